@@ -1,4 +1,4 @@
-// `npm run bench -- NAME [FLAG...]`: sets up what is missing, then runs bench/src/NAME.ts under the pinned Node.
+// `npm run bench -- NAME [FLAG...]`: installs missing software, then runs bench/src/NAME.ts under the pinned Node.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { runPinned } from "./run-pinned.js";

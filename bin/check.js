@@ -1,10 +1,10 @@
-// `npm run check`: everything that can be said about the code without running it.
+// `npm run check`: the static checks of the code.
 import { pathToFileURL } from "node:url";
 import { checks } from "./checks.js";
 import { progress, SetUpError, setUp } from "./set-up.js";
 import { toolsFor } from "./tools.js";
 
-/** Runs every check, prints a line for each, and answers how many passed and failed. */
+/** Runs every check and prints a line for each; returns the numbers of passed and failed ones. */
 export async function runChecks(env) {
   const tools = toolsFor(env);
   let failed = 0;

@@ -1,5 +1,5 @@
-// The checks of `npm run check`. Each throws with what is wrong, or answers how many files it saw: a tool that sees no
-// files finds no fault.
+// The checks of `npm run check`. Each throws with its findings, or returns the number of files that it read: a tool
+// that reads no files finds no fault.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -11,7 +11,7 @@ import { checkout } from "./set-up.js";
 import { sourceFiles } from "./source-files.js";
 import { checkTemplates } from "./templates.js";
 
-/** Name and check; `tools.run` runs an installed command and answers its output, or throws with it. */
+/** Name and check; `tools.run` runs an installed command and returns its output, or throws with it. */
 export const checks = [
   ["buf lint", lintProtos],
   ["buf breaking", guardContract],
@@ -43,17 +43,17 @@ async function guardContract(tools) {
 }
 
 async function compareGenerated(tools) {
-  const fresh = mkdtempSync(join(checkout, "node_modules", ".generated-"));
+  const regenerated = mkdtempSync(join(checkout, "node_modules", ".generated-"));
   try {
-    await tools.run("buf", ["generate", "--output", fresh]);
-    const wanted = filesBelow(join(fresh, "proto", "gen"));
+    await tools.run("buf", ["generate", "--output", regenerated]);
+    const expected = filesBelow(join(regenerated, "proto", "gen"));
     const present = filesBelow(join(checkout, "proto", "gen"));
-    const names = new Set([...wanted.keys(), ...present.keys()]);
-    const different = [...names].filter((name) => wanted.get(name) !== present.get(name));
+    const names = new Set([...expected.keys(), ...present.keys()]);
+    const different = [...names].filter((name) => expected.get(name) !== present.get(name));
     if (different.length > 0) throw new Error(`run "npm run generate"; not current: ${different.join(", ")}`);
-    return wanted.size;
+    return expected.size;
   } finally {
-    rmSync(fresh, { recursive: true, force: true });
+    rmSync(regenerated, { recursive: true, force: true });
   }
 }
 
@@ -71,9 +71,12 @@ async function lintCode(tools) {
   return count(await tools.run("oxlint", ["--type-aware", "."]), /on (\d+) files/);
 }
 
-/** Plants what the lint is there to find; rules of types, circles and folders read files in ways that can break. */
+/**
+ * Plants faults that the lint has to find: rules of types, cycles and folders depend on how files are read, and can
+ * break.
+ */
 async function lintPlanted(tools) {
-  // Elsewhere, so that no other check or editor sees it.
+  // In another directory, so that no other check or editor reads it.
   const directory = mkdtempSync(join(tmpdir(), "holdfast-planted-"));
   const planted = {
     "tsconfig.json": readFileSync(join(checkout, "tsconfig.base.json"), "utf8").replace('["node"]', "[]"),
@@ -95,10 +98,10 @@ async function lintPlanted(tools) {
     const output = await tools.run("oxlint", ["--type-aware", "-c", config, directory]).catch((error) => error.message);
     const imports = ["history/ alone the history's", "platform-client.ts and the issuer's"];
     const own = ["own-keys", "no-void-call"];
-    const wanted = ["no-cycle", "switch-exhaustiveness-check", "no-floating-promises", ...own, ...imports];
-    const silent = wanted.filter((rule) => !output.includes(rule));
+    const expected = ["no-cycle", "switch-exhaustiveness-check", "no-floating-promises", ...own, ...imports];
+    const silent = expected.filter((rule) => !output.includes(rule));
     if (silent.length > 0) throw new Error(`oxlint did not find what was planted for ${silent.join(", ")}:\n${output}`);
-    return wanted.length;
+    return expected.length;
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

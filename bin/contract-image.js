@@ -5,7 +5,9 @@ import { checkout } from "./set-up.js";
 
 export const contractImage = "proto/contract.binpb.gz";
 
-/** Builds the protos as they are and calls back with the image and with what throws for each break. */
+/**
+ * Builds an image of the current protos; calls back with it and with a function that throws for each breaking change.
+ */
 export async function withImage(tools, act) {
   const directory = mkdtempSync(join(checkout, "node_modules", ".contract-"));
   const image = join(directory, "now.binpb.gz");

@@ -1,5 +1,5 @@
-// `npm run contract`: makes the protos as they are now the contract that `npm run check` guards. Refuses what breaks the
-// one before, but with `-- --break`, which needs a reason in the commit message (docs/contract.md).
+// `npm run contract`: makes the current protos the contract that `npm run check` guards. Refuses breaking changes
+// without `-- --break`, which needs a reason in the commit message (docs/contract.md).
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { contractImage, withImage } from "./contract-image.js";

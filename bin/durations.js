@@ -1,10 +1,10 @@
-// How long the longer files of tests took when they were last recorded (`npm test -- --record`), in seconds.
+// Durations of the longer test files at the last recording (`npm test -- --record`), in seconds.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkout } from "./set-up.js";
 
 const file = join(checkout, "test", "durations.json");
-/** Shorter files can stand anywhere in the order. */
+/** Shorter files may run at any position. */
 const worthS = 2;
 
 /** Seconds by path in the checkout; a file that is not there is short, or new. */
@@ -12,7 +12,7 @@ export function readDurations() {
   return new Map(Object.entries(JSON.parse(readFileSync(file, "utf8"))));
 }
 
-/** Replaces what is recorded of the files that ran. */
+/** Replaces the recorded durations of the files that ran. */
 export function recordDurations(ran) {
   const durations = readDurations();
   for (const { path, seconds } of ran) {

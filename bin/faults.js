@@ -1,20 +1,21 @@
-// Faults for longer than `npm test` has time for:
+// Fault tests that are too long for `npm test`:
 //
 //   npm run faults -- [--kills N] [--seed N]   random kills
-//   npm run faults -- --outages                each outage for the whole minute of the specification, not for 16 s
-//   npm run faults -- --incus                  the faults of machines of Incus, with a pause and a cut of five minutes, and a daemon that hangs
-//   npm run faults -- --members                services with replicas on machines of Incus: networks cut, disks hung and full, hosts rebooted
-//   npm run faults -- --hosts                  two hosts with machines of Incus: full, lost, emptied
-//   npm run faults -- --hostile                every hostile caller, with each crowd of a thousand twenty times
-//   npm run faults -- --backups                each part of backups killed in each of their steps, 100 moments restored to, and MinIO as the store
-//   npm run faults -- --upgrades               a Valkey and a PostgreSQL brought to another version, data upgraded under kills; makes the image
-//   npm run faults -- --queues                 queues of a restored and a renamed database, large floods, 60 kills of workers
-//   npm run faults -- --projects               a controller killed after every write of what a project consists of, not after each fifth
-//   npm run faults -- --alerts                 10,000 alerts at once, half of them for a channel that hangs
-//   npm run faults -- --failovers [N] [--seed N]  N faults of primaries, 100 by default, of the list of test/faults/failovers
-//   npm run faults -- --soak                   ten minutes of pauses of two seconds and less: no failover
-//   npm run faults -- --restore-walk [--type valkey] [--seed N] [--minutes N]  a random life of a PostgreSQL, or Valkey, and each way back to its data
-//   npm run faults -- --middle [--seed N]      kills at each step of an image's replacement and of an agent's upgrade
+//   npm run faults -- --outages                outages of a full minute instead of 16 s
+//   npm run faults -- --incus                  faults of Incus machines: pause and cut of five minutes, hanging daemon
+//   npm run faults -- --members                services with replicas on Incus: network, disk and host faults
+//   npm run faults -- --hosts                  two hosts with Incus machines: full, lost, drained
+//   npm run faults -- --hostile                every hostile caller, each crowd of a thousand twenty times
+//   npm run faults -- --backups                kills in each step of backups, 100 restored moments, MinIO as the store
+//   npm run faults -- --upgrades               upgrades of Valkey and PostgreSQL, with kills; makes the image
+//   npm run faults -- --queues                 queues of restored and renamed databases, floods, 60 kills of workers
+//   npm run faults -- --projects               a controller kill after every write of a project, not every fifth
+//   npm run faults -- --alerts                 10,000 alerts at once, half of them for a hanging channel
+//   npm run faults -- --failovers [N] [--seed N]  N faults of primaries (default 100), see test/faults/failovers
+//   npm run faults -- --soak                   ten minutes of pauses of at most two seconds: no failover
+//   npm run faults -- --restore-walk [--type valkey] [--seed N] [--minutes N]
+//                                              a random life of PostgreSQL or Valkey, restored by each method
+//   npm run faults -- --middle [--seed N]      kills at each step of an image replacement and of an agent upgrade
 import { join } from "node:path";
 import { runPinned } from "./run-pinned.js";
 import { checkout } from "./set-up.js";

@@ -1,4 +1,4 @@
-// `npm run generate`: what is made from the protos and from tables in the code, made again.
+// `npm run generate`: prints again all that is generated from the protos and from tables in the code.
 import { spawnSync } from "node:child_process";
 import { checkout, setUp } from "./set-up.js";
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-// The `holdfast` command and `npm start`: sets up what is missing, then runs the real program under the pinned Node.
+// The `holdfast` command and `npm start`: installs missing software, then runs the real program under the pinned Node.
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { basename, join, relative } from "node:path";
 import { checkout, progress, SetUpError, setUp } from "./set-up.js";
 
-/** Commands of this host, by the program that has them; everything else is the client. */
+/** Commands of this host, by their program; every other command is the client's. */
 const local = join(checkout, "local", "src", "main.ts");
 const localCommands = new Map([
   ["up", (args) => [local, ...args]],
@@ -26,7 +26,7 @@ try {
   process.exitCode = 1;
 }
 
-/** How this command is called from here, for lines to paste. */
+/** The command line that runs this command from the current directory, for lines to paste. */
 function asTyped(path) {
   if (basename(path) === "holdfast") return "holdfast";
   const below = relative(process.cwd(), path);
@@ -34,8 +34,8 @@ function asTyped(path) {
 }
 
 /**
- * Becomes the program, as far as Node 20 can: same terminal, same signals, same exit code. The channel tells the program
- * when this process is gone, whatever ended it.
+ * Runs the program in place of this process, as far as Node 20 can: same terminal, same signals, same exit code. The
+ * channel tells the program when this process has ended for any reason.
  */
 function forward(node, args, env) {
   const child = spawn(node, args, { env, stdio: ["inherit", "inherit", "inherit", "ipc"] });

@@ -1,8 +1,8 @@
-// The order of the rooms: what stands in one imports only what stands before it. Circles of files are the lint's.
+// The order of packages and groups: each imports only those before it. The lint finds cycles of files.
 import { importsOf } from "./imports.js";
 import { sourceFiles } from "./source-files.js";
 
-/** Each step may import the steps before it; rooms of one step never import each other. */
+/** Each step may import the steps before it; folders of one step never import each other. */
 const orders = [
   {
     // Between packages; `test` and `bench` may import all of them.
@@ -42,14 +42,14 @@ const orders = [
   },
 ];
 
-/** Answers how many files it read; throws with each import against the order. Tests may import what they need. */
+/** Returns the number of files that it read; throws with each import against the order. Tests may import anything. */
 export function checkImportOrder() {
-  // A check that can find nothing would pass.
+  // A check that finds no files would pass.
   if (faultsOf("controller/src/kernel/a.ts", "controller/src/fleet/b.ts").length !== 1)
     throw new Error("an import against the order was not found");
   const files = orders[0].steps.flat().flatMap((name) => filesBelow(name));
   const against = files.flatMap((file) => importsOf(file).flatMap((target) => faultsOf(file, target)));
-  if (against.length > 0) throw new Error(`these imports go against the order of the rooms:\n${against.join("\n")}`);
+  if (against.length > 0) throw new Error(`these imports go against the order of the groups:\n${against.join("\n")}`);
   return files.length;
 }
 

@@ -1,11 +1,11 @@
-// What the files of the checkout import of each other, read out of their text.
+// The imports between the files of the checkout, read from their text.
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { checkout } from "./set-up.js";
 
 const importForm = /(?:\bfrom|\bimport)\s*\(?\s*["']([^"'\n]+)["']/g;
 
-/** Paths in the checkout of what a file imports of it. */
+/** Paths in the checkout that a file imports. */
 export function importsOf(file) {
   return specifiersOf(textOf(file)).flatMap((specifier) => pathsOf(file, specifier));
 }
@@ -21,7 +21,7 @@ function pathsOf(file, specifier) {
   return own === null ? [] : [`${own[1]}/src/${own[2]}`];
 }
 
-/** Packages that are not ours, and what is generated, have no text here. */
+/** Foreign packages and generated code have no text here. */
 function textOf(file) {
   const path = join(checkout, file);
   return existsSync(path) ? readFileSync(path, "utf8") : "";

@@ -1,5 +1,5 @@
 /**
- * A reporter that tells how many files knip read, so that a knip that sees nothing is not taken for a clean one.
+ * A reporter that prints the number of files that knip read, so that a run that read none does not pass as clean.
  *
  * @public because knip loads reporters by their default export.
  */

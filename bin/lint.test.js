@@ -8,7 +8,7 @@ import { checkout } from "./set-up.js";
 
 const holder = "interface Holder { readonly status: { readonly holds: Readonly<Record<string, number>> } }";
 
-/** Sources, and the rules of ours that find something in each. */
+/** Sources, and our rules that find something in each. */
 const cases = [
   ["a variable", "const t: Record<string, number> = {};\nexport const e = (w: string) => t[w];", "own-keys"],
   ["a parameter", "export const e = (t: { readonly [key: string]: number }, w: string) => t[w];", "own-keys"],
@@ -88,13 +88,13 @@ const directory = mkdtempSync(join(tmpdir(), "holdfast-lint-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const fileOf = (index) => `case-${index}.ts`;
 
-/** Rules of ours that found something, by file. */
+/** Our rules that found something, by file. */
 const found = new Map();
 beforeAll(async () => {
   for (const [index, [, text]] of cases.entries()) writeFileSync(join(directory, fileOf(index)), `${text}\n`);
   const oxlint = join(checkout, "node_modules", ".bin", "oxlint");
   const args = ["-c", join(checkout, ".oxlintrc.json"), "-f", "json", directory];
-  // It ends with 1, as it finds something.
+  // Its exit status is 1, as it finds faults.
   const { stdout } = await promisify(execFile)(oxlint, args).catch((error) => error);
   for (const { filename, code } of JSON.parse(stdout).diagnostics) {
     const [, rule] = /^holdfast\((.*)\)$/.exec(code) ?? [];

@@ -1,4 +1,4 @@
-// The order of the files of tests: the longest first, so that none of them runs alone at the end.
+// The order of test files: the longest first, so that none of them runs alone at the end.
 import { relative } from "node:path";
 import { BaseSequencer } from "vitest/node";
 import { readDurations } from "./durations.js";

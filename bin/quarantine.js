@@ -1,4 +1,4 @@
-// Tests that fail now and then for a reason that is known and not mended yet: they run and are printed, and fail no run.
+// Flaky tests with a known cause that is not fixed yet: they run and are printed, and fail no run.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkout } from "./set-up.js";
@@ -17,7 +17,7 @@ export function createIsQuarantined(entries = readQuarantine()) {
   return (path, test) => names.has(`${path}\n${test}`);
 }
 
-/** Throws with what is wrong with the list: it is short, says why and since when, and names tests that exist. */
+/** Throws unless the list is short, has reasons and dates, and names existing tests. */
 export async function checkQuarantine(tools, entries = readQuarantine()) {
   if (entries.length > most) throw new Error(`${entries.length} tests are in quarantine, of ${most} at most`);
   for (const entry of entries) {
@@ -31,6 +31,6 @@ export async function checkQuarantine(tools, entries = readQuarantine()) {
   const known = new Set(listed.map((test) => `${test.file}\n${test.name}`));
   const unknown = entries.filter((entry) => !known.has(`${join(checkout, entry.file)}\n${entry.test}`));
   if (unknown.length > 0) throw new Error(`no such test: ${unknown.map((e) => `${e.file} > ${e.test}`).join(", ")}`);
-  // The list itself is what was looked at when nothing is on it.
+  // With an empty list, the list itself is what was checked.
   return 1 + entries.length;
 }

@@ -1,5 +1,6 @@
-// A reporter of vitest that notes what becomes of each file, a JSON object a line, as soon as it is known: what a run that
-// breaks off has noted still counts. Lines: {planned: [path]}, {alive: true}, {ended: file}, {unhandled: [{path, message}]}.
+// A reporter of vitest that writes the result of each file as soon as it has one, a JSON object a line, so that the
+// results of an interrupted run still count. Lines: {planned: [path]}, {alive: true}, {ended: file}, {unhandled:
+// [{path, message}]}.
 import { appendFileSync } from "node:fs";
 import { relative } from "node:path";
 
@@ -24,7 +25,7 @@ export default class ResultsReporter {
       const { state, errors = [] } = test.result();
       return { name: test.fullName, state, message: messageOf(errors) };
     });
-    // What fails beside every test: the file's own code, and hooks of its groups.
+    // Failures outside of tests: the file's own code, and hooks of its groups.
     const groups = [...module.children.allSuites()].flatMap((group) => group.errors());
     const errors = [...module.errors(), ...groups];
     note({

@@ -1,4 +1,4 @@
-// Runs a program of the checkout under the pinned Node, once what it needs is set up; this process ends with its code.
+// Runs a program of the checkout under the pinned Node, after set-up; this process ends with its exit code.
 import { spawn } from "node:child_process";
 import { checkout, progress, SetUpError, setUp } from "./set-up.js";
 

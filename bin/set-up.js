@@ -1,5 +1,5 @@
 // Brings a checkout from "Node 20 and npm" to "everything installed": the pinned Node, pnpm, and the packages of the
-// lockfile. Plain JavaScript without dependencies, because it runs before any of them is there.
+// lockfile. Plain JavaScript without dependencies, because it runs before they are installed.
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -11,20 +11,20 @@ const nodeVersion = "24.21.0";
 
 export const checkout = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** What can be made again, shared by all checkouts of a user. */
+/** The cache of everything that can be created again, shared by all checkouts of a user. */
 const cache = process.env.HOLDFAST_CACHE ?? join(homedir(), ".cache", "holdfast");
 
-/** A failure with a message for the user, which says what to do; shown without a stack. */
+/** A failure with a message for the user that names the remedy; printed without a stack. */
 export class SetUpError extends Error {}
 
-/** On standard error, which leaves standard output to the program. */
+/** Prints to standard error, which leaves standard output to the program. */
 export function progress(line) {
   process.stderr.write(`holdfast: ${line}\n`);
 }
 
 /**
- * Installs what is missing; milliseconds when nothing is. Answers the pinned Node's path and the environment in which
- * Node 24 and the packages' commands come first.
+ * Installs what is missing; takes milliseconds when nothing is. Returns the pinned Node's path and an environment in
+ * which Node 24 and the packages' commands come first.
  */
 export async function setUp() {
   const node = await ensureNode();
@@ -33,7 +33,7 @@ export async function setUp() {
 }
 
 function environmentFor(node) {
-  // Debian gives users without root no sbin, where pivot_root and the like are.
+  // Debian's PATH of a user other than root has no sbin, where pivot_root and the like are.
   const system = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
   const path = [dirname(node), join(checkout, "node_modules", ".bin"), process.env.PATH ?? "", ...system].join(
     delimiter,
@@ -45,7 +45,7 @@ function environmentFor(node) {
   };
 }
 
-/** Also where the host's own Node is of this version: machines have an image in the place of what the host has installed. */
+/** Also when the host's own Node has this version: machines have an image instead of the host's software. */
 async function ensureNode() {
   const name = `node-${process.platform}-${process.arch}`;
   const directory = join(cache, `node-${nodeVersion}`);
@@ -63,17 +63,17 @@ async function ensurePnpm() {
 async function ensurePackages(node) {
   const digest = createHash("sha256");
   for (const file of ["pnpm-lock.yaml", "pnpm-workspace.yaml"]) digest.update(readFileSync(join(checkout, file)));
-  const wanted = digest.digest("hex");
+  const expected = digest.digest("hex");
   const stamp = join(checkout, "node_modules", ".holdfast-packages");
-  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === expected) return;
 
   const pnpm = await ensurePnpm();
   progress("installing packages (about 10 seconds)");
   await run(node, [pnpm, "install", "--frozen-lockfile", "--reporter=append-only"], { env: environmentFor(node) });
-  writeFileSync(stamp, wanted);
+  writeFileSync(stamp, expected);
 }
 
-/** Installs one package of npm into a directory, which appears whole or not at all. */
+/** Installs one npm package into a directory, which appears complete or not at all. */
 async function ensureFromNpm(specifier, directory, line) {
   if (existsSync(directory)) return;
   progress(line);
@@ -84,14 +84,14 @@ async function ensureFromNpm(specifier, directory, line) {
     await run("npm", ["install", "--prefix", partial, ...flags, specifier], { cwd: partial });
     renameSync(partial, directory);
   } catch (error) {
-    // Another process may have been first; its result is as good.
+    // Another process may have been first; its result is the same.
     if (!existsSync(directory)) throw error;
   } finally {
     rmSync(partial, { recursive: true, force: true });
   }
 }
 
-/** Runs a command quietly; its output is shown only when it fails, and that it goes on when it takes long. */
+/** Runs a command quietly: prints its output only when it fails, and a notice when it takes long. */
 function run(command, args, options = {}) {
   const startedAt = Date.now();
   const sign = setInterval(() => progress(`still at it: ${Math.round((Date.now() - startedAt) / 1000)} s`), 15_000);

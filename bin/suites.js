@@ -1,4 +1,4 @@
-// The suites of both lanes: which files of tests they run, how many at a time, and every file that was red again, alone.
+// The suites of both lanes: their test files, the number of parallel files, and the reruns of red files, one at a time.
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,8 +9,8 @@ import { faultsOf, readable, verdictOf } from "./verdict.js";
 import { runVitest } from "./vitest-run.js";
 
 /**
- * What waits on purpose, or builds the world of more than one machine, is the long lane (`npm run test:long`): its suite by the
- * beginning of the path. All else is the quick lane, `npm test`.
+ * Test files that wait on purpose, or that need the installations of more than one machine, are the long lane
+ * (`npm run test:long`): their suite, by the beginning of the path. All others are the quick lane, `npm test`.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 const longSuites = [
@@ -88,20 +88,24 @@ const longSuites = [
   ["long",  "test/system/waiting-machines.test.ts"],
 ];
 
-/** Files at a time. Each has an installation of its own, so that they do not meet; what breaks things has the machine to itself. */
+/**
+ * Number of parallel files. Each has an installation of its own; files that break things have the machine to
+ * themselves.
+ */
 const workers = { quick: 3, long: 2, alone: 1 };
 const lanes = { quick: ["quick"], long: ["alone", "long"] };
 
 /**
- * The suites of a lane, or of both, as `{name, files, workers}`. `parts` keep the files with one of them in their path.
+ * The suites of a lane, or of both, as `{name, files, workers}`. `parts` selects the files with one of them in their
+ * path.
  * @param {"quick" | "long" | undefined} lane
  */
 export function suitesOf(lane, parts = []) {
   const files = sourceFiles().filter((path) => /\.test\.[jt]s$/.test(path));
-  const kept = parts.length === 0 ? files : files.filter((path) => parts.some((part) => path.includes(part)));
+  const selected = parts.length === 0 ? files : files.filter((path) => parts.some((part) => path.includes(part)));
   const names = lane === undefined ? Object.values(lanes).flat() : lanes[lane];
   return names
-    .map((name) => ({ name, files: kept.filter((path) => suiteOf(path) === name), workers: workers[name] }))
+    .map((name) => ({ name, files: selected.filter((path) => suiteOf(path) === name), workers: workers[name] }))
     .filter((suite) => suite.files.length > 0);
 }
 
@@ -109,19 +113,19 @@ function suiteOf(path) {
   return longSuites.find(([, beginning]) => path.startsWith(beginning))?.[0] ?? "quick";
 }
 
-/** How often a red file runs again. */
+/** Number of reruns of a red file. */
 const again = 2;
-/** When more files are red than this, it is not for chance, and another look at each would only take time. */
+/** With more red files than this, the cause is not chance, and reruns would only take time. */
 const mostAgain = 25;
 
 /**
- * Runs the suites. A file that was red runs again afterwards with nothing beside it; green then, it is only told as flaky.
- * Answers how many tests passed, what failed, was flaky and is in quarantine, the seconds of each suite and of each file, and
- * the folder that keeps logs of files that were red, if there are any.
+ * Runs the suites. A red file runs again at the end with nothing beside it; when it is green then, it counts as flaky.
+ * Returns the numbers of passed tests, the failures, flaky and quarantined tests, the seconds of each suite and file,
+ * and the folder with the logs of red files, if there are any.
  */
 export async function runSuites(suites, node, env, { root = checkout, isQuarantined = createIsQuarantined() } = {}) {
   const logs = mkdtempSync(join(tmpdir(), "holdfast-failed-"));
-  // A short name, for sockets; and users of machines pass through it.
+  // A short name, because of socket paths; users of machines pass through it.
   const temporary = mkdtempSync(join(tmpdir(), "hf-"));
   chmodSync(temporary, 0o1777);
   const options = { node, env: { ...env, HOLDFAST_TEST_LOGS: logs, TMPDIR: temporary }, root };
@@ -141,7 +145,7 @@ export async function runSuites(suites, node, env, { root = checkout, isQuaranti
     for (let n = 1; n <= again && isRed(runs.get(path).at(-1)); n += 1) {
       progress(`${path} was red, and runs alone for the ${n === 1 ? "second" : "third"} time`);
       const ended = await run("again", [path], 1);
-      // Vitest did not get as far as the file.
+      // Vitest ended before it ran the file.
       if (ended.length === 0) return;
     }
   }
@@ -173,18 +177,18 @@ export async function runSuites(suites, node, env, { root = checkout, isQuaranti
   };
 }
 
-/** Logs are kept a folder a file of tests, named after its path. The whole goes when nothing of it is to be kept. */
+/** Logs are in a folder for each test file, named after its path. An empty folder is removed. */
 function keepOnly(logs, paths) {
-  const kept = new Set([...paths].map((path) => path.replaceAll("/", "_")));
-  for (const name of readdirSync(logs)) if (!kept.has(name)) rmSync(join(logs, name), { recursive: true });
+  const names = new Set([...paths].map((path) => path.replaceAll("/", "_")));
+  for (const name of readdirSync(logs)) if (!names.has(name)) rmSync(join(logs, name), { recursive: true });
   if (readdirSync(logs).length === 0) rmdirSync(logs);
 }
 
-const slowestShown = 10;
+const slowestMax = 10;
 
-/** Lines that tell where the time went: each suite, the whole, and the files that took most. */
+/** Lines of the time spent: each suite, the total, and the slowest files. */
 export function timeTable({ times, files }, wholeS) {
-  const slowest = files.toSorted((a, b) => b.seconds - a.seconds).slice(0, slowestShown);
+  const slowest = files.toSorted((a, b) => b.seconds - a.seconds).slice(0, slowestMax);
   const rows = [
     ...times,
     { name: "in all", seconds: wholeS },

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { checkout } from "./set-up.js";
 import { runSuites } from "./suites.js";
 
-/** Files of tests, run by the real vitest; each notes that it ran in a file beside it. */
+/** Test files, run by the real vitest; each records that it ran in a file beside it. */
 const planted = {
   "green.test.js": `test("holds", () => {}); test["skip"]("does not run", () => {});`,
   "flaky.test.js": `
@@ -52,13 +52,13 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const about = (lines, file) => lines.filter((line) => line.startsWith(`planted/${file}.test.js`));
 
-test("a test that fails three times is red, and told whole", () => {
+test("a test that fails three times is red, and printed in full", () => {
   expect(about(answer.failures, "red")).toEqual([expect.stringMatching(/^planted\/red\.test\.js > never holds\n/)]);
   expect(about(answer.failures, "red")[0]).toContain("expected 1 to be 2");
   expect(answer.failures).toHaveLength(1);
 });
 
-test("a file that is green when it runs alone counts as passed, and is told as flaky", () => {
+test("a file that is green when it runs alone counts as passed, and is reported as flaky", () => {
   const [line] = about(answer.flaky, "flaky");
   expect(line).toMatch(/^planted\/flaky\.test\.js > a group > holds from the second time on: .*expected 1 to be/);
   expect(about(answer.flaky, "hook")).toEqual([expect.stringContaining("not yet")]);
@@ -69,7 +69,7 @@ test("an error outside of every test, and a worker that dies, make their file ru
   expect(about(answer.flaky, "dies")).toHaveLength(1);
 });
 
-test("a test in quarantine runs once, is told, and fails nothing", () => {
+test("a test in quarantine runs once, is reported, and fails nothing", () => {
   expect(answer.quarantined).toEqual([expect.stringMatching(/^planted\/known\.test\.js > is known to fail: /)]);
   expect(about(answer.failures, "known")).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// A version of a template that was released stays as it is: stacks were launched with it, and say so.
+// A released version of a template never changes: stacks that were launched with it name it.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { checkout } from "./set-up.js";
 
 const folder = join(checkout, "controller", "templates");
 
-/** Answers how many versions there are; throws with each that changed, went, or is not among the released ones. */
+/** Returns the number of versions; throws with each that changed, disappeared, or is not among the released ones. */
 export function checkTemplates() {
   const released = new Map(Object.entries(JSON.parse(readFileSync(join(folder, "released.json"), "utf8"))));
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".yaml"));

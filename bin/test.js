@@ -1,9 +1,9 @@
-// `npm test`: set-up, checks, then the quick lane of tests; `npm run test:long`: the long one, without checks. At the end what was
-// flaky, what is in quarantine and each failure whole. The last line is `N passed, N failed`.
+// `npm test`: set-up, checks, then the quick lane of tests; `npm run test:long`: the long lane, without checks. The end
+// prints flaky tests, quarantined tests and each failure in full. The last line is `N passed, N failed`.
 //
 //   npm test [-- PART...]            only files of either lane with one of the parts in their path, without checks
 //   npm run test:long [-- PART...]   only such files of the long lane
-//   ... -- --record                  records how long the files took, for the order of the next runs
+//   ... -- --record                  records the files' durations, for the order of the next runs
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { runChecks } from "./check.js";
@@ -14,19 +14,19 @@ import { runSuites, suitesOf, timeTable } from "./suites.js";
 const flags = ["--long", "--record"];
 const parts = process.argv.slice(2).filter((argument) => !flags.includes(argument));
 const [isLong, records] = flags.map((flag) => process.argv.includes(flag));
-const isWhole = !isLong && parts.length === 0;
+const isFullRun = !isLong && parts.length === 0;
 
 try {
   const { node, env } = await setUp();
-  // The checks need no image, and much of its making is waiting for the network and the disk.
+  // The checks need no image, and making it mostly waits for network and disk.
   const image = makeImage(node, env);
-  const checked = isWhole ? await runChecks(env) : { passed: 0, failed: 0 };
+  const checked = isFullRun ? await runChecks(env) : { passed: 0, failed: 0 };
   if (checked.failed > 0) {
     image.end();
     finish(checked.passed, checked.failed);
   } else {
     await image.made;
-    const suites = suitesOf(isLong ? "long" : isWhole ? "quick" : undefined, parts);
+    const suites = suitesOf(isLong ? "long" : isFullRun ? "quick" : undefined, parts);
     if (suites.length === 0) throw new SetUpError(`no file of tests has ${parts.join(" or ")} in its path`);
     const tested = await runSuites(suites, node, env);
     if (records) recordDurations(tested.files);
@@ -52,7 +52,7 @@ function finish(passed, failed) {
   process.exitCode = failed === 0 ? 0 : 1;
 }
 
-/** The node image, whose engines the suites run. */
+/** The node image with the engines of the suites. */
 function makeImage(node, env) {
   const args = [join(checkout, "image", "src", "main.ts"), "make", "trixie"];
   const child = spawn(node, args, { cwd: checkout, env, stdio: ["ignore", "ignore", "inherit"] });
@@ -63,7 +63,7 @@ function makeImage(node, env) {
       else reject(new SetUpError("the suites need the node image"));
     });
   });
-  // Whoever awaits it later hears of it then.
+  // A later await of the promise gets the rejection.
   made.catch(() => undefined);
   return { made, end: () => child.kill() };
 }

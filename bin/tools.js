@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { checkout } from "./set-up.js";
 
-/** `run` answers what a command prints; throws with it when the command fails. */
+/** `run` returns the output of a command; throws with it when the command fails. */
 export function toolsFor(env) {
   return { run: (command, args) => output(command, args, env) };
 }

@@ -1,7 +1,7 @@
-// What a file's runs mean: green at once, flaky, red, or red where that is known and put up with (test/quarantine.json).
+// The verdict over a file's runs: green at once, flaky, red, or red by quarantined tests only (test/quarantine.json).
 
 /**
- * What is red about one run of a file.
+ * The faults of one run of a file.
  * @param {import("./vitest-run.js").FileOutcome} file
  * @param {(path: string, test: string) => boolean} isQuarantined
  * @returns {{ where: string, message: string }[]}
@@ -35,7 +35,7 @@ export function verdictOf(runs, isQuarantined) {
 const longestLines = 200;
 const longestLine = 500;
 
-/** All of it but the frames of packages. */
+/** The full text without the frames of packages. */
 export function readable(message) {
   return message
     .split("\n")

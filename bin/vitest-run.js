@@ -1,4 +1,4 @@
-// One run of vitest, and what became of each file of it.
+// One run of vitest, and the outcome of each of its files.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,20 +6,20 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { checkout } from "./set-up.js";
 
-/** No test or hook takes as long without a word; a run that does hangs, and is ended. */
+/** No test or hook takes this long without output; a run that does is hanging, and is ended. */
 const longestSilenceMs = 10 * 60_000;
-const lookMs = 5_000;
-const endKept = 30;
+const checkIntervalMs = 5_000;
+const endLines = 30;
 
 /**
  * @typedef {{ name: string, state: "passed" | "failed" | "skipped", message: string }} TestOutcome
  * @typedef {{ path: string, seconds: number, tests: TestOutcome[], errors: string[] }} FileOutcome
- * @typedef {{ files: FileOutcome[], fault: string | undefined }} RunOutcome `fault`: what went wrong and belongs to no file.
+ * @typedef {{ files: FileOutcome[], fault: string | undefined }} RunOutcome `fault`: a failure of no file.
  */
 
 /**
- * Runs vitest with these arguments, each line that it prints after `name`. A file that did not end, or that an error outside
- * of its tests came from, has that among its errors.
+ * Runs vitest with these arguments and prints each of its lines after `name`. A file that did not end, or that caused
+ * an error outside of its tests, has that among its errors.
  * @returns {Promise<RunOutcome>}
  */
 export async function runVitest(name, args, { node, env, root = checkout }) {
@@ -50,14 +50,16 @@ function outcomeOf(lines, { code, why, end }) {
   const strays = [];
   for (const { path, message } of lines.flatMap((line) => line.unhandled ?? [])) {
     const file = files.get(path);
-    // The end of a worker is told without its file, which is one that did not end.
+    // The end of a worker is reported without its file, which is one that did not end.
     if (file === undefined && unfinished.length > 0) for (const each of unfinished) each.errors.push(message);
     else if (file === undefined) strays.push(message);
     else file.errors.push(`an error outside of every test: ${message}`);
   }
   const found = [...files.values()];
-  const told = found.some(({ tests, errors }) => errors.length > 0 || tests.some(({ state }) => state === "failed"));
-  if (code !== 0 && !told && strays.length === 0) strays.push(`${ending} and no test failed\n${end}`);
+  const isReported = found.some(
+    ({ tests, errors }) => errors.length > 0 || tests.some(({ state }) => state === "failed"),
+  );
+  if (code !== 0 && !isReported && strays.length === 0) strays.push(`${ending} and no test failed\n${end}`);
   return { files: found, fault: strays.length === 0 ? undefined : strays.join("\n") };
 }
 
@@ -73,7 +75,7 @@ function run(name, command, args, { results, ...options }) {
       createInterface({ input: from }).on("line", (line) => {
         to.write(line === "" ? "\n" : `${name} | ${line}\n`);
         last.push(line);
-        if (last.length > endKept) last.shift();
+        if (last.length > endLines) last.shift();
       });
     }
     const startedAt = Date.now();
@@ -81,7 +83,7 @@ function run(name, command, args, { results, ...options }) {
       if (Date.now() - (writtenAt(results) ?? startedAt) < longestSilenceMs) return;
       why = ` after ${longestSilenceMs / 60_000} minutes without a result`;
       child.kill("SIGKILL");
-    }, lookMs);
+    }, checkIntervalMs);
     child.once("error", reject);
     child.once("close", (code, signal) => {
       clearInterval(watch);
@@ -94,10 +96,10 @@ function writtenAt(file) {
   return statSync(file, { throwIfNoEntry: false })?.mtimeMs;
 }
 
-/** None when vitest did not get as far. */
+/** Empty when vitest ended before it wrote any. */
 function linesOf(file) {
   if (writtenAt(file) === undefined) return [];
   const lines = readFileSync(file, "utf8").split("\n");
-  // The last one is empty, or was cut by the end of the run.
+  // The last line is empty, or was cut by the end of the run.
   return lines.slice(0, -1).map((line) => JSON.parse(line));
 }

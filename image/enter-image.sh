@@ -4,14 +4,14 @@
 #
 #   enter-image.sh root|user IMAGE UID [--bind PATH]... -- PROGRAM ARGUMENT...
 #
-# The program sees an empty root with the image's /usr and /etc in it, read-only, a /tmp of its own, and each PATH where
-# the host has it. It becomes PID 1 of its namespace, so that its end is the end of all that it started.
+# The program's root has the image's /usr and /etc, read-only, a /tmp of its own, and each PATH at its host path. It
+# becomes PID 1 of its namespace, so that all its processes end with it.
 set -eu
 umask 022
 invoker=$1 image=$2 uid=$3
 shift 3
 
-# Only a place to mount on, in this namespace.
+# Only a mount point, in this namespace.
 root=$image/tmp
 mount -t tmpfs -o mode=755 tmpfs "$root"
 cd "$root"
@@ -28,7 +28,7 @@ mount -t proc proc proc
 mount --rbind /dev dev
 mount -t tmpfs -o mode=1777 tmpfs dev/shm
 
-# initdb wants a name for the user that it runs as.
+# initdb needs a passwd entry for its user.
 { cat "$image/etc/passwd"; echo "holdfast:x:$uid:$uid::/tmp:/bin/sh"; } > run/passwd
 mount --bind run/passwd etc/passwd
 
@@ -39,14 +39,14 @@ while [ "$1" = --bind ]; do
 done
 shift
 
-# The host's mounts go from this namespace: a disk that the host unmounts while this program runs must come free.
+# Unmounts the host's file systems in this namespace: a disk that the host unmounts meanwhile must become free.
 pivot_root . .
 umount --lazy .
 cd /
 
-# A change of user takes the parent's-death signal away, so setpriv sets it again: with `unshare` killed, all is gone.
+# A change of user clears the parent-death signal, so setpriv sets it again: with `unshare`, the program is killed too.
 if [ "$invoker" = root ]; then
   exec /usr/bin/setpriv --reuid "$uid" --regid "$uid" --clear-groups --no-new-privs --pdeathsig KILL "$@"
 fi
-# Engines refuse to run as root: a second user namespace maps this user to one that is not.
+# Engines refuse to run as root: a second user namespace maps this user to another id.
 exec unshare --user --map-user="$uid" --map-group="$uid" /usr/bin/setpriv --no-new-privs --pdeathsig KILL "$@"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs Incus and what it needs on this host, as root: install-incus.sh CACHE. Nothing happens when all of it is there.
+# Installs Incus and its dependencies on this host, as root: install-incus.sh CACHE. Does nothing if all are installed.
 #
-# Where the release itself has no Incus, it comes from the release's backports, with package lists of our own below CACHE:
-# how the host's apt is set up stays as it is. Packages stay when an installation is removed; they are the host's.
+# If the release has no Incus, it comes from the release's backports, with package lists below CACHE: the host's apt
+# configuration does not change. The packages belong to the host and stay when an installation is removed.
 set -eu
 cache=$1
 packages='incus-base btrfs-progs nftables xfsprogs iproute2'
@@ -23,7 +23,7 @@ exec 9>"$cache/apt/lock"
 flock --wait 300 9
 ! has_all || exit 0
 
-# Daemons that packages would start are not ours; where there is no systemd this keeps init scripts quiet too.
+# Prevents packages from starting daemons; without systemd this covers init scripts too.
 export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
 quick='-o DPkg::Lock::Timeout=120 -o Dpkg::Options::=--force-unsafe-io -o Acquire::Languages=none'
 quick="$quick -o Acquire::http::Timeout=30 -o Acquire::Retries=2 -o Dir::Cache::Archives=$cache/apt/archives"

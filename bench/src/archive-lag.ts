@@ -3,11 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
-import { startBackupGround } from "./support/backup-ground.ts";
+import { startBackupFixture } from "./support/backup-fixture.ts";
 import { percentile, print } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 
-// How old the newest moment is that a PostgreSQL can be restored to: while nobody writes, and under pgbench (as root).
+// Age of the recovery point of a PostgreSQL: without writes, and under pgbench (as root).
 const { values } = parseArgs({
   options: {
     scale: { type: "string", default: "20" },
@@ -16,31 +16,31 @@ const { values } = parseArgs({
   },
 });
 
-/** As controllers ask for it by default. */
+/** The controllers' default. */
 const idleMs = 55_000;
 const everyMs = 100;
 
 printHost();
-const ground = await startBackupGround();
+const fixture = await startBackupFixture();
 try {
-  await ground.pgbench("-i", "-q", "-s", values.scale);
-  await ground.follow({ archiveId: "a-1", key: { id: "k-1", secret: randomBytes(32).toString("base64") }, idleMs });
+  await fixture.pgbench("-i", "-q", "-s", values.scale);
+  await fixture.follow({ archiveId: "a-1", key: { id: "k-1", secret: randomBytes(32).toString("base64") }, idleMs });
   await waitUntil("the log is followed", () => newest() !== undefined, { withinMs: 120_000 });
   const measured = ["-n", "-c", values.clients, "-j", "2", "-T", values.seconds];
-  told("under pgbench", await ages(() => ground.pgbench(...measured)), "<= 5 s");
-  // The log of the load is behind it by then.
+  report("under pgbench", await ages(() => fixture.pgbench(...measured)), "<= 5 s");
+  // By then the log of the load is archived.
   await sleep(10_000);
-  told("while nobody writes", await ages(() => sleep(Number(values.seconds) * 1_000)), "<= 60 s");
+  report("while nobody writes", await ages(() => sleep(Number(values.seconds) * 1_000)), "<= 60 s");
 } finally {
-  await ground.remove();
+  await fixture.remove();
 }
 
 function newest(): number | undefined {
-  const time = ground.archive()?.durableTime;
+  const time = fixture.archive()?.durableTime;
   return time && timestampMs(time);
 }
 
-/** Milliseconds from the newest moment that is durable to now, all the time that the work takes. */
+/** Ages of the newest durable moment, in milliseconds, sampled during the work. */
 async function ages(work: () => Promise<unknown>): Promise<number[]> {
   const seen: number[] = [];
   let isOver = false;
@@ -55,7 +55,7 @@ async function ages(work: () => Promise<unknown>): Promise<number[]> {
   return seen;
 }
 
-function told(when: string, seen: readonly number[], bar: string): void {
+function report(when: string, seen: readonly number[], bar: string): void {
   const [half, most, all] = [0.5, 0.99, 1].map((share) => `${(percentile(seen, share) / 1_000).toFixed(1)} s`);
   print(`age of the newest restorable moment ${when}: p50; p99; all`, `${half}; ${most}; ${all}`, bar);
 }

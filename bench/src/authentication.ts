@@ -18,8 +18,8 @@ import { startPeer } from "./support/peer-process.ts";
 import { load } from "./support/wrk.ts";
 import { organizationKind } from "@holdfast/controller/access/organization/organization.ts";
 
-// What it costs to know who asks: one GET behind the real authenticator, rate limit and scope check, its keys in a real etcd,
-// against the same GET of the same gateway whose proto says that it needs no credential.
+// Cost of authentication: a GET behind the real authenticator, rate limit and scope check, with its keys in a real
+// etcd, against the same GET of the same gateway whose proto requires no credential.
 const { values } = parseArgs({
   options: {
     pairs: { type: "string", default: "7" },
@@ -58,7 +58,7 @@ try {
   const names = Object.keys(arms) as (keyof typeof arms)[];
   const rate = { open: [] as number[], "one key": [] as number[], "keys in turn": [] as number[] };
   const cpuUs = { open: [] as number[], "one key": [] as number[], "keys in turn": [] as number[] };
-  // The first round warms up.
+  // The first round is a warm-up.
   for (let pair = 0; pair <= Number(values.pairs); pair += 1) {
     for (const name of names) {
       const { peer, ask } = arms[name];
@@ -81,7 +81,7 @@ try {
     print(`${name} to open, CPU (min - max)`, `${times(inCpu.median)} (${times(inCpu.min)} - ${times(inCpu.max)})`);
   }
 
-  // Right answers: who has no key, or another's scopes, gets nothing; and a key that goes is refused while it is in use.
+  // Correctness: a call without key or scope is refused, and a deleted key is refused while it is in use.
   const rest = createRest({
     baseUrl: `https://localhost:${guarded.ready["port"]}`,
     ca: cert,
@@ -104,7 +104,7 @@ try {
   rmSync(directory, { recursive: true, force: true });
 }
 
-/** Keys of one organization that may read, as the API makes them. */
+/** Keys of one organization with read scope, in the API's format. */
 async function makeKeys(count: number): Promise<{ id: string; authorization: string }[]> {
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", masterKey]]) });
   const metadata = { organizationId, generation: 1, createdAt: 0, updatedAt: 0 };

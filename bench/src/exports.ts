@@ -12,8 +12,8 @@ import { startVmAgent } from "./peers/vmagent.ts";
 import { median, print, ratios, times } from "./support/figures.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";
 
-// Samples that are in memory, to a VictoriaMetrics that took them, beside a vmagent that gets the same samples as ready requests and
-// sends them on. CPU is that of the sender: of this process, and of vmagent with what it reads.
+// Samples from memory to a VictoriaMetrics that stored them, beside a vmagent that receives the same samples as ready
+// requests and forwards them. CPU is the sender's: this process, or vmagent with its parsing.
 const { values } = parseArgs({
   options: {
     series: { type: "string", default: "20000" },
@@ -33,7 +33,7 @@ const origins = Array.from({ length: Number(values.series) / metrics.length }, (
 const context = { nowMs: 0, vendors: { apm: "", cloud: "", logSaas: "" } };
 let clockMs = Math.floor(Date.now() / 1_000) * 1_000 - 86_400_000;
 
-/** As the history has them: machine by machine, each of its moments with all values. */
+/** In the order of the history: by machine, with all values of each moment. */
 function nextItems(): MetricItem[] {
   const from = clockMs;
   clockMs += samplesOfSeries * 15_000;
@@ -77,7 +77,7 @@ async function reached(rows: number): Promise<void> {
 
 const perSecond = { ours: [] as number[], vmagent: [] as number[], floor: [] as number[] };
 const bytes: number[] = [];
-/** Of vmagent, over all rounds: it counts what it sent some time after. */
+/** Totals of vmagent over all rounds, as it counts sent items late. */
 let [firstBytes, lastBytes, sentItems] = [0, 0, 0];
 try {
   for (let round = -1; round < rounds; round += 1) {
@@ -105,7 +105,7 @@ try {
     }
     await reached(rows + items.length + theirs.length);
     const vmagentMs = cpuMsOf(agent.pid) - beforeMs;
-    // The first round is for everybody to warm up.
+    // The first round is a warm-up for both sides.
     if (round < 0) continue;
     perSecond.ours.push((1_000 * items.length) / oursMs);
     perSecond.floor.push((1_000 * theirs.length) / floorMs);
@@ -121,8 +121,8 @@ try {
   await victoria.remove();
 }
 
-/** The longest time for which making one request's worth of work held the event loop, over full batches of samples. */
-async function longestHoldMs(destination: Destination): Promise<number> {
+/** Longest block of the event loop by the encoding of one request, over full batches of samples. */
+async function longestBlockMs(destination: Destination): Promise<number> {
   const its = destination.metrics;
   if (its === undefined) return Number.NaN;
   const checked = newConfiguration(destination, exportReaders[destination.type].configuration("http://127.0.0.1:1"));
@@ -155,6 +155,6 @@ for (const destination of Object.values(destinations))
   if (destination.metrics !== undefined)
     print(
       `event loop held by 5,000 samples, ${destination.type}`,
-      `${(await longestHoldMs(destination)).toFixed(1)} ms`,
+      `${(await longestBlockMs(destination)).toFixed(1)} ms`,
       "<= 5 ms",
     );

@@ -5,9 +5,9 @@ import { measurePgbench } from "./support/failover-pgbench.ts";
 import { measureValkey, measureWrites } from "./support/failover-writes.ts";
 import { printHost } from "./support/host.ts";
 
-// For how long a service of two nodes takes no write when it is switched over or its primary fails, in turn with Patroni behind
-// HAProxy and with Sentinel; how long a replica's copy takes, against pg_basebackup of the same data; and pgbench, against
-// the same two servers run bare. No row that was acknowledged is missing after switchovers.
+// Time without writes of a service of two nodes, at switchovers and failures of its primary, alternating with Patroni
+// behind HAProxy and with Sentinel; time of a replica's copy, against pg_basebackup of the same data; and pgbench,
+// against the same two servers without a platform. No acknowledged row may be missing after switchovers.
 const { values } = parseArgs({
   options: {
     switchovers: { type: "string", default: "20" },
@@ -19,15 +19,15 @@ const { values } = parseArgs({
     only: { type: "string", default: "writes,valkey,copy,pgbench" },
   },
 });
-const wanted = new Set(values.only.split(","));
+const selected = new Set(values.only.split(","));
 
 printHost();
 const platform = await startPlatform({ environment: {} });
 try {
-  if (wanted.has("writes")) await measureWrites(platform, Number(values.switchovers), Number(values.failures));
-  if (wanted.has("valkey")) await measureValkey(platform, Number(values.failures));
-  if (wanted.has("copy")) await measureCopy(platform, Number(values.megabytes));
-  if (wanted.has("pgbench")) await measurePgbench(platform, Number(values.pairs), Number(values.seconds));
+  if (selected.has("writes")) await measureWrites(platform, Number(values.switchovers), Number(values.failures));
+  if (selected.has("valkey")) await measureValkey(platform, Number(values.failures));
+  if (selected.has("copy")) await measureCopy(platform, Number(values.megabytes));
+  if (selected.has("pgbench")) await measurePgbench(platform, Number(values.pairs), Number(values.seconds));
 } finally {
   await platform.remove();
 }

@@ -11,9 +11,9 @@ import { median, print, ratios, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 import { loadCore, type PeerProcess, pin, startPeer } from "./support/peer-process.ts";
 
-// A fleet of agents that speak the real protocol, with real certificates and at the real rates, to real controllers on a
-// real etcd: what it costs to keep, how soon a change arrives, what a second controller costs, and how long it takes until
-// all are back when one dies. Controllers and what they are compared with have one core; agents, etcd and this the other.
+// A fleet of agents with the real protocol, certificates and rates, on real controllers and a real etcd: cost at rest,
+// latency of a change, cost of a second controller, and time until all agents are back after a controller's death.
+// Controllers and their peers have one core; agents, etcd and this program the other.
 const { values } = parseArgs({
   options: {
     agents: { type: "string", default: "2000" },
@@ -52,11 +52,11 @@ async function measureFleet({ etcd, machineIds, ...parts }: BenchInstallation): 
     const next = await parts.startController(`controller-${storm}`);
     await waitUntil(
       "the second controller knows the machines",
-      async () => (await next.ask<number>({ ask: "knownMachines" })) === agents,
+      async () => (await next.query<number>({ query: "cachedMachines" })) === agents,
     );
-    // Agents that know of dead controllers only are for their provider to tell, which there is none of here.
+    // An agent that knows only dead controllers would need its compute provider, which does not exist here.
     await waitUntil("every agent knows the second controller", () => parts.allKnow(String(next.ready["address"])), {
-      // Each of them keeps it on a disk that all of them share here.
+      // Each agent stores it on a disk that all of them share here.
       withinMs: 600_000,
     });
     if (storm === 1) {
@@ -77,9 +77,9 @@ async function measureFleet({ etcd, machineIds, ...parts }: BenchInstallation): 
   return current;
 }
 
-/** The same agents and the same certificates with servers that are nothing but the stream. */
+/** The same agents and certificates with servers that implement nothing but the stream. */
 async function measurePeers(parts: BenchInstallation, controller: PeerProcess): Promise<void> {
-  const identity = await controller.ask<{ key: string; cert: string; ca: string }>({ ask: "peerIdentity" });
+  const identity = await controller.query<{ key: string; cert: string; ca: string }>({ query: "peerIdentity" });
   const rawMs: number[] = [];
   for (let storm = 0; storm < storms; storm += 1) {
     const survivor = await startPeer("raw-http2", identity);
@@ -95,7 +95,7 @@ async function measurePeers(parts: BenchInstallation, controller: PeerProcess): 
 
   await controller.end();
   const servers = {
-    // Who was the first to open its stream waits in silence until the last one has.
+    // The first agent to open its stream is silent until the last one has opened its own.
     ours: (pass: number) => parts.startController(`controller-fresh-${pass}`, { silenceMs: 600_000 }),
     "connect-node": () => startPeer("connect-node", identity),
     "raw-http2": () => startPeer("raw-http2", identity),
@@ -108,10 +108,10 @@ async function measurePeers(parts: BenchInstallation, controller: PeerProcess): 
       await server.end();
     }
   }
-  tellCosts("CPU a message", "us", "<= 0.25x; <= 1.4x", ({ cpuUs }) => cpuUs);
-  tellCosts("memory a stream", "KB", "<= 0.55x; <= 1.4x", ({ streamKb }) => streamKb);
+  printCosts("CPU a message", "us", "<= 0.25x; <= 1.4x", ({ cpuUs }) => cpuUs);
+  printCosts("memory a stream", "KB", "<= 0.55x; <= 1.4x", ({ streamKb }) => streamKb);
 
-  function tellCosts(what: string, unit: string, bar: string, of: (cost: MessageCost) => number): void {
+  function printCosts(what: string, unit: string, bar: string, of: (cost: MessageCost) => number): void {
     const all = Object.values(costs).map((each) => median(each.map(of)).toFixed(1));
     print(`${what}: ${Object.keys(costs).join(" / ")}`, `${all.join(" / ")} ${unit}`);
     const toOurs = (peer: readonly MessageCost[]) => {

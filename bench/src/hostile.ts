@@ -9,13 +9,14 @@ import { type H2Caller, type H2Request, openH2 } from "@holdfast/test/hostile/h2
 import { ms, percentile, print, times } from "./support/figures.ts";
 import { cpuMsOf, memoryOf, printHost } from "./support/host.ts";
 
-// How long any one request keeps a controller's event loop from others, and what others notice of one credential that floods.
+// Longest block of a controller's event loop by any single request, and the effect on others when one credential
+// floods.
 const { values } = parseArgs({
   options: { seconds: { type: "string", default: "10" }, rounds: { type: "string", default: "20" } },
 });
 const seconds = Number(values.seconds);
 const rounds = Number(values.rounds);
-/** Requests of each kind without a credential, and those of them that are open at once. */
+/** Number of requests of each kind without a credential, and of concurrently open ones. */
 const anonymous = 300;
 const slow = 500;
 const json = { "content-type": "application/json" };
@@ -35,15 +36,15 @@ try {
 
   const idle = await probed(() => new Promise((resolve) => setTimeout(resolve, 1_000)));
   print("a probe beside nothing, longest", ms(Math.max(...idle)));
-  for (const [what, asked] of Object.entries(worst())) {
+  for (const [what, request] of Object.entries(worst())) {
     const late: number[] = [];
     let sender = flooder;
     for (let round = 0; round < rounds; round += 1) {
-      // One that its rate refuses costs little: each of these comes to be read.
+      // Each request must pass the rate limit: a refused one costs little.
       if (round % 5 === 0) sender = { authorization: await newKey(`sender ${what} ${round}`) };
-      const each = await probed(() => hostile.send({ ...asked, headers: { ...sender, ...asked.headers } }));
+      const each = await probed(() => hostile.send({ ...request, headers: { ...sender, ...request.headers } }));
       late.push(Math.max(...each));
-      // What it takes of its rate comes back.
+      // Refills the token bucket.
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
     print(
@@ -55,9 +56,9 @@ try {
 
   const controller = platform.processes().controllers[0];
   if (controller === undefined) throw new Error("there is no controller");
-  for (const [what, asked] of Object.entries(uncredited())) {
+  for (const [what, request] of Object.entries(uncredited())) {
     const before = cpuMsOf(controller);
-    for (let n = 0; n < anonymous; n += 1) await hostile.send(asked);
+    for (let n = 0; n < anonymous; n += 1) await hostile.send(request);
     const cpu = (cpuMsOf(controller) - before) / anonymous;
     print(`CPU of ${what}, without a credential`, ms(cpu), "<= 5 ms");
   }
@@ -86,7 +87,7 @@ async function newKey(name: string): Promise<string> {
   return basic(made.id, made.secret);
 }
 
-/** Bodies that are legal in size, and as dear as they can be. */
+/** The most expensive bodies of legal size. */
 function worst(): Readonly<Record<string, H2Request>> {
   const post = (body: string): H2Request => ({ verb: "POST", path: "/managed-services", headers: json, body });
   const call = (body: Buffer): H2Request => ({
@@ -111,7 +112,7 @@ function worst(): Readonly<Record<string, H2Request>> {
   };
 }
 
-/** The largest bodies that anybody may send: to a method of users, and to those that are for nobody. */
+/** The largest bodies without a credential: to a method of users, and to public methods. */
 function uncredited(): Readonly<Record<string, H2Request>> {
   const { "the longest list": list, "most unknown fields, over gRPC": fields } = worst();
   if (list === undefined || fields === undefined) throw new Error("the bodies have other names");
@@ -129,7 +130,7 @@ function uncredited(): Readonly<Record<string, H2Request>> {
   };
 }
 
-/** Resident memory of a controller for each of many requests whose bodies come a byte at a time and stay open. */
+/** Resident memory of a controller for each of many open requests whose bodies arrive byte by byte. */
 async function slowBodies(controller: number): Promise<string> {
   const before = memoryOf(controller).rssMb;
   const sessions = Array.from({ length: slow / 50 }, () => connect(platform.admin.base_url, { ca: platform.ca }));
@@ -147,7 +148,7 @@ async function slowBodies(controller: number): Promise<string> {
   return `${(eachMb * 1_024).toFixed(1)} KiB`;
 }
 
-/** Milliseconds that requests for nothing much took while the work went on. */
+/** Durations of trivial requests during the work, milliseconds. */
 async function probed(work: () => Promise<unknown>): Promise<number[]> {
   const took: number[] = [];
   let over = false;
@@ -159,13 +160,13 @@ async function probed(work: () => Promise<unknown>): Promise<number[]> {
   return took;
 }
 
-async function timed(caller: H2Caller, asked: H2Request): Promise<number> {
+async function timed(caller: H2Caller, request: H2Request): Promise<number> {
   const began = performance.now();
-  await caller.send(asked);
+  await caller.send(request);
   return performance.now() - began;
 }
 
-/** 50 reads a second, half of what it may. */
+/** 50 reads a second, half of the limit. */
 async function asOther(headers: Readonly<Record<string, string>>): Promise<number[]> {
   const took: number[] = [];
   for (let n = 0; n < seconds * 50; n += 1) {
@@ -182,7 +183,7 @@ async function flood(headers: Readonly<Record<string, string>>, until: number): 
   while (Date.now() < until) {
     const read = { verb: "GET", path: `/managed-services/${randomUUID()}`, headers };
     const change = list === undefined ? read : { ...list, headers: { ...headers, ...list.headers } };
-    for (const asked of [read, read, read, change]) statuses.push((await hostile.send(asked)).status);
+    for (const request of [read, read, read, change]) statuses.push((await hostile.send(request)).status);
   }
   return statuses;
 }

@@ -8,7 +8,7 @@ import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { print } from "./support/figures.ts";
 import { memoryOf, printHost } from "./support/host.ts";
 
-// What the archive of an idle service puts into the store, and the memory of its component at rest (as root).
+// Objects that the archive of an idle service writes, and the memory of its component at rest (as root).
 const { values } = parseArgs({ options: { minutes: { type: "string", default: "10" } } });
 
 const dayMs = 86_400_000;
@@ -21,12 +21,12 @@ const machine = await startAgentMachine({ engine: "postgresql", version: "17", s
 try {
   machine.controller.signer = store.signer;
   const key = { id: "k-1", secret: randomBytes(32).toString("base64") };
-  // As controllers ask for it by default.
+  // The controllers' default.
   const { failure } = await machine.converge({ archive: { archiveId: "a-1", key, idleMs: 55_000 } });
   if (failure !== undefined) throw new Error(failure.message);
   const archive = () => machine.controller.observations.at(-1)?.archive;
   await waitUntil("it is followed", () => archive()?.state === "following" && (archive()?.lastSequence ?? 0n) > 0n);
-  // What comes of the start is behind it by then.
+  // By then the objects of the start are written.
   await sleep(90_000);
   const before = await stored();
   const measuredMs = Number(values.minutes) * 60_000;

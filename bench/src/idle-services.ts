@@ -27,8 +27,8 @@ import { printHost } from "./support/host.ts";
 import { idleService } from "./support/idle-service.ts";
 import { managedServiceKind } from "@holdfast/controller/services/service/managed-service.ts";
 
-// Services that have nothing to do: what the resync of a thousand of them costs, and whether a page of the list is as quick
-// when there are more. Their objects are in a real etcd; collections, runner, API and gateway are the controller's own.
+// Idle services: cost of the resync of a thousand of them, and latency of a list page with more of them. Their objects
+// are in a real etcd; collections, runner, API and gateway are the controller's own.
 const counts = [100, 1_000, 10_000];
 const requests = 300;
 const organizationId = "organization-bench";
@@ -95,7 +95,9 @@ async function fill(count: number): Promise<void> {
   }
 }
 
-/** The pass that every key gets each half minute; here each second, to see it. Full reconciles come every ten minutes. */
+/**
+ * The resync pass over every key, each second here instead of each half minute. Full reconciles come every ten minutes.
+ */
 async function resync(): Promise<void> {
   let reconciled = 0;
   const right = { signal: new AbortController().signal, claim: undefined, end: () => undefined };
@@ -130,7 +132,7 @@ async function cpuMsIn(durationMs: number): Promise<number> {
 }
 
 function openGateway() {
-  /** What a list never touches. */
+  /** Dependencies that a list does not use. */
   const unused = (): never => {
     throw new Error("a list needs none of this");
   };
@@ -156,7 +158,7 @@ function openGateway() {
     logs: { page: unused },
     backupsOf: backups.backupsOf,
     deleted: { page: unused },
-    // Every agent is there and has told of its engine.
+    // Every agent is connected and has reported its engine.
     fleet,
     pendingOf: (service) =>
       pendingSummaries(service, {

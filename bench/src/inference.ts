@@ -15,8 +15,9 @@ import { cpuMsOf, memoryOf, printHost } from "./support/host.ts";
 import { loadCore, pin, serverCore, startPeer } from "./support/peer-process.ts";
 import { loadPosts } from "./support/wrk.ts";
 
-// Chats through the proxy with all of its rules on, over plain HTTP and over TLS, against Portkey's gateway and a naive proxy of Node, each on
-// one core; the provider and the load share the other one. What is added is measured against the provider itself.
+// Chats through the proxy with all of its rules on, over plain HTTP and over TLS, against Portkey's gateway and a naive
+// Node proxy, each on one core; provider and load share the other one. Added latency is relative to the provider
+// itself.
 const { values } = parseArgs({
   options: { rounds: { type: "string", default: "5" }, seconds: { type: "string", default: "4" } },
 });
@@ -98,11 +99,11 @@ try {
 
   const trusting = new Agent({ connect: { ca: [platform.ca, cert] } });
   const checkAnswer = async (arm: Arm | "direct") => {
-    const asked = JSON.stringify({ model: modelOf(arm), ...body });
+    const requested = JSON.stringify({ model: modelOf(arm), ...body });
     const answered = await request(urls[arm], {
       method: "POST",
       headers: headers[arm],
-      body: asked,
+      body: requested,
       dispatcher: trusting,
     });
     const text = await answered.body.text();
@@ -111,12 +112,12 @@ try {
   };
   for (const arm of ["direct", ...arms] as const) await checkAnswer(arm);
 
-  // The first round warms up.
+  // The first round is a warm-up.
   for (let round = 0; round <= rounds; round += 1) {
     const at = (arm: Arm | "direct", most: number, isStream = false) =>
       loadPosts(urls[arm], headers[arm], most, seconds, posted(modelOf(arm), isStream)).catch(
         async (error: unknown) => {
-          // What it says now tells more than how many answers were wrong.
+          // The current response explains more than the number of wrong ones.
           await checkAnswer(arm);
           throw new Error(`${arm} was not right under load`, { cause: error });
         },
@@ -128,7 +129,7 @@ try {
       const cpu = cpuMsOf(pids[arm]) - cpuBefore;
       const alone = await at(arm, 1);
       const streamsBefore = cpuMsOf(pids[arm]);
-      // Portkey answers no stream of this provider with success.
+      // Portkey does not stream successfully from this provider.
       const streamed = arm === "portkey" ? undefined : await at(arm, connections, true);
       const streamCpu = cpuMsOf(pids[arm]) - streamsBefore;
       if (arm.startsWith("ours")) {
@@ -159,16 +160,16 @@ try {
     print(`  streams of ${chunks} chunks a second`, each);
     print("  memory, RSS", `${memoryOf(pids[arm]).rssMb.toFixed(0)} MB`);
   }
-  const shown = ({ median: middle, min, max }: ReturnType<typeof ratios>) =>
+  const printed = ({ median: middle, min, max }: ReturnType<typeof ratios>) =>
     `${times(middle)} (${times(min)} - ${times(max)})`;
   for (const arm of ["ours", "ours, TLS"] as const) {
-    print(`${arm} to Portkey: requests a second`, shown(ratios(perSecond[arm], perSecond.portkey)), ">= 6x");
-    print("  added p50", shown(ratios(p50[arm], p50.portkey)), "<= 0.35x");
-    print("  added p99", shown(ratios(p99[arm], p99.portkey)), "<= 0.35x");
-    print("  to the naive proxy: requests a second", shown(ratios(perSecond[arm], perSecond.naive)), ">= 0.65x");
+    print(`${arm} to Portkey: requests a second`, printed(ratios(perSecond[arm], perSecond.portkey)), ">= 6x");
+    print("  added p50", printed(ratios(p50[arm], p50.portkey)), "<= 0.35x");
+    print("  added p99", printed(ratios(p99[arm], p99.portkey)), "<= 0.35x");
+    print("  to the naive proxy: requests a second", printed(ratios(perSecond[arm], perSecond.naive)), ">= 0.65x");
   }
 
-  // The provider told the same usage each time. wrk leaves when its time is over, and what it left is charged too.
+  // The provider reports constant usage. wrk abandons requests at its end, which are charged too.
   const { items } = await waitUntil(
     "usage has all calls",
     async () => {

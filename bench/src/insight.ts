@@ -7,7 +7,7 @@ import { measureRules } from "./insight/rules.ts";
 import { measureStatistics } from "./insight/statistics.ts";
 import { printHost } from "./support/host.ts";
 
-// What it costs to see what a database does, part by part. Charts are measured by `metrics`.
+// Cost of observing a database, part by part. `metrics` measures charts.
 const { values } = parseArgs({
   options: {
     only: { type: "string", default: "guard,statistics,engine-metrics,exposition,rules,delay" },

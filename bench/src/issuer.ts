@@ -11,8 +11,8 @@ import { median, ms, percentile, print, ratios, times } from "./support/figures.
 import { cpuMsOf, printHost } from "./support/host.ts";
 import { pin, serverCore, startPeer } from "./support/peer-process.ts";
 
-// Refreshes of an app's issuer beside oidc-provider with a plain adapter on the same database, in turn, on one core: requests for a
-// second of CPU of the process, and what share of that the two signatures of each are, by `openssl speed` on the same core.
+// Refreshes at an app's issuer beside oidc-provider with a plain adapter on the same database, alternating on one core:
+// requests per second of CPU, and the share of the two signatures of each, by `openssl speed` on the same core.
 const { values } = parseArgs({
   options: {
     pairs: { type: "string", default: "5" },
@@ -53,7 +53,7 @@ try {
     jwk: { ...privateKey.export({ format: "jwk" }), alg: "RS256", use: "sig", kid: "key" },
     clientId: its.appId,
   });
-  const theirs = await peer.ask<string[]>({ ask: "tokens", count: users });
+  const theirs = await peer.query<string[]>({ query: "tokens", count: users });
   const sides = {
     ours: { url: `${issuer}/token`, pid: issuerPid, tokens: ours, dispatcher: platformAgent(its.platform) },
     theirs: {
@@ -64,7 +64,9 @@ try {
     },
   };
 
-  /** Each user refreshes one after another, all users at once; requests a second of CPU, and how long each took. */
+  /**
+   * Each user refreshes sequentially, all users concurrently; returns requests per second of CPU, and each duration.
+   */
   async function measure({ url, pid, tokens, dispatcher }: (typeof sides)["ours"]) {
     const taken: number[] = [];
     const began = cpuMsOf(pid);
@@ -119,7 +121,7 @@ try {
   await its.remove();
 }
 
-/** Signatures of a second, on the servers' core. */
+/** Signatures per second, on the servers' core. */
 function opensslSigns(): number {
   const speed = ["--cpu-list", String(serverCore), "openssl", "speed", "-seconds", "2", "rsa2048"];
   const text = execFileSync("taskset", speed, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });

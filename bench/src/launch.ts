@@ -9,8 +9,8 @@ import { createServices } from "@holdfast/test/support/platform/services.ts";
 import { median, ms, print, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 
-// From the order to start a machine to its agent's stream, certificate and all, by the controller's own log. What a process of
-// Node takes to start and end beside it tells how busy the host is: most of a launch is two of them.
+// Time from the order to start a machine to its agent's stream, certificate included, by the controller's log. The time
+// of an empty Node process beside it shows the load of the host: most of a launch is two of them.
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "5" },
@@ -36,13 +36,13 @@ for (const provider of values.provider.split(",")) {
   try {
     const services = createServices(platform);
     const nodeMs: number[] = [];
-    // The first makes what all others find.
+    // The first round creates files that all later ones find.
     for (let round = 0; round <= rounds; round += 1) {
       const { id } = await services.create(`round-${round}`);
       await services.settled(id, "Running", 300_000);
       await services.delete(id);
       if (round > 0) nodeMs.push(startOfNodeMs());
-      // What machines share is made ready when nobody wants one.
+      // Shared parts of machines are prepared while no machine is requested.
       else await sleep(Number(values["rest-seconds"]) * 1_000);
     }
     const launches = launchesIn(join(platform.directory, "log", "controller.log")).slice(-rounds);
@@ -62,7 +62,7 @@ function startOfNodeMs(): number {
   return performance.now() - begun;
 }
 
-/** Milliseconds of each, in order. */
+/** Durations in milliseconds, in order. */
 function launchesIn(log: string): number[] {
   const lines = readFileSync(log, "utf8").split("\n").flatMap(parsed);
   const ordered = new Map<string, number>();
@@ -82,7 +82,7 @@ function parsed(line: string): LogLine[] {
   try {
     return [JSON.parse(line) as LogLine];
   } catch {
-    // Not one of the controller's own lines.
+    // Not a line of the controller.
     return [];
   }
 }

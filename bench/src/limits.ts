@@ -6,12 +6,12 @@ import { cpuMsOf, printHost } from "./support/host.ts";
 import { pin, serverCore } from "./support/peer-process.ts";
 import { load } from "./support/wrk.ts";
 
-// What the pace of callers costs a GET of one object: the same requests to a platform that counts them and to one that does not.
+// Cost of the callers' rate limits for a GET of one object: the same requests with and without limits.
 const { values } = parseArgs({
   options: { pairs: { type: "string", default: "9" }, seconds: { type: "string", default: "3" } },
 });
 
-/** Never reached here; 0 is no limit at all. */
+/** Never reached here; 0 disables a limit. */
 const rates = (of: string) => ({ HOLDFAST_RATE_READS: of, HOLDFAST_RATE_CHANGES: of, HOLDFAST_RATE_SOURCE: of });
 
 printHost();
@@ -23,7 +23,7 @@ try {
   const paths = { paced: await webhookOf(platforms.paced), free: await webhookOf(platforms.free) };
   const perSecond = { paced: [] as number[], free: [] as number[] };
   const cpuUs = { paced: [] as number[], free: [] as number[] };
-  // The first round warms up; who goes first changes with each.
+  // The first round is a warm-up; the order alternates.
   for (let pair = 0; pair <= Number(values.pairs); pair += 1) {
     for (const arm of pair % 2 === 0 ? (["paced", "free"] as const) : (["free", "paced"] as const)) {
       const { admin, owner, processes } = platforms[arm];

@@ -9,12 +9,13 @@ import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { median, ms, percentile, print, ratios, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 
-// For how long clients of one PostgreSQL cannot get in while its image is replaced, against a restart of its engine, in turn.
+// Time without connections for clients of one PostgreSQL while its image is replaced, alternating with a restart of its
+// engine.
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "10" } } });
 
-/** One round, for a client that connects, asks and disconnects again and again. */
+/** One round of a client that repeatedly connects, queries and disconnects. */
 interface Round {
-  /** From the last answer before to the first one after. */
+  /** From the last response before to the first one after. */
   readonly outageMs: number;
   /** From the request to the end of the operation. */
   readonly wholeMs: number;
@@ -58,7 +59,7 @@ async function measured({ service, connection, password }: RunningService, path:
   }
   const asking = (async () => {
     while (!over) {
-      // A connection that its engine left half open is given up by the client too.
+      // The client gives up a connection that the engine left half open.
       await Promise.race([ask().then(() => answered.push(performance.now())), sleep(1_000)]).catch(() => undefined);
       await sleep(20);
     }

@@ -12,7 +12,7 @@ import { uuidv7 } from "uuidv7";
 import { ms, percentile, print } from "./support/figures.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";
 
-// Samples of many machines through the collector into a real history, against the same values as a row each; roll-ups; a week's
+// Samples of many machines through the collector into a real history, against a row for each value; roll-ups; a week's
 // chart of five nodes. CPU is that of this process and of PostgreSQL together.
 const { values } = parseArgs({
   options: {
@@ -23,10 +23,10 @@ const { values } = parseArgs({
 });
 const machines = Array.from({ length: Number(values.machines) }, () => uuidv7());
 const rounds = Number(values.rounds);
-/** As a machine with an engine tells them: 7 of the machine, 7 of the engine. */
+/** Metrics of a machine with an engine: 7 of the machine, 7 of the engine. */
 const slots = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 const intervalMs = 15_000;
-/** Hour by hour of each machine, as roll-ups write them. */
+/** The insertion order of roll-ups: by hour of each machine. */
 const aDay = `
   insert into sample_five_minutes
   select m, t, array_fill(4::smallint, '{15}'), array_fill(4 * random(), '{15}'), array_fill(random(), '{15}'),
@@ -66,7 +66,7 @@ try {
   await postgresql.stop();
 }
 
-/** Each round is one moment of all machines, which each wait for their answer. */
+/** Each round is one moment of all machines, which all wait for their acknowledgment. */
 async function ingest(beganAt: number): Promise<void> {
   const cpu = treeCpuMs();
   for (let round = 0; round < rounds; round += 1) {
@@ -76,10 +76,10 @@ async function ingest(beganAt: number): Promise<void> {
     );
     if (!taken.every(({ kept }) => kept)) throw new Error("samples were not kept");
   }
-  tell("samples of the collector", treeCpuMs() - cpu, await bytesOf("sample"));
+  printRow("samples of the collector", treeCpuMs() - cpu, await bytesOf("sample"));
 }
 
-/** The peer: a row for each value, by the same kind of statement and as durable. */
+/** The peer: a row for each value, by the same kind of statement with the same durability. */
 async function ingestRows(beganAt: number): Promise<void> {
   await database.query(
     "create table bare (machine_id uuid, metric smallint, time timestamptz, value float8, primary key (machine_id, metric, time))",
@@ -94,7 +94,7 @@ async function ingestRows(beganAt: number): Promise<void> {
       [...[0, 1, 2].map((column) => rows.map((row) => row[column])), beganAt + round * intervalMs],
     );
   }
-  tell("the same, a row for each value", treeCpuMs() - cpu, await bytesOf("bare"));
+  printRow("the same, a row for each value", treeCpuMs() - cpu, await bytesOf("bare"));
 }
 
 async function rollUp(beganAt: number): Promise<void> {
@@ -110,7 +110,7 @@ async function rollUp(beganAt: number): Promise<void> {
   print("bytes a minute and metric", ((await bytesOf("sample_minute")) / minutes / slots.length).toFixed(1));
 }
 
-/** 7 days of five minutes as roll-ups would have left them, for five nodes among others. */
+/** 7 days of five-minute roll-ups for five nodes among others. */
 async function chart(): Promise<void> {
   const chosen = machines.slice(0, 5);
   const whole = Math.floor(now / 300_000) * 300_000;
@@ -122,7 +122,7 @@ async function chart(): Promise<void> {
     await database.session((client) => client.query(aDay, [machines.slice(0, 20), start]));
   }
   await database.session((client) => client.query("vacuum analyze sample_five_minutes"));
-  const asked = {
+  const requested = {
     machineIds: chosen,
     slots: [1],
     fromS: whole / 1_000 - 604_800,
@@ -133,7 +133,7 @@ async function chart(): Promise<void> {
   const cpu = treeCpuMs();
   for (let query = 0; query < Number(values.queries); query += 1) {
     const begun = performance.now();
-    const points = await samples.points(asked);
+    const points = await samples.points(requested);
     times.push(performance.now() - begun);
     if (points.length !== 5 * 2_016) throw new Error(`${points.length} points`);
   }
@@ -145,7 +145,7 @@ async function chart(): Promise<void> {
   );
 }
 
-function tell(name: string, cpuMs: number, bytes: number): void {
+function printRow(name: string, cpuMs: number, bytes: number): void {
   const count = machines.length * rounds * slots.length;
   const perCore = Math.round((count / cpuMs) * 1_000).toLocaleString("en");
   print(`${name}: values a second and core; bytes a value`, `${perCore}; ${(bytes / count).toFixed(1)}`);
@@ -166,7 +166,7 @@ async function bytesOf(table: string): Promise<number> {
   );
 }
 
-/** Of this process and all that it started, directly or not. */
+/** CPU of this process and all its descendants, milliseconds. */
 function treeCpuMs(): number {
   const parents = new Map<number, number>();
   for (const name of readdirSync("/proc")) {

@@ -14,8 +14,8 @@ import { median, ms, percentile, print, ratios, times } from "./support/figures.
 import { printHost } from "./support/host.ts";
 
 /**
- * Control tasks of one machine while a large payload goes to it and back, against the same tasks with nothing else going on:
- * real fleet, stream, keeper and agent; caller and controller share this process, as in a controller.
+ * Control tasks of one machine during a large payload to it and back, against the same tasks alone: real fleet, stream,
+ * keeper and agent; caller and controller share this process, as in a controller.
  */
 const { values } = parseArgs({
   options: {
@@ -30,7 +30,7 @@ const [rounds, tasks, megabytes] = [values.rounds, values.tasks, values.megabyte
   number,
 ];
 const machineId = "m-1";
-/** Between two tasks: a queue of our own making would measure itself. */
+/** Pause between two tasks, so that no queue of this benchmark is measured. */
 const pauseMs = 3;
 
 printHost();
@@ -105,7 +105,7 @@ async function measure({ fleet }: TestController): Promise<void> {
 
 type Fleet = TestController["fleet"];
 
-/** Milliseconds that each of the tasks took, one after the other. */
+/** Durations of sequential tasks, milliseconds. */
 async function timesOf(fleet: Fleet): Promise<number[]> {
   const input = { case: "readLogs" as const, value: create(ReadLogsSchema, { limit: 1 }) };
   const request = {
@@ -127,7 +127,7 @@ async function timesOf(fleet: Fleet): Promise<number[]> {
   return took;
 }
 
-/** Payloads one after the other; answers the megabytes a second of each. Their checksums are compared on the way. */
+/** Sends payloads one after the other; returns the megabytes per second of each. Verifies their checksums. */
 async function transferUntil(fleet: Fleet, stop: AbortSignal): Promise<number[]> {
   const rates: number[] = [];
   while (!stop.aborted) {

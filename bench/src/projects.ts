@@ -6,8 +6,8 @@ import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";
 import { median, ms, percentile, print, ratios, times } from "./support/figures.ts";
 
-// Databases as one project against the same ones POSTed at once; a chain of three against one at a time; and a deployment of a
-// hundred resources that changes nothing.
+// Databases as one project against the same ones POSTed concurrently; a chain of three against sequential ones; and a
+// deployment of a hundred resources without changes.
 const { values } = parseArgs({
   options: {
     pairs: { type: "string", default: "3" },
@@ -52,7 +52,7 @@ async function deploy(descriptor: { readonly name: string }): Promise<string> {
   return expectStatus(answer, 202).json.deployment_id;
 }
 
-/** Resolves when it is Completed; throws when it is anything else. */
+/** Resolves when it is Completed; throws for any other end. */
 async function completed(name: string, id: string): Promise<void> {
   const path = `/projects/${name}/deployments/${id}`;
   const record = await waitUntil(
@@ -72,7 +72,7 @@ async function removed(name: string): Promise<void> {
   await waitUntil(`${name} is deleted`, isDeleted, { withinMs: 600_000, everyMs: 200 });
 }
 
-/** POSTs them all at once, and waits for all. */
+/** POSTs all concurrently, and waits for all. */
 async function posted(prefix: string, count: number): Promise<number> {
   const begun = performance.now();
   const made = await Promise.all(
@@ -134,7 +134,7 @@ async function chain(): Promise<void> {
   print("a chain of 3, beyond the single ones, a level, p50", ms(median(over)), "<= 200 ms");
 }
 
-/** A project of many resources is deployed once; then again and again as it is. */
+/** Deploys a project of many resources once, then again and again without changes. */
 async function nothing(): Promise<void> {
   const descriptor = descriptorOf("many", resources);
   await completed("many", await deploy(descriptor));
@@ -146,14 +146,14 @@ async function nothing(): Promise<void> {
     const plan = await platform.rest.post<{ plan: { action: string }[] }>("/projects/plan", { descriptor });
     const planned = performance.now();
     const before = cpuMsOf(controller);
-    const asked = await platform.rest.post<{ deployment_id: string; status: string; plan: { action: string }[] }>(
+    const response = await platform.rest.post<{ deployment_id: string; status: string; plan: { action: string }[] }>(
       "/projects/deploy",
       { descriptor },
     );
     const done = performance.now();
-    const { status, plan: actions } = expectStatus(asked, 202).json;
+    const { status, plan: actions } = expectStatus(response, 202).json;
     const isNothing = [...plan.json.plan, ...actions].every(({ action }) => action === "noop");
-    if (!isNothing || status !== "Running") throw new Error(`something was to be done: ${asked.text.slice(0, 500)}`);
+    if (!isNothing || status !== "Running") throw new Error(`something was to be done: ${response.text.slice(0, 500)}`);
     if (round < 5) continue;
     planning.push(planned - begun);
     deploying.push(done - planned);

@@ -7,13 +7,13 @@ import { createServices, type Services } from "@holdfast/test/support/platform/s
 import { median, ms, print, ratios, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 
-// POST to the first SELECT 1 over TLS by name: a machine of Incus against one of the process provider, in turn.
+// POST to the first SELECT 1 over TLS by name: an Incus machine against one of the process provider, alternating.
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "10" },
-    /** Machines that wait for owners; 0 measures a machine from nothing. */
+    /** Size of the warm pool; 0 creates each machine on request. */
     waiting: { type: "string", default: "0" },
-    /** Between rounds, so that the next machine waits by the time that it is asked for. */
+    /** Rest between rounds, so that the next warm-pool machine is ready. */
     "rest-seconds": { type: "string", default: "0" },
   },
 });
@@ -32,7 +32,7 @@ try {
     const platform = await startPlatform({ environment, flags: ["--provider", provider] });
     platforms.push({ platform, services: createServices(platform), wallsMs: [] });
   }
-  // The first of each makes what all others find.
+  // The first of each creates files that all later ones find.
   for (let round = 0; round <= rounds; round += 1) {
     await sleep(Number(values["rest-seconds"]) * 1_000);
     for (const each of platforms) {

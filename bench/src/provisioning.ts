@@ -15,7 +15,7 @@ import { makePatroni, preparePatroni } from "./peers/patroni.ts";
 import { median, ms, percentile, print, ratios, times } from "./support/figures.ts";
 import { memoryOf, printHost } from "./support/host.ts";
 
-// POST to the first SELECT 1 over TLS by name, against bare initdb and against Patroni, in turn and many at once.
+// POST to the first SELECT 1 over TLS by name, against bare initdb and against Patroni, alternating and many at once.
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "20" },
@@ -32,7 +32,7 @@ const waiting = Number(values.waiting);
 interface Provisioned {
   readonly id: string;
   readonly wallMs: number;
-  /** The engine's own: from its start to "ready to accept connections". */
+  /** The engine's own time: from its start to "ready to accept connections". */
   readonly engineMs: number;
 }
 
@@ -53,7 +53,7 @@ try {
   await memory();
   if (atOnce > 0) {
     await together(waiting);
-    // A platform that saw so many at once is ready for as many.
+    // The warm pool adapts to the expected demand.
     if (waiting > 0) await together(atOnce);
   }
 } finally {
@@ -116,7 +116,7 @@ async function together(ready: number): Promise<void> {
   await Promise.all(all.map(({ id }) => services.delete(id)));
 }
 
-/** Creates a service and reads a row over TLS with its revealed password; throws when any of it is wrong. */
+/** Creates a service and reads a row over TLS with its revealed password; throws for any wrong result. */
 async function provision(name: string, everyMs: number): Promise<Provisioned> {
   const begun = performance.now();
   const { id } = await services.create(name, { allowed_cidrs: ["127.0.0.0/8"] });
@@ -140,7 +140,7 @@ async function untilRunning({ get }: Services, id: string, everyMs: number): Pro
   }
 }
 
-/** As the keeper and PostgreSQL itself noted it. */
+/** Times in the logs of the keeper and of PostgreSQL. */
 function engineMsOf({ directory }: Platform, service: ServiceJson): number {
   const place = join(directory, "machines", service.nodes[0]?.id ?? "");
   const lines = readFileSync(join(place, "keeper.log"), "utf8").trim().split("\n");
@@ -151,20 +151,20 @@ function engineMsOf({ directory }: Platform, service: ServiceJson): number {
   return Number(ready) * 1_000 - startedAt;
 }
 
-/** Keeper and agent of a machine that has nothing to do but watch its engine. */
+/** Memory of keeper and agent of an idle machine. */
 async function memory(): Promise<void> {
   await untilWaiting(1);
   const { id } = await provision("idle", 20);
   await sleep(20_000);
   const { nodes } = await services.get(id);
   const machine = platform.processes().machines.find((each) => each.id === nodes[0]?.id);
-  const kept = (["keeper", "agent"] as const).map((name) => ({ name, ...memoryOf(machine?.[name] ?? 0) }));
-  for (const { name, rssMb, pssMb, privateMb } of kept) {
+  const processes = (["keeper", "agent"] as const).map((name) => ({ name, ...memoryOf(machine?.[name] ?? 0) }));
+  for (const { name, rssMb, pssMb, privateMb } of processes) {
     const figures = [rssMb, pssMb, privateMb].map((mb) => mb.toFixed(0)).join(" / ");
     print(`idle ${name}: RSS / PSS / private, MB`, figures);
   }
-  const sum = (of: (each: (typeof kept)[number]) => number) =>
-    kept.reduce((total, each) => total + of(each), 0).toFixed(0);
+  const sum = (of: (each: (typeof processes)[number]) => number) =>
+    processes.reduce((total, each) => total + of(each), 0).toFixed(0);
   print(
     "keeper + agent: RSS / PSS / private, MB",
     [sum((m) => m.rssMb), sum((m) => m.pssMb), sum((m) => m.privateMb)].join(" / "),
@@ -179,7 +179,7 @@ async function timed(making: Promise<Made>): Promise<number> {
   return wallMs;
 }
 
-/** As it is when no service was made for a while. */
+/** Resolves when the warm pool has this many machines again. */
 async function untilWaiting(count: number): Promise<void> {
   const ready = async () => {
     const { machines } = await fleet.of(FleetService).listMachines({ page: { limit: 200 } });

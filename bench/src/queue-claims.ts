@@ -3,9 +3,9 @@ import { createQueueDatabase } from "@holdfast/test/support/engines/queue-databa
 import { ms, percentile, print, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 
-// What a claim of ten costs beside many messages that it may not take, or that are gone and kept by an old snapshot: pages that it
-// touches, by EXPLAIN, which do not depend on who else is at work, and the time of many claims. Few and many are databases of their
-// own, asked in turn: whoever else is at work is there for both.
+// Cost of a claim of ten beside many messages that it must skip, or that are deleted and retained by an old snapshot:
+// pages by EXPLAIN, which do not depend on other load, and the time of many claims. Few and many messages are in two
+// databases, which alternate, so that other load affects both.
 const { values } = parseArgs({
   options: {
     rows: { type: "string", default: "1000000" },
@@ -23,11 +23,11 @@ const kinds = {
   ready: ["visible_at", "clock_timestamp()"],
   delayed: ["visible_at", "now() + interval '1 h'"],
   "in flight": ["visible_at, attempt_count, claimed_by", "now() + interval '1 h', 1, 'other'"],
-  // On their last attempt and past it: the claims that are measured bury them, a hundred each.
+  // Messages on their last attempt and past it: the measured claims move them to the dead ones, a hundred each.
   exhausted: ["visible_at, attempt_count", "now() - interval '1 s', 5"],
 } as const;
 
-/** A database, and how many messages of a kind are in it. */
+/** A database, and its number of messages of a kind. */
 interface Side {
   readonly rows: number;
   readonly database: Awaited<ReturnType<typeof createQueueDatabase>>;
@@ -56,7 +56,7 @@ async function claimMs({ client }: Side, queue: string): Promise<number> {
   return performance.now() - begun;
 }
 
-/** Pages of one claim and the time of many, in a queue that has enough to claim beside what `fill` puts there. */
+/** Pages of one claim and the time of many, in a queue with enough claimable messages beside those of `fill`. */
 async function compare(
   what: string,
   queue: string,
@@ -83,7 +83,7 @@ async function compare(
   print("  p99", `${ms(p99[1])}, ${times(p99[1] / p99[0])}`, "<= 1.5x");
 }
 
-/** A redrive of all that are dead, and claims among what it made ready. */
+/** A redrive of all dead messages, and claims among the ready ones that it creates. */
 async function redrive(side: Side, queue: string): Promise<void> {
   const batches: number[] = [];
   for (let moved = 1; moved > 0; ) {
@@ -97,7 +97,7 @@ async function redrive(side: Side, queue: string): Promise<void> {
   print("  pages of a claim of ten among them", String(await pagesOf(side, queue)));
 }
 
-/** Claims of a queue of which an old snapshot keeps all that was done. */
+/** Claims in a queue whose finished messages are retained by an old snapshot. */
 async function underSnapshot(side: Side, queue: string): Promise<void> {
   await side.database.createQueue(queue);
   const old = await side.database.connect();

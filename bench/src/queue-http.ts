@@ -8,8 +8,8 @@ import { median, ms, percentile, print, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 import { loadCore, startPeer } from "./support/peer-process.ts";
 
-// Queues over HTTP on a whole platform: an enqueue of a hundred messages and what it writes to etcd, and control tasks of the same service
-// while as large requests as may be come eight at a time.
+// Queues over HTTP on a complete platform: an enqueue of a hundred messages and its writes to etcd, and control tasks
+// of the same service during eight concurrent requests of the maximum size.
 const { values } = parseArgs({
   options: {
     requests: { type: "string", default: "200" },
@@ -49,7 +49,7 @@ try {
     const { status } = await platform.rest.get(`/managed-services/${service.service.id}/databases`);
     return { status, ms: performance.now() - begun };
   };
-  // Half of them before and half of them after: a shared machine is busier at one time than at another.
+  // Half of them before and half after the load, as a shared machine's own load changes.
   const alone: number[] = [];
   const measureAlone = async () => {
     for (let n = 0; n < tasks / 2; n += 1) alone.push((await control()).ms);
@@ -62,7 +62,7 @@ try {
   const refused = new Map<number, number>();
   let isOver = false;
   const flooding = flood
-    .ask<{ statuses: Record<string, number>; begun: number; taken: number }>({ ask: "go", atOnce, seconds })
+    .query<{ statuses: Record<string, number>; begun: number; taken: number }>({ query: "go", atOnce, seconds })
     .finally(() => {
       isOver = true;
     });
@@ -74,16 +74,16 @@ try {
   const { statuses, begun, taken: floods } = await flooding;
   await flood.end();
   await measureAlone();
-  const shown = (values: readonly number[]) => `${ms(median(values))}; ${ms(percentile(values, 0.99))}`;
-  print(`control task, p50; p99, alone of ${alone.length}`, shown(alone));
-  print(`  beside ${atOnce} requests of 26 MB, of ${beside.length}`, shown(beside));
+  const printed = (values: readonly number[]) => `${ms(median(values))}; ${ms(percentile(values, 0.99))}`;
+  print(`control task, p50; p99, alone of ${alone.length}`, printed(alone));
+  print(`  beside ${atOnce} requests of 26 MB, of ${beside.length}`, printed(beside));
   print("  ratio", times(percentile(beside, 0.99) / percentile(alone, 0.99)), "<= 2x");
   print(
     "  large ones: taken, begun, answers; refused control tasks",
     `${floods}, ${begun}, ${JSON.stringify(statuses)}; ${JSON.stringify([...refused])}`,
   );
 
-  // What is known to be taken is there once, and nothing is there in part. One whose answer came too late may be there too.
+  // Each accepted message exists once, and none partially. A message whose response was late may exist too.
   const client = await openPostgresql(platform, service.connection, { password: service.password });
   const { rows } = await client.query<{ n: number }>(
     "SELECT count(*)::int AS n FROM mdb_queue.messages WHERE queue_name = 'flood'",

@@ -7,7 +7,8 @@ import { createServices } from "@holdfast/test/support/platform/services.ts";
 import { print } from "./support/figures.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";
 
-// CPU of a service's agent and engine, and of the controller, beside no queue and beside many that nobody uses, each for so long.
+// CPU of a service's agent and engine, and of the controller, without queues and with many idle ones, for the same time
+// each.
 const { values } = parseArgs({
   options: { queues: { type: "string", default: "100" }, seconds: { type: "string", default: "120" } },
 });
@@ -19,7 +20,7 @@ try {
   const { service } = await createServices(platform).createRunning("orders");
   const queues = queuesOf(platform, service.id);
 
-  /** What the machine and the controllers used up to now; an engine's sessions that ended are in its first process. */
+  /** CPU of the machine and the controllers so far; an engine's ended sessions count for its first process. */
   function used(): Record<"agent" | "engine" | "controllers", number> {
     const { machines, controllers } = platform.processes();
     const { agent = 0, engine = 0 } = machines[0] ?? {};

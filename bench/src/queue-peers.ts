@@ -8,8 +8,8 @@ import type { QueuePeer } from "./queues/queue-peer.ts";
 import { median, print, ratios, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 
-// Messages worked on a second, claimed and acked, by queues on one PostgreSQL with one pool: each pair is ours and a peer's in turn, on
-// as many messages that are there before. Then the same while an old transaction keeps every row that is gone.
+// Messages claimed and acknowledged per second by queues on one PostgreSQL with one pool: ours and a peer's alternate,
+// each with the same number of waiting messages. Then the same while an old transaction retains every dead row.
 const { values } = parseArgs({
   options: {
     messages: { type: "string", default: "20000" },
@@ -37,7 +37,7 @@ try {
   const bossBatched = await pgBossQueue(pool, 100);
   const bossSingle = await pgBossQueue(pool, 1);
 
-  /** Messages a second; throws when not each of them was done. */
+  /** Messages per second; throws unless each was processed. */
   async function rateOf(queue: QueuePeer, count: number): Promise<number> {
     await queue.fill(count);
     const begun = performance.now();
@@ -60,7 +60,7 @@ try {
     print("  ratio", `${times(middle)} (${times(min)} - ${times(max)})`, bar);
   }
 
-  /** The least that a message by itself costs: one round trip and one commit. */
+  /** The minimum cost of a message by itself: one round trip and one commit. */
   async function bareRate(count: number): Promise<number> {
     const client = await database.connect();
     await client.query("CREATE TABLE bare (id integer PRIMARY KEY, n integer)");
@@ -78,11 +78,11 @@ try {
   print("  an update of one row and its commit, a second", (await bareRate(singles)).toFixed(0));
   await compare(batched, naive, messages, "");
 
-  // The old transaction's snapshot is from before all of it: what is done from now on stays in table and indexes.
+  // The old transaction's snapshot precedes all work: dead rows stay in table and indexes.
   const clean = { ours: await rateOf(batched, messages), graphile: await rateOf(graphile, messages) };
   const size = async () =>
     Number((await pool.query<{ n: string }>("SELECT pg_table_size('mdb_queue.messages') AS n")).rows[0]?.n ?? 0);
-  // Before it the table is that of a queue that has as much in it as is worked on in between.
+  // Before it, the table is that of a queue with the same number of waiting messages.
   await batched.fill(messages);
   await database.asPlatform((session) => session.rows("VACUUM mdb_queue.messages"));
   const sizeBefore = await size();
@@ -104,7 +104,7 @@ try {
   const sizeUnder = await size();
   const mib = (bytes: number) => `${(bytes / (1 << 20)).toFixed(1)} MiB`;
   print("table before it; at its end", `${mib(sizeBefore)}; ${mib(sizeUnder)}`);
-  // Autovacuum frees what is empty at the table's end.
+  // Autovacuum truncates the empty end of the table.
   const ended = performance.now();
   let sizeLater = await size();
   while (sizeLater > 2 * sizeBefore && performance.now() - ended < laterMs) {

@@ -9,8 +9,8 @@ import { cpuMsOf, printHost } from "./support/host.ts";
 import { pin, serverCore, startPeer } from "./support/peer-process.ts";
 import { load } from "./support/wrk.ts";
 
-// GET of one service through the real API port, TLS and credential included, against bare node:https with the same bytes
-// and against a fastify front that makes a gRPC hop. Servers on one core, load on another.
+// GET of one service through the real API port, TLS and credential included, against bare node:https with the same
+// bytes and against a fastify front with a gRPC hop. Servers on one core, load on another.
 const { values } = parseArgs({
   options: { pairs: { type: "string", default: "7" }, seconds: { type: "string", default: "4" } },
 });
@@ -39,12 +39,12 @@ try {
     hop: `https://127.0.0.1:${hop.ready["port"]}${path}`,
   };
   const measured = { ours: [] as number[], bare: [] as number[], hop: [] as number[] };
-  // Of all processes that take part: it says more than requests a second when others are at work.
+  // CPU of all involved processes, which is more reliable than a rate under other load.
   const cpuUs = { ours: [] as number[], bare: [] as number[], hop: [] as number[] };
   const pids = { ours: [controller], bare: [bare.pid], hop: [hop.pid, grpc.pid] };
   const cpuOf = (arm: keyof typeof pids) => pids[arm].reduce((sum, pid) => sum + cpuMsOf(pid), 0);
   const last = { ours: "", bare: "", hop: "" };
-  // The first round warms up.
+  // The first round is a warm-up.
   for (let pair = 0; pair <= Number(values.pairs); pair += 1) {
     for (const arm of ["ours", "bare", "hop"] as const) {
       const before = cpuOf(arm);
@@ -88,7 +88,7 @@ try {
   await platform.remove();
 }
 
-/** Checks of health come one after another in the first seconds of a service: until then it answers more each time. */
+/** A new service's health checks arrive one by one in its first seconds, so that its response grows. */
 async function settledAnswer(read: () => Promise<string>): Promise<string> {
   let before = await read();
   for (;;) {

@@ -8,8 +8,9 @@ import { measureLatency } from "./support/webhook-latency.ts";
 import { measurePending } from "./support/webhook-pending.ts";
 import { measureThroughput } from "./support/webhook-throughput.ts";
 
-// Durable deliveries against a bare sender and pg-boss; commit to receiver at a steady rate; endpoints that hang; kill -9 at
-// full load; a million that wait. The sender has a core to itself; etcd, PostgreSQL, the receiver and the load share the other.
+// Durable deliveries against a bare sender and pg-boss; commit to receiver at a steady rate; hanging endpoints; kill -9
+// at full load; a million waiting deliveries. The sender has a core to itself; etcd, PostgreSQL, the receiver and the
+// load share the other.
 const { values } = parseArgs({
   options: {
     deliveries: { type: "string", default: "20000" },
@@ -21,17 +22,17 @@ const { values } = parseArgs({
   },
 });
 const seconds = Number(values.seconds);
-const wanted = new Set(values.only.split(","));
+const selected = new Set(values.only.split(","));
 
 printHost();
 pin(process.pid, loadCore);
 const bench = await openWebhookBench();
 try {
-  if (wanted.has("throughput")) await measureThroughput(bench, Number(values.deliveries), Number(values.pairs));
-  if (wanted.has("latency")) await measureLatency(bench, seconds, Number(values.rate));
-  if (wanted.has("hanging")) await measureHanging(bench, seconds, Number(values.pairs));
-  if (wanted.has("kills")) await measureKills(bench, seconds);
-  if (wanted.has("pending")) await measurePending(bench, Number(values.pending));
+  if (selected.has("throughput")) await measureThroughput(bench, Number(values.deliveries), Number(values.pairs));
+  if (selected.has("latency")) await measureLatency(bench, seconds, Number(values.rate));
+  if (selected.has("hanging")) await measureHanging(bench, seconds, Number(values.pairs));
+  if (selected.has("kills")) await measureKills(bench, seconds);
+  if (selected.has("pending")) await measurePending(bench, Number(values.pending));
 } finally {
   await bench.close();
 }

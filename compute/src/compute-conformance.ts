@@ -16,7 +16,7 @@ const enrollment: Enrollment = {
   token: "first",
 };
 
-/** What every provider promises, checked against a real one. `skip` says why nothing of it can run here. */
+/** The conformance suite of compute providers, run against a real one. `skip`: reason why the suite cannot run here. */
 export function computeConformance(
   name: string,
   open: () => Promise<ConformanceSubject>,
@@ -34,9 +34,9 @@ export function computeConformance(
       afterAll(async () => {
         const { provider } = subject;
         for (const { id } of await provider.list(signal)) await provider.destroy(id, signal);
-        const left = await subject.leftovers();
+        const remaining = await subject.leftovers();
         await subject.close();
-        expect(left).toEqual([]);
+        expect(remaining).toEqual([]);
       });
 
       async function created(overrides: Partial<MachineSpec> = {}): Promise<string> {
@@ -54,7 +54,7 @@ export function computeConformance(
 
       const stateOf = async (id: string) => (await subject.provider.get(id, signal))?.state;
 
-      it("creates a machine once, however often it is asked", async () => {
+      it("creates a machine once for repeated calls", async () => {
         const spec = machineSpec();
         const first = await subject.provider.create(spec, signal);
         const again = await subject.second.create(spec, signal);
@@ -63,14 +63,14 @@ export function computeConformance(
         expect((await subject.provider.list(signal)).filter(({ id }) => id === spec.id)).toHaveLength(1);
       });
 
-      it("gives machines that are created at once addresses of their own", async () => {
+      it("assigns different addresses to machines that are created concurrently", async () => {
         const specs = Array.from({ length: 6 }, () => machineSpec());
         const both = [subject.provider, subject.second];
         const facts = await Promise.all(specs.map(async (spec, index) => both[index % 2]?.create(spec, signal)));
         expect(new Set(facts.map((each) => each?.address)).size).toBe(specs.length);
       });
 
-      it("gives each a public address of the host's block besides, which is free again when the machine is gone", async () => {
+      it("assigns each a public address of the host's block, which a destruction frees", async () => {
         const { provider, second, publicBlock } = subject;
         const block = addressNetworkOf(publicBlock);
         const specs = Array.from({ length: 4 }, () => machineSpec());
@@ -87,13 +87,13 @@ export function computeConformance(
         expect(facts.map(({ publicAddress }) => publicAddress)).toContain(after.publicAddress);
       });
 
-      it("makes one machine of two creations of one id at once", async () => {
+      it("creates one machine for two concurrent creations of one id", async () => {
         const spec = machineSpec();
         const [a, b] = await Promise.all([subject.provider.create(spec, signal), subject.second.create(spec, signal)]);
         expect(a).toEqual(b);
       });
 
-      it("starts a machine once, however often it is asked, and from two sides at once", async () => {
+      it("starts a machine once for repeated and concurrent calls", async () => {
         const id = await created();
         await Promise.all([
           subject.provider.start(id, enrollment, signal),
@@ -103,7 +103,7 @@ export function computeConformance(
         expect(await subject.provider.get(id, signal)).toMatchObject({ state: "running", starts: 1, hasData: true });
       });
 
-      it("writes the newest enrollment for the machine alone, also when it runs already", async () => {
+      it("writes the newest enrollment for the machine only, also when it runs already", async () => {
         const id = await started();
         await subject.provider.start(id, { ...enrollment, token: "second" }, signal);
         const { content, mode } = await subject.enrollment(id);
@@ -111,7 +111,7 @@ export function computeConformance(
         expect(mode & 0o777).toBe(0o600);
       });
 
-      it("stops a machine with all that it started, and stops it again without harm", async () => {
+      it("stops a machine with all its processes, and stops it again without harm", async () => {
         const id = await started();
         await expect.poll(async () => (await subject.processesOf(id)).length).toBeGreaterThan(1);
         const processes = await subject.processesOf(id);
@@ -129,7 +129,7 @@ export function computeConformance(
         expect(await subject.provider.get(id, signal)).toEqual({ ...before, starts: 2 });
       });
 
-      it("fences: when it answers, nothing of the machine is left", async () => {
+      it("fences: when it resolves, no process of the machine remains", async () => {
         const id = await started();
         const processes = await subject.processesOf(id);
         await subject.second.fence(id, signal);
@@ -138,33 +138,33 @@ export function computeConformance(
         await expect(subject.second.fence("elsewhere", signal)).rejects.toThrow("elsewhere");
       });
 
-      it("shows a machine that was killed as stopped, and tells every watcher", async () => {
+      it("reports a killed machine as stopped, and notifies every watcher", async () => {
         const id = await started();
-        const told: string[] = [];
+        const notified: string[] = [];
         const watches = [subject.provider, subject.second].map((provider, index) =>
-          provider.watch((changed) => changed === id && told.push(`${index}`)),
+          provider.watch((changed) => changed === id && notified.push(`${index}`)),
         );
         await sleep(100);
-        told.length = 0;
+        notified.length = 0;
         const processes = await subject.processesOf(id);
         await subject.crash(id);
-        await expect.poll(() => new Set(told).size, { interval: 5 }).toBe(2);
+        await expect.poll(() => new Set(notified).size, { interval: 5 }).toBe(2);
         for (const watch of watches) watch.close();
         expect(await stateOf(id)).toBe("stopped");
         if (!subject.contained) await subject.provider.fence(id, signal);
         expect(subject.alive(processes)).toEqual([]);
       });
 
-      it("tells of a start by another controller", async () => {
+      it("notifies of a start by another controller", async () => {
         const id = await created();
-        const told = new Set<string>();
-        const watch = subject.provider.watch((changed) => told.add(changed));
+        const notified = new Set<string>();
+        const watch = subject.provider.watch((changed) => notified.add(changed));
         await subject.second.start(id, enrollment, signal);
-        await expect.poll(() => told.has(id), { interval: 5 }).toBe(true);
+        await expect.poll(() => notified.has(id), { interval: 5 }).toBe(true);
         watch.close();
       });
 
-      it("starts a machine after a reboot of the host, whoever has its process id now", async () => {
+      it("starts a machine after a reboot of the host, also when its process id is reused", async () => {
         const id = await started();
         await subject.reboot(id);
         expect(await stateOf(id)).toBe("stopped");
@@ -172,7 +172,7 @@ export function computeConformance(
         expect(await subject.provider.get(id, signal)).toMatchObject({ state: "running", starts: 2 });
       });
 
-      it("holds a machine to the CPU and memory of its plan, and of another plan while it runs", async () => {
+      it("enforces the CPU and memory of a machine's plan, and of a new plan while it runs", async () => {
         const id = await started();
         const { plan } = machineSpec();
         const limits = await subject.limits(id);
@@ -186,7 +186,7 @@ export function computeConformance(
         expect(await subject.limits(id)).toEqual(larger);
       });
 
-      it("tells the plan that a machine was made with, and the one that it was given since", async () => {
+      it("reports the plan of a machine's creation, and the one of a resize", async () => {
         const id = await created({ plan: { vcpu: 1, memoryBytes: gib } });
         const planOf = async () => (await subject.provider.get(id, signal))?.plan;
         expect(await planOf()).toMatchObject({ vcpu: 1, memoryBytes: gib });
@@ -194,20 +194,20 @@ export function computeConformance(
         expect(await planOf()).toMatchObject({ vcpu: 2, memoryBytes: 2 * gib });
       });
 
-      it("holds a root to the size that the plan says, lets it grow with another plan, and never shrink", async () => {
+      it("enforces the plan's size of a root, lets it grow with another plan, and never shrink", async () => {
         const { provider } = subject;
         const plan = { vcpu: 1, memoryBytes: gib, rootBytes: 2 * gib };
         const id = await started({ plan });
         if ((await subject.rootTakes(id, 1)) === undefined) return;
         expect((await provider.get(id, signal))?.plan).toEqual(plan);
-        // The image is in it as well.
+        // The image counts towards the root's size.
         expect(await subject.rootTakes(id, 2 * gib)).toBe(false);
         expect(await subject.rootTakes(id, gib)).toBe(true);
         await provider.resize(id, { ...plan, rootBytes: 3 * gib }, signal);
         expect(await subject.rootTakes(id, 2 * gib)).toBe(true);
         await provider.resize(id, plan, signal);
         expect((await provider.get(id, signal))?.plan).toEqual({ ...plan, rootBytes: 3 * gib });
-        // A root that is made anew for another image is as large.
+        // The root of another image has the same size.
         await provider.stop(id, 5_000, signal);
         await provider.replaceImage(id, await subject.otherImage(), signal);
         await provider.start(id, enrollment, signal);
@@ -215,7 +215,7 @@ export function computeConformance(
         expect(await subject.rootTakes(id, 3 * gib)).toBe(false);
       });
 
-      it("makes a machine from the newest image, or from the one that was chosen", async () => {
+      it("creates a machine from the newest image, or from the chosen one", async () => {
         const { provider } = subject;
         const newest = (await provider.images(signal)).find(({ version }) => version === "17")?.image;
         if (newest === undefined) return;
@@ -228,7 +228,7 @@ export function computeConformance(
         );
       });
 
-      it("puts another image under the data disk at the next start, however often it is asked", async () => {
+      it("replaces the image under the data disk at the next start, for repeated calls", async () => {
         const { provider } = subject;
         const id = await started();
         const before = await provider.get(id, signal);
@@ -244,7 +244,7 @@ export function computeConformance(
         await expect(provider.replaceImage(id, "trixie-00000000000000ff", signal)).rejects.toThrow(
           "trixie-00000000000000ff is not on this host",
         );
-        // What was chosen last counts, also when nothing was started in between.
+        // The last choice counts, also without a start in between.
         await provider.stop(id, 5_000, signal);
         await provider.replaceImage(id, before.image, signal);
         await provider.start(id, enrollment, signal);
@@ -286,7 +286,7 @@ export function computeConformance(
         expect(await subject.provider.admit(machineSpec(), signal)).toEqual({ admitted: true });
       });
 
-      it("names every engine version, and says why where one cannot run", async () => {
+      it("lists every engine version, with the reason where one cannot run", async () => {
         const images = await subject.provider.images(signal);
         expect(images.map(({ engine, version }) => `${engine} ${version}`)).toContain("postgresql 17");
         for (const image of images) expect(image.available || (image.reason ?? "").length > 0).toBe(true);

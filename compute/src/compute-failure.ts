@@ -1,19 +1,19 @@
 /**
- * The host cannot do what was asked. The message is for the user: what stands against it, with figures or the command that helps.
- * What programs of the host said word by word is its cause, which the operator's log has.
+ * The host cannot perform the request. The message is for the user: the obstacle, with figures or the command that
+ * helps. The output of host programs is the `cause`, which only the operator's log has.
  */
 export class ComputeFailure extends Error {
   override readonly name = "ComputeFailure";
 }
 
-/** It will be possible later without anybody's doing; the message says what is under way. */
+/** The request becomes possible later without any action; the message names what is in progress. */
 export class ComputePending extends Error {
   override readonly name = "ComputePending";
 }
 
 /**
- * The host did not answer, so nothing is known of its machines: they are neither gone nor stopped, and nothing that was
- * ordered may be taken for done or not done. The message names the host.
+ * The host did not respond, so the state of its machines is unknown: they are neither absent nor stopped, and no
+ * request counts as done or not done. The message names the host.
  */
 export class HostUnreachable extends Error {
   override readonly name = "HostUnreachable";
@@ -25,13 +25,13 @@ export class HostUnreachable extends Error {
   }
 }
 
-/** For users: why a start came to nothing, in the words of what went wrong; undefined when it left none. */
-export function startFailureSentence(words: string | undefined): string {
-  if (words === undefined) return "The machine ended while it was started. It is started again by itself.";
-  return `The machine could not be started: ${words}`;
+/** The reason of a failed start as a sentence for users; `reason` is undefined when the start left none. */
+export function startFailureSentence(reason: string | undefined): string {
+  if (reason === undefined) return "The machine ended while it was started. It is restarted automatically.";
+  return `The machine could not be started: ${reason}`;
 }
 
-/** Did the host's disk, or our share of it, have no room? */
+/** True if the host's disk, or this process's quota on it, is full. */
 export function isDiskFull(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
 }

@@ -1,105 +1,122 @@
-/** Where machines come from. Every call is idempotent by machine id; a call that timed out may have worked. */
+/**
+ * A compute provider: creates machines on a host and controls them.
+ *
+ * The process provider (process/) and the Incus provider (incus/) run on a host; `remote/` calls the provider of
+ * another host, and `router/` sends each call to the host of its machine. Every call is idempotent by machine id. A
+ * call that timed out may have taken effect. compute-conformance.ts is the suite that every provider passes.
+ */
 export interface ComputeProvider {
   readonly name: string;
-  /** Makes the machine if it is not there: directory or disk, address, limits. It is not started. */
+  /** Creates the machine if it does not exist: directory or disk, address, limits. Does not start it. */
   create(spec: MachineSpec, signal: AbortSignal): Promise<MachineFacts>;
-  /** Starts it with a fresh enrollment. One that runs already goes on, and finds the enrollment when it wants one. */
+  /**
+   * Starts the machine with a new enrollment. A running machine continues, and finds the enrollment when it needs one.
+   */
   start(machineId: string, enrollment: Enrollment, signal: AbortSignal): Promise<void>;
-  /** Stops it within graceMs, then by force. It resolves when nothing of it runs. */
+  /** Stops the machine within graceMs, then by force. Resolves when no process of it remains. */
   stop(machineId: string, graceMs: number, signal: AbortSignal): Promise<void>;
-  /** Changes CPU and memory, and lets the root grow, never shrink; acts at the next start where the host cannot do it live. */
+  /**
+   * Changes CPU and memory, and grows the root (never shrinks it); takes effect at the next start if the host cannot
+   * change it live.
+   */
   resize(machineId: string, plan: MachinePlan, signal: AbortSignal): Promise<void>;
   /**
-   * Puts this image under the data disk, of the engine's version that the machine has or of another one; acts at the next start,
-   * whoever asks for it. Throws ComputeFailure for an image that is not there.
+   * Replaces the image under the data disk, by one with the same or another version of the engine; takes effect at the
+   * next start. Throws ComputeFailure for an image that is not on the host.
    */
   replaceImage(machineId: string, image: string, signal: AbortSignal): Promise<void>;
-  /** Grows the data disk online. Smaller than now: throws. */
+  /** Grows the data disk online. Throws for a size below the current one. */
   growDisk(machineId: string, diskBytes: number, signal: AbortSignal): Promise<void>;
-  /** Stops it and removes all of it, data included. Nothing happens when it is gone. */
+  /** Stops the machine and removes it with its data. Does nothing if it does not exist. */
   destroy(machineId: string, signal: AbortSignal): Promise<void>;
-  /** Every machine of this installation that the host knows, owned or not. */
+  /** Every machine of this installation on the host, with or without an owner. */
   list(signal: AbortSignal): Promise<MachineFacts[]>;
   get(machineId: string, signal: AbortSignal): Promise<MachineFacts | undefined>;
-  /** Stops at once and answers only when the host itself reports it stopped after the order. */
+  /** Stops the machine at once; resolves only when the host reports it stopped after the request. */
   fence(machineId: string, signal: AbortSignal): Promise<void>;
-  /** Calls back with the id of each machine that started, stopped or died; a hint, never the truth. */
+  /** Calls back with the id of each machine that started, stopped or died: a hint to look, never proof. */
   watch(onChange: (machineId: string) => void): { close(): void };
-  /** Can the host take a machine of this size now? A refusal has the figure. */
+  /** Tests whether the host can take a machine of this size now. A refusal has the figures. */
   admit(spec: MachineSpec, signal: AbortSignal): Promise<Admission>;
-  /** Engine versions that can run here; a missing one says why. Beside them the kernel that new virtual machines boot from. */
+  /** Engine versions that can run here, with a reason for each that cannot, and the kernel of new virtual machines. */
   images(signal: AbortSignal): Promise<ImageFacts[]>;
-  /** Where machines have networks of their own: who may reach them. Absent where only engines can tell. */
+  /**
+   * Packet filter of the machines; absent if machines have no networks of their own and only engines check addresses.
+   */
   readonly edge?: MachineEdge;
-  /** Copies of data disks as they were. Absent where there are none whatever the disk; a host may have them for some disks. */
+  /** Snapshots of data disks; absent if the provider has none. A host may support them for some disks only. */
   readonly snapshots?: MachineSnapshots;
-  /** Kernels of virtual machines. Absent where there are none. */
+  /** Kernels of virtual machines; absent if the provider has no virtual machines. */
   readonly guestKernels?: GuestKernels;
-  /** Where machines have networks of their own: the way to those of other hosts. Absent where there is none to keep. */
+  /** Routes to the machines of other hosts; absent if machines have no networks of their own. */
   readonly paths?: HostPaths;
 }
 
-/** The way from a host to the machines of others. */
+/** Routes from a host to the machines of other hosts. */
 export interface HostPaths {
-  /** Keeps a way to each of these, and to no other that was kept before; answers for each whether it is there. */
-  keep(neighbours: readonly Neighbour[], signal: AbortSignal): Promise<HostPath[]>;
+  /**
+   * Sets a route to each of these hosts and removes the other routes that it set before; reports for each whether its
+   * machines respond.
+   */
+  keep(peers: readonly Neighbour[], signal: AbortSignal): Promise<HostPath[]>;
 }
 
-/** Another host, as the one that is to reach its machines sees it. */
+/** Another host, as seen by the host that routes to its machines. */
 export interface Neighbour {
   readonly hostId: string;
-  /** Of all its machines, such as `10.78.0.0/16`; its own address there ends in `.0.1`. */
+  /** Network of all its machines, such as `10.78.0.0/16`; the host's own address in it ends in `.0.1`. */
   readonly network: string;
-  /** Address or name of the host itself. */
+  /** Address or name of the host. */
   readonly address: string;
 }
 
 export interface HostPath {
   readonly hostId: string;
-  /** Why its machines are not reached, for operators; empty when they are. */
+  /** Reason why its machines cannot be reached, for operators; empty when they can. */
   readonly problem: string;
 }
 
 /**
- * A data disk as it was, beside the disk and of the same space until either changes. Only of machines that do not run, and
- * for as long as there is the machine. Each throws ComputeFailure with the reason where it cannot be done.
+ * Snapshots of data disks. A snapshot lies beside its disk, shares the disk's blocks until either changes, and lasts at
+ * most as long as its machine. Only a stopped machine's disk is copied or restored. Each method throws ComputeFailure
+ * with the reason if it cannot be done.
  */
 export interface MachineSnapshots {
   /**
-   * Takes one under this name, if there is none. `starts` is how often the machine was started by what the caller knows
-   * (MachineFacts): once it was started again the caller's order is late, and refused.
+   * Takes a snapshot of this name unless it exists. `starts` is the machine's start counter as the caller read it
+   * (MachineFacts): after another start the request is stale, and refused.
    */
   take(machineId: string, name: string, starts: number, signal: AbortSignal): Promise<void>;
-  /** Puts the data back as the snapshot has them, all or nothing. What was written since is gone. The snapshot stays. */
+  /** Restores the data from the snapshot, all or nothing. Later writes are lost; the snapshot remains. */
   restore(machineId: string, name: string, starts: number, signal: AbortSignal): Promise<void>;
-  /** Nothing happens when it is gone. */
+  /** Does nothing if there is no such snapshot. */
   remove(machineId: string, name: string, signal: AbortSignal): Promise<void>;
 }
 
-/** What virtual machines boot from, each from its own. */
+/** Kernels of virtual machines; each machine boots from its own choice. */
 export interface GuestKernels {
   /**
-   * Has the machine boot from this one; acts at the next start, whoever asks for it. Throws ComputeFailure for a kernel that is
-   * not there, and for a machine that has none of its own.
+   * Selects the kernel that the machine boots from at its next start. Throws ComputeFailure for a kernel that is not on
+   * the host, and for a machine without a kernel of its own.
    */
   replace(machineId: string, kernel: string, signal: AbortSignal): Promise<void>;
 }
 
-/** Rules at the edge of all machines of a provider. What no rule allows is denied. */
+/** Packet filter at the edge of all machines of a provider. Traffic without a rule is denied. */
 export interface MachineEdge {
-  /** Puts these in the place of all that were there, as one. */
+  /** Replaces all rules in one step. */
   apply(rules: readonly ReachRule[], signal: AbortSignal): Promise<void>;
 }
 
-/** Lets these networks open connections to a machine; or machines to a controller, where `to` is that one's address. */
+/** Admits connections from these networks to a machine, or from machines to a controller, whose address is `to`. */
 export interface ReachRule {
-  /** The object that the rule belongs to, and goes with. */
+  /** The object that the rule belongs to; the rule is removed with it. */
   readonly owner: { readonly kind: string; readonly id: string };
-  /** Address of the machine, or of the controller. */
+  /** Address of the machine or controller. */
   readonly to: string;
-  /** TCP port; null for all that the machine serves. */
+  /** TCP port; null for every port of the machine. */
   readonly port: number | null;
-  /** CIDRs of either family. */
+  /** CIDRs, IPv4 or IPv6. */
   readonly from: readonly string[];
 }
 
@@ -107,45 +124,45 @@ export interface MachinePlan {
   readonly vcpu: number;
   readonly memoryBytes: number;
   /**
-   * The most that the machine's root may hold: the image, and what is written outside of its data disk. Absent from what was
-   * asked for before plans said so (`rootBytesOf`), and from the facts of machines that have no root of their own.
+   * Size limit of the machine's root: the image, and writes outside of the data disk. Absent in plans of earlier
+   * releases (`rootBytesOf`), and in facts of machines that have no root of their own.
    */
   readonly rootBytes?: number;
 }
 
-/** What every root was before plans said how large it is. */
+/** Root size of plans without one. */
 const firstRootBytes = 4 * 1024 ** 3;
 
-/** How large the root of a machine with this plan is to be. */
+/** Root size of a machine with this plan, bytes. */
 export function rootBytesOf({ rootBytes = firstRootBytes }: Pick<MachinePlan, "rootBytes">): number {
   return rootBytes;
 }
 
-/** What a machine is to its host: a container shares the host's kernel, a virtual machine has one of its own. */
+/** A container shares the host's kernel, a virtual machine has its own. */
 export type InstanceKind = "container" | "virtual_machine";
 
 export interface MachineSpec {
   readonly id: string;
-  /** A container when absent. */
+  /** Container if absent. */
   readonly kind?: InstanceKind;
-  /** The host that it was placed on; for a provider of many hosts. */
+  /** The host that the machine is placed on; for providers of several hosts. */
   readonly hostId?: string;
   readonly installationId: string;
   readonly plan: MachinePlan;
   readonly diskBytes: number;
   readonly zone: string;
-  /** Decides where data disk and root are. A tier that the host has not is refused. */
+  /** Decides the location of data disk and root. A tier that the host does not have is refused. */
   readonly storageTier: string;
-  /** Engine and version decide the image: `postgresql` `17`. */
+  /** Engine and version select the image, such as `postgresql` and `17`. */
   readonly engine: string;
   readonly version: string;
-  /** Id of the image, such as `trixie-3f2a9c0d51e78b64`; absent: the newest that is made with engine and version. */
+  /** Image id, such as `trixie-3f2a9c0d51e78b64`; absent: the newest with engine and version. */
   readonly image?: string;
-  /** Id of the kernel of a virtual machine, such as `guest-3f2a9c0d51e78b64`; absent: the newest. */
+  /** Kernel id of a virtual machine, such as `guest-3f2a9c0d51e78b64`; absent: the newest. */
   readonly guestKernel?: string;
   /**
-   * Made before anybody wants it: it takes only what the host can spare, and may be refused or delayed (ComputePending) where
-   * one that is wanted would not be.
+   * True for a machine of the warm pool: it uses only spare capacity, and may be refused or delayed (ComputePending)
+   * where a requested machine would not be.
    */
   readonly ahead?: boolean;
 }
@@ -153,26 +170,28 @@ export interface MachineSpec {
 export interface MachineFacts {
   readonly id: string;
   readonly state: "stopped" | "running";
-  /** Private address: peers, controllers and other machines of the platform reach it by this one; empty while it is half made. */
+  /**
+   * Private address, for peers, controllers and other machines of the platform; empty while the machine is incomplete.
+   */
   readonly address: string;
-  /** That clients elsewhere reach it by; the private one where it has no other. */
+  /** Address for clients outside of the platform; the private one if the machine has no other. */
   readonly publicAddress: string;
   readonly diskBytes: number;
-  /** CPU, memory and root that it has, or has from its next start on. */
+  /** CPU, memory and root, as of now or of the next start. */
   readonly plan: MachinePlan;
-  /** Id of the image that it runs from, or runs from at its next start; empty where engines of the host run. */
+  /** Image id, as of now or of the next start; empty for engines that the host has installed. */
   readonly image: string;
-  /** Id of the kernel that it boots from, or boots from at its next start; absent for one that has none of its own. */
+  /** Kernel id, as of now or of the next start; absent for machines without a kernel of their own. */
   readonly guestKernel?: string;
-  /** False only when no engine can ever have written there. */
+  /** False only if no engine can ever have written data. */
   readonly hasData: boolean;
-  /** Raised by one for each start, so that a restart is seen. */
+  /** Counter of starts, so that a restart is visible. */
   readonly starts: number;
-  /** Names of the snapshots of its data disk. */
+  /** Names of the data disk's snapshots. */
   readonly snapshots: readonly string[];
 }
 
-/** What a machine needs to get its first certificate. Written to a file that only it can read. */
+/** Input of a machine's first certificate request; written to a file that only the machine can read. */
 export interface Enrollment {
   readonly installationId: string;
   /** host:port of every controller. */
@@ -185,8 +204,8 @@ export interface Enrollment {
 export type Admission = { readonly admitted: true } | { readonly admitted: false; readonly reason: string };
 
 /**
- * What virtual machines boot from is told among images, beside those of engines, under these names: it is offered, replaced and
- * rolled back as they are.
+ * Engine and version under which the kernel of virtual machines is listed among images: it is offered, replaced and
+ * rolled back in the same way.
  */
 export const guestLine = { engine: "linux", version: "guest" } as const;
 
@@ -195,12 +214,14 @@ export interface ImageFacts {
   readonly version: string;
   readonly available: boolean;
   readonly reason?: string;
-  /** Id of the newest image with it; absent while there is none, and where engines of the host run. */
+  /**
+   * Id of the newest image with this version; absent if there is none yet, and for engines that the host has installed.
+   */
   readonly image?: string;
-  /** The engine's full version in that image, such as `17.11`. */
+  /** Full version of the engine in that image, such as `17.11`. */
   readonly engineVersion?: string;
-  /** When that image was made first, on whichever host; milliseconds since 1970. */
+  /** Time of the image's first build on any host, in milliseconds since 1970. */
   readonly madeAt?: number;
-  /** Versions of the libraries in that image that order texts, by their names: `libc`, `ICU`. */
+  /** Versions of the image's collation libraries by name: `libc`, `ICU`. */
   readonly textLibraries?: Readonly<Record<string, string>>;
 }

@@ -1,40 +1,45 @@
 import type { ComputeProvider, MachinePlan } from "./compute-provider.ts";
 
-/** A provider under test, and what the suite must do behind its back. Machines run a small program, not the keeper. */
+/**
+ * A provider under test, and what the suite does behind its back. Machines run a small test program, not the keeper.
+ */
 export interface ConformanceSubject {
   readonly provider: ComputeProvider;
-  /** Another provider over the same machines, as another controller has it. */
+  /** A second provider over the same machines, as another controller opens it. */
   readonly second: ComputeProvider;
-  /** Network of at least 200 public addresses that both give to machines. */
+  /** Network of at least 200 public addresses that both providers assign from. */
   readonly publicBlock: string;
-  /** Does all of a machine end with its first process? If not, it is empty after `fence`, and before its next start. */
+  /**
+   * True if all processes of a machine end with its first one. Otherwise the machine is empty after `fence`, and before
+   * its next start.
+   */
   readonly contained: boolean;
-  /** Identities of all that runs of a machine, as its host knows them. */
+  /** Identities of a machine's processes, as the host sees them. */
   processesOf(machineId: string): Promise<readonly string[]>;
-  /** Which of these still run. */
+  /** The processes among these that still run. */
   alive(processes: readonly string[]): readonly string[];
-  /** Kills the machine's first process, as an accident would. */
+  /** Kills the machine's first process. */
   crash(machineId: string): Promise<void>;
-  /** Makes the host look as after a reboot: nothing runs, and notes of what ran name processes that are others now. */
+  /** Simulates a reboot of the host: no machine runs, and recorded process ids belong to other processes. */
   reboot(machineId: string): Promise<void>;
-  /** Size of /data as the machine sees it; undefined where the provider cannot make it true. */
+  /** Size of /data inside the machine, bytes; undefined if the provider cannot enforce it. */
   dataBytes(machineId: string): Promise<number | undefined>;
-  /** Id of an image besides the newest one, with the same engines: a copy of it, with the file /etc/other-image besides. */
+  /** Id of a second image: a copy of the newest one, plus the file /etc/other-image. */
   otherImage(): Promise<string>;
-  /** The path on the host of what the running machine sees at this one. */
+  /** Host path of this path inside the running machine. */
   seen(machineId: string, path: string): Promise<string>;
-  /** A storage tier whose file system can clone files; undefined where the host has none. */
+  /** A storage tier whose file system can clone files; undefined if the host has none. */
   readonly cloneTier: string | undefined;
   /**
-   * Can the running machine set aside so much outside of its data disk? Undefined where it has no root of its own to write to,
-   * or where its host cannot ask it.
+   * True if the running machine can allocate this much outside of its data disk. Undefined if it has no writable root,
+   * or if the host cannot test it.
    */
   rootTakes(machineId: string, bytes: number): Promise<boolean | undefined>;
-  /** CPU and memory that the host holds the running machine to; undefined where it cannot. */
+  /** CPU and memory limits that the host enforces on the running machine; undefined if it cannot. */
   limits(machineId: string): Promise<MachinePlan | undefined>;
   /** The machine's enrollment file as its own user reads it, with its mode. */
   enrollment(machineId: string): Promise<{ content: unknown; mode: number }>;
-  /** What is left of all machines on the host: directories, mounts, devices. */
+  /** Remains of all machines on the host: directories, mounts, devices. */
   leftovers(): Promise<readonly string[]>;
   close(): Promise<void>;
 }

@@ -9,7 +9,7 @@ import { type AddressNetwork, addressNetworkOf, overlap } from "./local/address-
 import { detectAbilities, type HostAbilities } from "./local/host-abilities.ts";
 import { type HostFacts, readHostFacts, type RootStorage } from "./local/host-facts.ts";
 import { layoutOf } from "./local/machine-paths.ts";
-import { createSnapshotTrial } from "./local/machine-snapshots.ts";
+import { createSnapshotProbe } from "./local/machine-snapshots.ts";
 import { createPublicAddresses } from "./local/public-addresses.ts";
 import { readStorageTiers, type StorageTiers } from "./local/storage-tiers.ts";
 import { preparedEngines } from "./process/prepared-engines.ts";
@@ -20,26 +20,29 @@ export interface ProviderDeps {
   readonly config: ProviderSettings;
   /** Ports of this host that machines with networks of their own may call. */
   readonly hostPorts: readonly number[];
-  /** Code of the platform: the workspace's root. */
+  /** Root directory of the workspace. */
   readonly checkout: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** The provider of this host, with what the host is and has. */
+/** The provider of this host, with the host's facts. */
 export interface OwnProvider extends ComputeProvider {
   facts(): Promise<HostFacts>;
-  /** Ends what runs in the background here; machines go on. */
+  /** Ends background work; machines continue. */
   close(): Promise<void>;
 }
 
-/** First two numbers of the machines' addresses. */
+/** First two numbers of the machines' addresses, such as `127.77`. */
 export function addressBlockOf(config: ProviderSettings): string {
   return config.provider === "process" ? config.loopbackBlock : config.incusAddressBlock;
 }
 
-/** Public addresses of this host's machines; undefined when they have none. Throws for what is no such network, or not apart from the private ones. */
+/**
+ * Public addresses of this host's machines; undefined if there are none. Throws for an invalid network, and for one
+ * that overlaps the private addresses.
+ */
 function publicBlockOf(config: ProviderSettings): AddressNetwork | undefined {
   if (config.publicAddresses === "") return undefined;
   try {
@@ -53,7 +56,7 @@ function publicBlockOf(config: ProviderSettings): AddressNetwork | undefined {
   }
 }
 
-/** The provider that the settings name. */
+/** Opens the provider that the settings name. */
 export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
   const { config, checkout } = deps;
   const { version } = JSON.parse(await readFile(join(checkout, "package.json"), "utf8")) as { version: string };
@@ -63,7 +66,7 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
     provider: config.provider,
     directory: config.processDir,
     tiers,
-    noSnapshots: createSnapshotTrial(config.processDir, tiers, abilities.loop),
+    noSnapshots: createSnapshotProbe(config.processDir, tiers, abilities.loop),
     addressBlock: addressBlockOf(config),
     imagesDir: config.imagesDir,
     publicAddresses: createPublicAddresses(layoutOf(config.processDir).publicAddresses, publicBlockOf(config)),
@@ -74,21 +77,25 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
     ...provider,
     async facts() {
       const signal = AbortSignal.timeout(factsWithinMs);
-      const noVirtualMachines = (await provider.whyNoVirtualMachines(signal)) ?? "";
-      return readHostFacts({ ...facts, noVirtualMachines, rootsOf: (tier) => provider.rootsOf(tier, signal) });
+      const noVirtualMachines = (await provider.virtualMachineRefusal(signal)) ?? "";
+      return readHostFacts({
+        ...facts,
+        noVirtualMachines,
+        rootStorageOf: (tier) => provider.rootStorageOf(tier, signal),
+      });
     },
   };
 }
 
-/** A daemon that does not answer is a host that tells nothing of itself. */
+/** Time limit for a host's facts: a hanging daemon must not block them. */
 const factsWithinMs = 5_000;
 
 async function providerOf(
   deps: ProviderDeps & { readonly tiers: StorageTiers; readonly abilities: HostAbilities },
 ): Promise<
   ComputeProvider & {
-    whyNoVirtualMachines(signal: AbortSignal): Promise<string | undefined>;
-    rootsOf(tier: string, signal: AbortSignal): Promise<RootStorage | undefined>;
+    virtualMachineRefusal(signal: AbortSignal): Promise<string | undefined>;
+    rootStorageOf(tier: string, signal: AbortSignal): Promise<RootStorage | undefined>;
     close(): Promise<void>;
   }
 > {
@@ -101,10 +108,10 @@ async function providerOf(
     imagesDir: config.imagesDir,
     node: process.execPath,
   };
-  const spares = { kinds: preparedEngines, count: config.spares };
+  const preparedDisks = { kinds: preparedEngines, count: config.preparedDisks };
   switch (config.provider) {
     case "process": {
-      return createProcessProvider({ ...host, loopbackBlock: config.loopbackBlock, spares });
+      return createProcessProvider({ ...host, loopbackBlock: config.loopbackBlock, preparedDisks });
     }
     case "incus": {
       const provider = createIncusProvider({
@@ -113,9 +120,9 @@ async function providerOf(
         addressBlock: config.incusAddressBlock,
         hostPorts: deps.hostPorts,
         pool: poolsOf(config),
-        spares,
+        preparedDisks,
       });
-      // A machine that is asked for meanwhile waits for the same, and says what went wrong.
+      // A machine that is requested meanwhile waits for the same work, and reports its failure.
       provider
         .prepare(AbortSignal.timeout(prepareWithinMs))
         .catch((error: unknown) => log.warn("machines are not prepared", { error: String(error) }));
@@ -128,7 +135,7 @@ async function providerOf(
 
 const prepareWithinMs = 300_000;
 
-/** The pool for the roots of each tier's machines. Throws for an entry that names no tier of this host, or no pool. */
+/** Storage pool by tier for the machines' roots. Throws for an entry without a tier of this host, or without a pool. */
 function poolsOf(config: ProviderSettings): (tier: string) => string {
   const { names } = readStorageTiers(config.storageTiers);
   const pools = new Map<string, string>();

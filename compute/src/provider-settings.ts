@@ -1,45 +1,45 @@
 import { integer, list, text, type ValuesOf } from "@holdfast/common/config.ts";
 
-/** Settings of a host that has machines: its provider, and where machines, disks and images are. */
+/** Settings of a host with machines: its provider, and the locations of machines, disks and images. */
 export const providerSettings = {
   provider: text(
     "HOLDFAST_PROVIDER",
-    "Where machines come from: process or incus; none for controllers whose machines are all on other hosts",
+    "Compute provider: process or incus; none for controllers whose machines are all on other hosts",
     "process",
   ),
   processDir: text("HOLDFAST_PROCESS_DIR", "Directory of this host's machines", ""),
   storageTiers: list(
     "HOLDFAST_STORAGE_TIERS",
-    "Storage tiers of this host, the default one first: maxiops=/mnt/nvme,standard=/mnt/disks, or the names alone where data disks of a tier are to be with everything else",
+    "Storage tiers of this host, the default one first: maxiops=/mnt/nvme,standard=/mnt/disks, or names only for tiers whose data disks are beside the other files",
     "maxiops,standard",
   ),
   incusSocket: text("HOLDFAST_INCUS_SOCKET", "Unix socket of the Incus daemon", "/var/lib/incus/unix.socket"),
   incusUrl: text(
     "HOLDFAST_INCUS_URL",
-    "https://host:port of the Incus daemon, in place of its socket; it needs the host's paths all the same",
+    "https://host:port of the Incus daemon, instead of its socket; the daemon must share this host's file system",
     "",
   ),
   incusCert: text("HOLDFAST_INCUS_CERT", "File with the client certificate for Incus over HTTPS", ""),
   incusKey: text("HOLDFAST_INCUS_KEY", "File with the key of the client certificate for Incus", ""),
   incusServerCert: text(
     "HOLDFAST_INCUS_SERVER_CERT",
-    "File with the daemon's own certificate (server.crt in its directory); any other is refused",
+    "File with the daemon's certificate (server.crt in its directory); any other is refused",
     "",
   ),
   incusTokenFile: text(
     "HOLDFAST_INCUS_TOKEN_FILE",
-    "File with a token of `incus config trust add`, by which the daemon comes to trust the client certificate, and is known itself without HOLDFAST_INCUS_SERVER_CERT",
+    "File with a token of `incus config trust add`, which makes the daemon trust the client certificate, and identifies the daemon without HOLDFAST_INCUS_SERVER_CERT",
     "",
   ),
-  incusProject: text("HOLDFAST_INCUS_PROJECT", "Project of Incus that is Holdfast's own", "holdfast"),
-  incusPool: text("HOLDFAST_INCUS_POOL", "Storage pool of Incus for the machines' roots", "holdfast"),
+  incusProject: text("HOLDFAST_INCUS_PROJECT", "Incus project, for Holdfast only", "holdfast"),
+  incusPool: text("HOLDFAST_INCUS_POOL", "Incus storage pool for the machines' roots", "holdfast"),
   incusTierPools: list(
     "HOLDFAST_INCUS_TIER_POOLS",
-    "Storage pools of Incus for the roots of machines of some storage tiers, such as standard=slow; others are in HOLDFAST_INCUS_POOL",
+    "Incus storage pools for the roots of machines by storage tier, such as standard=slow; roots of other tiers are in HOLDFAST_INCUS_POOL",
   ),
   incusAddressBlock: text(
     "HOLDFAST_INCUS_ADDRESS_BLOCK",
-    "First two numbers of the addresses of Incus machines; the first address is the host's",
+    "First two numbers of the addresses of Incus machines; the first address is the host's own",
     "10.77",
   ),
   publicAddresses: text(
@@ -48,7 +48,7 @@ export const providerSettings = {
     "",
   ),
   loopbackBlock: text("HOLDFAST_LOOPBACK_BLOCK", "First two numbers of the machines' loopback addresses", "127.77"),
-  spares: integer("HOLDFAST_SPARES", "Data disks made ahead for each image", 2),
+  preparedDisks: integer("HOLDFAST_SPARES", "Number of data disks prepared in advance for each image", 2),
   imagesDir: text("HOLDFAST_IMAGES_DIR", "Directory of the node images"),
 } as const;
 

@@ -1,7 +1,7 @@
 import { ComputeFailure } from "./compute-failure.ts";
 import type { ComputeProvider, GuestKernels } from "./compute-provider.ts";
 
-/** The provider's kernels of virtual machines; throws ComputeFailure where it has none. */
+/** The provider's guest kernels; throws ComputeFailure if it has none. */
 export function requireGuestKernels({
   name,
   guestKernels,

@@ -10,15 +10,15 @@ const { signal } = new AbortController();
 
 interface SnapshotCases {
   readonly subject: () => ConformanceSubject;
-  /** Makes a machine; answers its id. */
+  /** Creates a machine; returns its id. */
   readonly created: (overrides?: Partial<MachineSpec>) => Promise<string>;
   readonly started: (overrides?: Partial<MachineSpec>) => Promise<string>;
   readonly enrollment: Enrollment;
 }
 
-/** What snapshots promise, where the host has a file system for them. */
+/** The part of the suite for snapshots, on hosts with a suitable file system. */
 export function snapshotConformance({ subject, created, started, enrollment }: SnapshotCases): void {
-  it("puts the data of a stopped machine back as a snapshot has them", async (context) => {
+  it("restores the data of a stopped machine from a snapshot", async (context) => {
     const { provider, cloneTier: storageTier } = subject();
     const { snapshots } = provider;
     if (snapshots === undefined || storageTier === undefined)
@@ -35,7 +35,7 @@ export function snapshotConformance({ subject, created, started, enrollment }: S
     await write("after");
     await provider.growDisk(id, 2 * gib, signal);
     await provider.stop(id, 5_000, signal);
-    // Who decided on it before that start knows nothing of what was written since.
+    // A caller that decided before that start does not know of the writes since.
     await expect(snapshots.restore(id, "s-1", 1, signal)).rejects.toThrow("was started since");
     await expect(snapshots.restore(id, "s-2", 2, signal)).rejects.toThrow("no snapshot s-2");
     await snapshots.restore(id, "s-1", 2, signal);
@@ -47,12 +47,12 @@ export function snapshotConformance({ subject, created, started, enrollment }: S
     await snapshots.remove(id, "s-1", signal);
     await snapshots.remove(id, "s-1", signal);
     expect(await named()).toEqual([]);
-    // A snapshot that still exists is removed with its machine.
+    // A remaining snapshot is removed with its machine.
     await provider.stop(id, 5_000, signal);
     await snapshots.take(id, "s-3", 3, signal);
   });
 
-  it("says why a disk has no snapshots", async (context) => {
+  it("reports the reason why a disk has no snapshots", async (context) => {
     const { snapshots } = subject().provider;
     const refusal = await cloneRefusal(tmpdir());
     if (snapshots === undefined || refusal === undefined)

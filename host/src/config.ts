@@ -1,10 +1,10 @@
 import { readConfig, text } from "@holdfast/common/config.ts";
 import { providerSettings } from "@holdfast/compute/provider-settings.ts";
 
-/** Every setting of a host program. What its provider needs is set as it is for controllers. */
+/** Settings of a host program. Those of its compute provider are the same as for controllers. */
 export const settings = {
   listen: text("HOLDFAST_HOST_LISTEN", "host:port that controllers dial"),
-  stateDir: text("HOLDFAST_HOST_STATE_DIR", "Directory with the host's certificate; a join made it"),
+  stateDir: text("HOLDFAST_HOST_STATE_DIR", "Directory with the host's certificate, which the join created"),
   ...providerSettings,
   logLevel: text("HOLDFAST_LOG_LEVEL", "debug, info, warn or error", "info"),
 } as const;

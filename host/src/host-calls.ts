@@ -18,15 +18,17 @@ import {
 const methods = grpcService(HostEnrollmentService);
 const timeoutMs = 5_000;
 
-/** A controller answered, and refused: no other one would say anything else. The message is for the operator. */
+/** A refusal by a controller, which every other controller would repeat. The message is for the operator. */
 export class HostRefused extends Error {
   override readonly name = "HostRefused";
 }
 
-/** The certificate that a host has, with its key; as a machine's. */
+/** The host's certificate and key, in the format of a machine's identity. */
 export type HostIdentity = MachineIdentity;
 
-/** Spends the token for this key's certificate, at a controller of the authority that the join file names. */
+/**
+ * Exchanges the join token for a certificate of this key, at a controller of the authority that the join file names.
+ */
 export async function enrollHost(
   join: JoinFile,
   addressBlock: string,
@@ -49,7 +51,7 @@ export async function enrollHost(
   }
 }
 
-/** The next certificate of the identity's holder, for another key. */
+/** Requests the identity's next certificate, for another key. */
 export async function renewHost(
   identity: HostIdentity,
   { privateKey, request: certificateRequest }: KeyWithRequest,
@@ -67,7 +69,7 @@ export async function renewHost(
   }
 }
 
-/** Says that this certificate is kept, so that the one before it may end. */
+/** Confirms that this certificate is stored, so that the previous one may be revoked. */
 export async function confirmHost(identity: HostIdentity, address: string): Promise<void> {
   const channel = channelOf(identity, address);
   try {
@@ -82,7 +84,7 @@ function channelOf({ trustBundle, installationId, privateKey, certificate }: Hos
 }
 
 function required(certificate: CertificateResponse | undefined): CertificateResponse {
-  if (certificate === undefined) throw new Error("the controller answered without a certificate");
+  if (certificate === undefined) throw new Error("the controller responded without a certificate");
   return certificate;
 }
 

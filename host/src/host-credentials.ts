@@ -10,18 +10,18 @@ import { createIdentityFile, renewalTime } from "@holdfast/mtls/machine-identity
 import { confirmHost, type HostIdentity, renewHost } from "./host-calls.ts";
 
 export interface HostCredentialsDeps {
-  /** As joinHost left it. */
+  /** State directory that joinHost wrote. */
   readonly stateDir: string;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
 }
 
-/** What a controller says when it begins to follow the host. */
+/** Greeting of a controller that begins to follow the host. */
 export interface Greeting {
   /** host:port of every controller. */
   readonly controllers: readonly string[];
-  /** Of the authorities now. */
+  /** Current generation of the authorities. */
   readonly authorityGeneration: number;
 }
 
@@ -30,17 +30,17 @@ export interface HostCredentials {
   readonly hostId: string;
   readonly installationId: string;
   readonly current: Pick<HostIdentity, "privateKey" | "certificate" | "trustBundle">;
-  /** Calls back with each new certificate, which may come with new authorities to trust. */
+  /** Calls back with each new certificate, which may bring new authorities to trust. */
   subscribe(onChange: () => void): { close(): void };
-  heard(greeting: Greeting): void;
+  applyGreeting(greeting: Greeting): void;
   close(): void;
 }
 
 const longestWaitMs = 3_600_000;
-/** Certificates of seconds, in tests, must not spin. */
+/** Certificates that last seconds, as in tests, must not cause a busy loop. */
 const shortestWaitMs = 200;
 
-/** Throws when the directory is of no host. */
+/** Throws if the directory has no host identity. */
 export async function openHostCredentials(deps: HostCredentialsDeps): Promise<HostCredentials> {
   const { stateDir, clock, random, log } = deps;
   const file = createIdentityFile(stateDir);
@@ -53,8 +53,8 @@ export async function openHostCredentials(deps: HostCredentialsDeps): Promise<Ho
   const hostId = hostIn(identity);
   const listeners = new Set<() => void>();
   const closing = new AbortController();
-  let news = new AbortController();
-  /** Of the newest authorities that a controller told of. */
+  let wake = new AbortController();
+  /** Newest generation of the authorities that a controller announced. */
   let generation = identity.authorityGeneration;
   let confirmed = false;
 
@@ -79,11 +79,11 @@ export async function openHostCredentials(deps: HostCredentialsDeps): Promise<Ho
     for (const listener of listeners) listener();
   }
 
-  async function keep(): Promise<void> {
+  async function maintain(): Promise<void> {
     const backOff = createBackOff(200, 30_000, random);
     while (!closing.signal.aborted) {
-      news = new AbortController();
-      const signal = AbortSignal.any([closing.signal, news.signal]);
+      wake = new AbortController();
+      const signal = AbortSignal.any([closing.signal, wake.signal]);
       let waitMs = 0;
       try {
         await upkeepOnce();
@@ -94,13 +94,13 @@ export async function openHostCredentials(deps: HostCredentialsDeps): Promise<Ho
         const reason = error instanceof Error ? error.message : String(error);
         const fields = { reason, notAfter: new Date(identity.notAfter).toISOString() };
         if (clock.now() > identity.notAfter)
-          log.error("host certificate has ended; join again with a new file", fields);
-        else log.warn("host certificate not kept up", fields);
+          log.error("host certificate has expired; join again with a new file", fields);
+        else log.warn("host certificate not renewed", fields);
       }
       if (waitMs > 0) await sleep(waitMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
-  keep().catch((error: unknown) => log.error("host certificate not kept up", { error }));
+  maintain().catch((error: unknown) => log.error("host certificate not renewed", { error }));
 
   return {
     hostId,
@@ -116,21 +116,21 @@ export async function openHostCredentials(deps: HostCredentialsDeps): Promise<Ho
         },
       };
     },
-    heard(greeting) {
+    applyGreeting(greeting) {
       controllers.keep(greeting.controllers).catch((error: unknown) => {
-        log.warn("controllers not kept on disk", { reason: error instanceof Error ? error.message : String(error) });
+        log.warn("controllers not stored on disk", { reason: error instanceof Error ? error.message : String(error) });
       });
       if (greeting.authorityGeneration <= generation) return;
       generation = greeting.authorityGeneration;
-      news.abort();
+      wake.abort();
     },
     close: () => closing.abort(),
   };
 }
 
-/** The host that the certificate speaks for. */
+/** Host id in the certificate. */
 function hostIn({ certificate, installationId }: HostIdentity): string {
   const found = parseIdentity(new X509Certificate(certificate).subjectAltName, installationId);
-  if (found?.kind !== "host") throw new Error("the certificate is of no host");
+  if (found?.kind !== "host") throw new Error("the certificate is not a host certificate");
   return found.id;
 }

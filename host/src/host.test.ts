@@ -30,7 +30,7 @@ const identityIn = async (stateDir: string) =>
   JSON.parse(await readFile(join(stateDir, "identity.json"), "utf8")) as HostIdentity;
 
 describe("a join file", () => {
-  it("makes a machine the host that it names, once; and again after a crash on the way", async () => {
+  it("makes a machine the named host once, and again after a crash in between", async () => {
     const file = await hosting.invite("first");
     const directory = await hosting.newDirectory();
     await hosting.join(file, directory, "127.101");
@@ -42,10 +42,10 @@ describe("a join file", () => {
     await expect(hosting.join(file, await hosting.newDirectory(), "127.101")).rejects.toThrow("the token is spent");
   });
 
-  it("goes on with the same key when the answer was lost", async () => {
+  it("continues with the same key when the response was lost", async () => {
     const file = await hosting.invite("lost");
     const directory = await hosting.newDirectory();
-    // As by a crash before the answer came: all but the certificate is on the disk.
+    // The state of a crash before the response: all but the certificate is on the disk.
     const key = await createEnrollingKey(directory).of(tokenDigest(file.token));
     await enrollHost(file, "127.102", key, hosting.controller.address, Date.now);
     expect((await hosting.hosts.fresh("lost"))?.object.status.enrollment?.spentBy).toBeDefined();
@@ -58,16 +58,16 @@ describe("a join file", () => {
     ["another host", { host_id: "first" }],
     ["a host that there is not", { host_id: "none" }],
     ["another installation", { installation_id: "other" }],
-  ])("buys nothing with %s", async (_what, change) => {
+  ])("gets no certificate with %s", async (_what, change) => {
     const file = await hosting.invite("misused");
     const directory = await hosting.newDirectory();
     await expect(hosting.join({ ...file, ...change }, directory, "127.103", 1_000)).rejects.toThrow(
-      /token is spent|could be asked/,
+      /token is spent|could be reached/,
     );
     await expect(identityIn(directory)).rejects.toThrow("ENOENT");
   });
 
-  it("gives its token to no controller of another authority", async () => {
+  it("does not send its token to a controller of another authority", async () => {
     const file = await hosting.invite("pinned");
     const changed = { ...file, ca_fingerprint: "00".repeat(32) };
     await expect(hosting.join(changed, await hosting.newDirectory(), "127.104", 1_000)).rejects.toThrow(
@@ -76,19 +76,19 @@ describe("a join file", () => {
     await hosting.join(file, await hosting.newDirectory(), "127.104");
   });
 
-  it("is refused for addresses of another host, says whose, and is good for others then", async () => {
+  it("is refused for another host's addresses, names that host, and can be used again", async () => {
     await hosting.join(await hosting.invite("holder"), await hosting.newDirectory(), "127.105");
     const file = await hosting.invite("late");
     expect(file.taken_blocks).toContain("127.105");
     const directory = await hosting.newDirectory();
     await expect(hosting.join(file, directory, "127.105")).rejects.toThrow("127.105.* are those of host holder");
     await hosting.join(file, directory, "127.106");
-    // Those of a host that is gone for good are free.
+    // Addresses of a permanently removed host are free.
     await hosting.write("holder", (host) => ({ ...host, spec: { ...host.spec, destroyedAt: 1 } }));
     await hosting.join(await hosting.invite("heir"), await hosting.newDirectory(), "127.105");
   });
 
-  it("of a newer invitation ends the older one", async () => {
+  it("of a newer invitation invalidates the older one", async () => {
     const older = await hosting.invite("twice");
     const newer = await hosting.invite("twice");
     await expect(hosting.join(older, await hosting.newDirectory(), "127.107")).rejects.toThrow("the token is spent");
@@ -97,7 +97,7 @@ describe("a join file", () => {
 });
 
 describe("a host that joined", () => {
-  it("is reached by controllers as what it is, until it is given up", async () => {
+  it("is reached by controllers under its identity, until it is removed", async () => {
     const served = await hosting.serve("reached", "127.110", emptyProvider);
     const remote = hosting.trust.connect(await hosting.write("reached"));
     await waitUntil("it is connected", () => remote.connected);
@@ -110,7 +110,7 @@ describe("a host that joined", () => {
     remote.close();
   });
 
-  it("is cut when another machine joined in its place, which is reached then", async () => {
+  it("is disconnected when another machine joins in its place, which is reached then", async () => {
     const old = await hosting.serve("moved", "127.111", emptyProvider);
     const remote = hosting.trust.connect(await hosting.write("moved"));
     await waitUntil("it is connected", () => remote.connected);
@@ -121,7 +121,7 @@ describe("a host that joined", () => {
     remote.close();
   });
 
-  it("may do nothing at controllers but keep its certificate", async () => {
+  it("may only renew its certificate at controllers", async () => {
     const { stateDir } = await hosting.serve("curious", "127.112", emptyProvider);
     const identity = await identityIn(stateDir);
     const { address } = hosting.controller;
@@ -139,13 +139,13 @@ describe("a host that joined", () => {
     expect(refused).toEqual(refused.map(() => Code.PERMISSION_DENIED));
   });
 
-  it("follows the hand-over to another authority, and is never out of reach", async () => {
+  it("follows an authority rotation without an interruption", async () => {
     await hosting.serve("follower", "127.113", emptyProvider);
     const remote = hosting.trust.connect(await hosting.write("follower"));
     await waitUntil("it is connected", () => remote.connected);
     const { authority, machines, fleet } = hosting.controller;
     const { hosts } = hosting;
-    // Those of other tests have nobody who keeps their certificates.
+    // Hosts of other tests have no process that renews their certificates.
     for (const { object } of Array.from(hosts.values()))
       if (object.metadata.id !== "follower")
         await hosting.write(object.metadata.id, (host) => ({ ...host, spec: { ...host.spec, destroyedAt: 1 } }));
@@ -180,11 +180,11 @@ describe("a host that joined", () => {
   });
 });
 
-describe("certificates of seconds", () => {
-  it("are renewed by the host itself, each kept before the one of before ends", async () => {
+describe("certificates that last seconds", () => {
+  it("are renewed by the host, each stored before the previous one expires", async () => {
     const other = await startTestEtcd();
     const apart = await newInstallation(other);
-    // A third of a life is left when it is renewed, also to a busy machine.
+    // Renewal leaves a third of the lifetime, also on a busy machine.
     const short = await startHosting(apart, { identityMs: 9_000 });
     try {
       await short.serve("short", "127.120", emptyProvider);
@@ -205,7 +205,7 @@ describe("certificates of seconds", () => {
   });
 });
 
-/** What a call with the identity ends with; its request is empty. */
+/** Status of an empty call with the identity. */
 function codeOf(path: string, address: string, { trustBundle, privateKey, certificate }: HostIdentity): Promise<Code> {
   const tls = credentials.createSsl(Buffer.from(trustBundle), Buffer.from(privateKey), Buffer.from(certificate));
   const client = new Client(address, tls, { "grpc.ssl_target_name_override": "localhost" });

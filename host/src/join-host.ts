@@ -7,27 +7,27 @@ import type { JoinFile } from "@holdfast/common/join-file.ts";
 import { enrollHost, HostRefused } from "./host-calls.ts";
 
 export interface JoinHostDeps {
-  /** Where the host's identity is kept; nobody else may read it. */
+  /** Directory of the host's identity, private to this user. */
   readonly stateDir: string;
   readonly join: JoinFile;
-  /** First two numbers of the addresses that its machines will have. */
+  /** First two numbers of its machines' addresses. */
   readonly addressBlock: string;
   readonly now: () => number;
   readonly random: () => number;
-  /** How long controllers that do not answer are asked again; a minute when absent. */
+  /** Time limit for controllers that do not respond, in milliseconds; a minute if absent. */
   readonly withinMs?: number;
 }
 
 /**
- * Makes this machine a host: its certificate is in the state directory when it resolves. Nothing happens when that was done
- * with this file before; after a crash the same file goes on where it was. Throws HostRefused when a controller refuses.
+ * Makes this machine a host; resolves when its certificate is in the state directory. Does nothing if the join file was
+ * used here before; after a crash, the same file continues. Throws HostRefused when a controller refuses.
  */
 export async function joinHost(deps: JoinHostDeps, signal: AbortSignal): Promise<void> {
   const { stateDir, join, addressBlock, now, random, withinMs = 60_000 } = deps;
   const file = createIdentityFile(stateDir);
   const before = await file.load();
   if (before !== undefined && before.installationId !== join.installation_id)
-    throw new HostRefused(`${stateDir} is of a host of another installation; join with another --data directory`);
+    throw new HostRefused(`${stateDir} belongs to a host of another installation; join with another --data directory`);
   const digest = tokenDigest(join.token);
   if (before?.tokenDigest === digest) return;
   const controllers = createKnownControllers(stateDir, []);
@@ -45,7 +45,7 @@ export async function joinHost(deps: JoinHostDeps, signal: AbortSignal): Promise
       if (error instanceof HostRefused) throw error;
       if (now() > deadline) {
         const reason = error instanceof Error ? error.message : String(error);
-        throw new HostRefused(`no controller of ${join.controllers.join(", ")} could be asked: ${reason}`);
+        throw new HostRefused(`no controller of ${join.controllers.join(", ")} could be reached: ${reason}`);
       }
       await sleep(500 * (0.5 + random()), undefined, { signal });
     }

@@ -29,7 +29,7 @@ log.info("serving", { host: credentials.hostId, address: config.listen });
 
 for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => inBackground(log, "stop", stop()));
 
-/** Machines go on; the next start of this program finds them. */
+/** Machines continue; the next start of this program adopts them. */
 async function stop(): Promise<void> {
   log.info("stopping", { host: credentials.hostId });
   setTimeout(() => process.exit(0), 2_500).unref();

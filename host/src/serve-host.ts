@@ -11,18 +11,18 @@ export interface ServeHostDeps {
   readonly provider: ComputeProvider;
   readonly facts: () => Promise<HostFacts>;
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 chooses a free port. */
   readonly port: number;
   readonly log: Log;
 }
 
-/** The host as controllers find it. Machines go on when it closes. */
+/** The host's server for controllers. Machines continue when it closes. */
 export interface ServedHost {
   readonly port: number;
   close(): Promise<void>;
 }
 
-/** Resolves when it listens. */
+/** Resolves when the server listens. */
 export async function serveHost(deps: ServeHostDeps): Promise<ServedHost> {
   const { credentials, provider, facts, host, port, log } = deps;
   const { installationId } = credentials;
@@ -35,7 +35,7 @@ export async function serveHost(deps: ServeHostDeps): Promise<ServedHost> {
   };
   const trustBundle = () => credentials.current.trustBundle;
   const listener = createMtlsListener({ host, port, identity, trustBundle, messageBytes, log });
-  const rpcs = createHostRpcs({ installationId, provider, facts, log, onGreeting: credentials.heard });
+  const rpcs = createHostRpcs({ installationId, provider, facts, log, onGreeting: credentials.applyGreeting });
   listener.addService(hostMethods, rpcs);
   return { port: await listener.listen(), close: () => listener.close() };
 }

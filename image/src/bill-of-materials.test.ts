@@ -23,7 +23,7 @@ const small = manifestOf("trixie", {
   installed: true,
 });
 
-test("each package is named as vulnerability databases name it, with its hash and what it needs", () => {
+test("each package has its package URL, hash and dependencies", () => {
   const bill = billOfMaterials(small) as { components: { name: string }[]; dependencies: unknown[] };
   const purl = (name: string) => `pkg:deb/debian/${name}@1%3A2.0%2Bb1?arch=amd64&distro=trixie`;
   expect(bill.components.map(({ name }) => name)).toEqual(["libc6", "libgcc-s1", "tini"]);

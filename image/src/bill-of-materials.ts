@@ -3,7 +3,10 @@ import { isGuestBoot } from "./guest-boot.ts";
 import type { ImageManifest } from "./image-manifest.ts";
 import type { Package } from "./package-set.ts";
 
-/** Pure: what is in an image, or in what virtual machines boot from, as CycloneDX 1.6 (ECMA-424) in JSON. The same image has the same text. */
+/**
+ * Pure: the contents of an image, or of a guest kernel, as CycloneDX 1.6 (ECMA-424) in JSON. The same image has the
+ * same text.
+ */
 export function billOfMaterials(manifest: ImageManifest): object {
   const { id, suite, packages } = manifest;
   const sorted = [...packages].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -53,20 +56,20 @@ function componentOf(each: Package, suite: string) {
   };
 }
 
-/** Those that it names and that are here; of alternatives whichever is. */
+/** Dependencies that are in the image; of alternatives, each that is. */
 function dependenciesOf({ control }: Package, refs: ReadonlyMap<string, string>): string[] {
   const lines = [...control.matchAll(/^(?:Pre-)?Depends: (.*)$/gm)].map(([, list = ""]) => list);
   const names = lines.flatMap((list) => list.split(/[,|]/)).map((word) => word.trim().replace(/[ :(].*$/, ""));
   return [...new Set(names.flatMap((name) => refs.get(name) ?? []))].sort();
 }
 
-/** As the purl specification has it for Debian packages. */
+/** Package URL in the format of the purl specification for Debian packages. */
 function packageUrl({ name, version, architecture }: Package, suite: string): string {
   const encoded = [name, version].map(encodeURIComponent);
   return `pkg:deb/debian/${encoded[0]}@${encoded[1]}?arch=${architecture}&distro=${suite}`;
 }
 
-/** An UUID that says no more than that it is this image's (RFC 9562, version 8). */
+/** UUID of the image id (RFC 9562, version 8). */
 function uuidOf(id: string): string {
   const hex = createHash("sha256").update(id).digest("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -1,4 +1,4 @@
-/** Debian suites that node images are made from. Two suites give two major versions of an engine. */
+/** Debian suites of node images. Two suites provide two major versions of an engine. */
 export type Suite = "trixie" | "sid";
 
 /** A database engine, or a program of the platform itself. */
@@ -6,23 +6,25 @@ export type Program = "postgresql" | "valkey" | "etcd";
 
 export interface Software {
   readonly program: Program;
-  /** As users write it: the major version of PostgreSQL, `8.1` of Valkey. */
+  /** Version for users: the major version of PostgreSQL, `8.1` of Valkey. */
   readonly version: string;
-  /** Directory inside the image whose `bin` has the programs. */
+  /** Directory inside the image with the programs in `bin`. */
   readonly path: string;
-  /** Debian package whose version is the program's. */
+  /** Debian package with the program's version. */
   readonly package: string;
 }
 
-/** What goes into an image of a suite. Which versions that comes to, its manifest tells. */
+/** Packages and software of a suite's images. The manifest of an image has the full versions. */
 export interface Recipe {
   readonly packages: readonly string[];
   readonly software: readonly Software[];
-  /** Packages of another suite beside them; what both suites have comes from the recipe's own. */
+  /** Packages of a second suite; packages that both suites have come from the recipe's own. */
   readonly beside?: { readonly suite: Suite; readonly packages: readonly string[] };
 }
 
-/** In every image: namespaces, other users and mounts; the first process; the data disk's tools; what the Node binary links to. */
+/**
+ * Packages of every image: namespaces, users and mounts; the first process; XFS tools; libraries of the Node binary.
+ */
 const base = ["util-linux", "mount", "tini", "xfsprogs", "libatomic1", "libstdc++6"];
 
 export const recipes: Readonly<Record<Suite, Recipe>> = {
@@ -58,24 +60,24 @@ export const recipes: Readonly<Record<Suite, Recipe>> = {
       { program: "postgresql", version: "18", path: "/usr/lib/postgresql/18", package: "postgresql-18" },
       { program: "valkey", version: "9", path: "/usr", package: "valkey-server" },
     ],
-    // pg_upgrade starts the old engine over the old data: no service runs from these.
+    // pg_upgrade starts the old engine on the old data; no service runs on these.
     beside: { suite: "trixie", packages: ["postgresql-17", "postgresql-17-pgvector"] },
   },
 };
 
 export const suites = Object.keys(recipes) as Suite[];
 
-/** The suite whose image has a program in this version; undefined for a version that no image has. */
+/** Suite whose image has this version of a program; undefined if none has. */
 export function suiteOf(program: string, version: string): Suite | undefined {
   return suites.find((suite) => softwareOf(suite, program, version) !== undefined);
 }
 
-/** Undefined where the suite has none of it. */
+/** Undefined if the suite does not have it. */
 export function softwareOf(suite: Suite, program: string, version: string): Software | undefined {
   return recipes[suite].software.find((entry) => entry.program === program && entry.version === version);
 }
 
-/** Every package that an image of the suite is asked for, whichever suite it comes from. */
+/** Requested packages of a suite's image, of both suites. */
 export function packagesOf(suite: Suite): string[] {
   const { packages, beside } = recipes[suite];
   return [...packages, ...(beside?.packages ?? [])];

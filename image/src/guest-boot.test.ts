@@ -23,7 +23,7 @@ const why = newest === undefined ? " (skipped: run holdfast images make guest)" 
 afterAll(() => rmSync(cache, { recursive: true, force: true }));
 
 test.skipIf(manifest === undefined)(
-  `what virtual machines boot from is made again from what is kept, without a mirror: the same files${why}`,
+  `a guest kernel is built again from the archive, without a mirror, with the same files${why}`,
   async () => {
     if (newest === undefined || manifest === undefined) throw new Error("it is here");
     mkdirSync(join(imagesDir, "packages"), { recursive: true });
@@ -40,12 +40,15 @@ test.skipIf(manifest === undefined)(
   },
 );
 
-test.skipIf(manifest === undefined)(`its contents are a kernel and a busybox, each with its version${why}`, () => {
-  const { components, metadata } = billOfMaterials(manifest as NonNullable<typeof manifest>) as {
-    components: { name: string; purl: string }[];
-    metadata: object;
-  };
-  expect(metadata).toMatchObject({ component: { name: "holdfast-guest-boot", version: newest?.id } });
-  expect(components.map(({ name }) => name)).toEqual(["busybox-static", expect.stringMatching(/^linux-image-6\./)]);
-  for (const { name, purl } of components) expect(purl).toContain(`${encodeURIComponent(name)}@`);
-});
+test.skipIf(manifest === undefined)(
+  `a guest kernel consists of a kernel and a busybox, each with its version${why}`,
+  () => {
+    const { components, metadata } = billOfMaterials(manifest as NonNullable<typeof manifest>) as {
+      components: { name: string; purl: string }[];
+      metadata: object;
+    };
+    expect(metadata).toMatchObject({ component: { name: "holdfast-guest-boot", version: newest?.id } });
+    expect(components.map(({ name }) => name)).toEqual(["busybox-static", expect.stringMatching(/^linux-image-6\./)]);
+    for (const { name, purl } of components) expect(purl).toContain(`${encodeURIComponent(name)}@`);
+  },
+);

@@ -2,12 +2,12 @@ import { accessSync, constants, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Program } from "./catalog.ts";
 
-/** Where a program of the host is, as an alternative to the image's. */
+/** An engine that the host has installed, as an alternative to an image. */
 export interface HostEngine {
   readonly program: Program;
-  /** Major version where the path tells it (PostgreSQL), else undefined: ask the program. */
+  /** Major version if the path has it (PostgreSQL), else undefined: query the program. */
   readonly version: string | undefined;
-  /** Directory whose `bin` has the programs. */
+  /** Directory with the programs in `bin`. */
   readonly path: string;
 }
 
@@ -17,7 +17,10 @@ const executables: Readonly<Record<Program, string>> = {
   etcd: "etcd",
 };
 
-/** Engines installed on the host: Debian's versioned PostgreSQL directories first, newest first, then PATH. */
+/**
+ * Engines that the host has installed: Debian's versioned PostgreSQL directories first, the newest before older ones,
+ * then PATH.
+ */
 export function findHostEngines(
   program: Program,
   environment: Readonly<Record<string, string | undefined>>,

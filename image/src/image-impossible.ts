@@ -1,4 +1,4 @@
-/** This host cannot make an image; the message says why and names the command that helps. */
+/** This host cannot build an image; the message has the reason and the command that helps. */
 export class ImageImpossible extends Error {
   override readonly name = "ImageImpossible";
 }

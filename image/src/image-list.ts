@@ -6,30 +6,30 @@ import { readManifests } from "./image-manifest.ts";
 import { usedImages } from "./image-uses.ts";
 import { newestId, versionIn } from "./node-image.ts";
 
-/** One image as operators see it. */
+/** An image in the list for operators. */
 export interface ListedImage {
   readonly id: string;
-  /** Is its tree here, or can it only be made again? */
-  readonly here: boolean;
+  /** False if its tree is absent and the image can only be built again. */
+  readonly unpacked: boolean;
   readonly newest: boolean;
-  /** Some holder needs it. */
+  /** True if a holder needs it. */
   readonly used: boolean;
   readonly packages: number;
-  /** Of the packages that it was made from, in all. */
+  /** Total size of its packages, bytes. */
   readonly packageBytes: number;
-  /** `postgresql 17.11`; of what virtual machines boot from its two packages. */
+  /** Entries such as `postgresql 17.11`; for a guest kernel its two packages. */
   readonly software: readonly string[];
   readonly made?: { readonly at: number; readonly ms: number; readonly treeBytes: number };
 }
 
-/** Every image that is known here, and what virtual machines boot from, the newest of each suite first. */
+/** Every image and guest kernel with a manifest on this host, the newest of each suite first. */
 export async function listImages(imagesDir: string, now: number): Promise<ListedImage[]> {
   const used = await usedImages(imagesDir, now);
   const newest = new Set([...suites.map((suite) => newestId(imagesDir, suite)), findGuestBoot(imagesDir)?.id]);
   const listed = (await readManifests(imagesDir)).map(
     ({ id, suite, packages, made }): ListedImage => ({
       id,
-      here: existsSync(join(imagesDir, id)),
+      unpacked: existsSync(join(imagesDir, id)),
       newest: newest.has(id),
       used: used.has(id),
       packages: packages.length,

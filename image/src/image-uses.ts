@@ -5,25 +5,25 @@ import { join } from "node:path";
 import { emptyIfAbsent } from "./image-manifest.ts";
 
 /**
- * Who uses which image, over all that share an images directory: `<imagesDir>/uses/<holder>/<image>`, an empty file each. A
- * holder is a directory of this host, such as the one with an installation's machines; its name here is the hash of its path,
- * which stands in the file `directory`. Backups, when they need the image of their time, are a holder of their own.
+ * Uses of images by all installations that share an images directory: empty files `<imagesDir>/uses/<holder>/<image>`.
+ * A holder is a directory of this host, such as the one with an installation's machines; its name here is the hash of
+ * its path, which the file `directory` has.
  *
- * A use is written before whatever needs the image is, and withdrawn by the holder alone, some time after nothing needs it:
+ * A use is written before the machine that needs the image, and withdrawn by its holder some time after the last need:
  * a crash in between leaves a use too many, never one too few.
  */
 export interface ImageUses {
-  /** Says that the image is needed from now on. */
+  /** Records that the image is needed from now on. */
   add(id: string): void;
-  /** Takes back what is neither among these nor as young as what is just being made. */
+  /** Withdraws the uses of other images, except for new ones. */
   keepOnly(ids: ReadonlySet<string>, now: number): Promise<void>;
 }
 
 const directoryFile = "directory";
 const lent = new Set(["EACCES", "EPERM", "EROFS"]);
-/** Whoever has said that an image is needed has made what needs it within this time. */
+/** Time in which a holder creates the machine of a recorded use. */
 const settlingMs = 3_600_000;
-/** The directory of a holder may be on a disk that is away for a while. */
+/** Time in which a holder's directory may be on an unmounted disk. */
 const absentMs = 7 * 86_400_000;
 
 export function openImageUses(imagesDir: string, holder: string): ImageUses {
@@ -36,13 +36,13 @@ export function openImageUses(imagesDir: string, holder: string): ImageUses {
         if (!existsSync(join(own, directoryFile))) writeFileSync(join(own, directoryFile), `${holder}\n`);
         writeFileSync(join(own, id), "");
       } catch (error) {
-        // Another user's directory, lent for reading: its owner sees what is mounted, and keeps the newest.
+        // Another user's directory, shared read-only: its owner sees the mounts, and retains the newest images.
         if (!(error instanceof Error && "code" in error && lent.has(String(error.code)))) throw error;
       }
     },
     async keepOnly(ids, now) {
       const names = await readdir(own).catch(emptyIfAbsent);
-      // Seen: whoever else looks at it knows that the holder is alive.
+      // Updates the file's time, which proves to other sweeps that the holder exists.
       if (names.length > 0) writeFileSync(join(own, directoryFile), `${holder}\n`);
       for (const name of names) {
         if (name === directoryFile || ids.has(name)) continue;
@@ -52,21 +52,21 @@ export function openImageUses(imagesDir: string, holder: string): ImageUses {
   };
 }
 
-/** Every image that a holder needs. Holders whose directory is gone for long are forgotten. */
+/** Ids of all used images. Removes holders whose directory has been absent for long. */
 export async function usedImages(imagesDir: string, now: number): Promise<Set<string>> {
   const used = new Set<string>();
   const root = join(imagesDir, "uses");
   for (const holder of await readdir(root).catch(emptyIfAbsent)) {
     const own = join(root, holder);
     const names = await readdir(own).catch(emptyIfAbsent);
-    if (await isGone(join(own, directoryFile), now)) await rm(own, { recursive: true, force: true });
+    if (await isAbsent(join(own, directoryFile), now)) await rm(own, { recursive: true, force: true });
     else for (const name of names) if (name !== directoryFile) used.add(name);
   }
   return used;
 }
 
-/** One that cannot be looked at, such as another user's, is there. */
-async function isGone(file: string, now: number): Promise<boolean> {
+/** False for a directory that cannot be examined, such as another user's. */
+async function isAbsent(file: string, now: number): Promise<boolean> {
   const [text] = [await readFile(file, "utf8").catch(emptyIfAbsent)].flat();
   if (text === undefined) return false;
   try {

@@ -1,27 +1,27 @@
 import { join } from "node:path";
 
-/** What to spawn. */
+/** Command line of a process to spawn. */
 export interface Launch {
   readonly command: string;
   readonly args: readonly string[];
 }
 
 export interface LaunchOptions {
-  /** Program and arguments, with paths as they are inside. */
+  /** Program and arguments; paths are those inside. */
   readonly argv: readonly string[];
-  /** User and group to run as; not 0. Without root it is only what the program sees. */
+  /** User and group id, not 0. Without root, only the program itself sees it. */
   readonly uid: number;
-  /** Directories of the host that the program reads and writes, at the same path inside. */
+  /** Host directories that the program reads and writes, at the same paths inside. */
   readonly binds: readonly string[];
-  /** True when this process is root. */
+  /** True if this process is root. */
   readonly asRoot: boolean;
 }
 
 const script = join(import.meta.dirname, "..", "enter-image.sh");
 
 /**
- * Runs a program inside an image on the host's network. What is spawned is `unshare`, which ignores SIGTERM: signals for
- * the program go to its only child. The program dies with the spawning process, however that ends.
+ * Runs a program inside an image, on the host's network. The spawned process is `unshare`, which ignores SIGTERM: send
+ * signals to its only child. The program dies with the spawning process, however that ends.
  */
 export function inImage(imageRoot: string, options: LaunchOptions): Launch {
   const user = options.asRoot ? [] : ["--user", "--map-root-user"];
@@ -44,7 +44,7 @@ export function inImage(imageRoot: string, options: LaunchOptions): Launch {
   ]);
 }
 
-/** Runs a program of the host as another user, where there are no namespaces or no image. */
+/** Runs a program of the host as another user, without namespaces or without an image. */
 export function onHost(options: LaunchOptions): Launch {
   const uid = String(options.uid);
   const user = options.asRoot ? ["--reuid", uid, "--regid", uid, "--clear-groups"] : [];

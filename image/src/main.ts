@@ -11,15 +11,15 @@ import { ensureImage, makeNewest, remakeImage } from "./make-image.ts";
 import { imagesDirectory } from "./node-image.ts";
 import { sweepImages } from "./sweep-images.ts";
 
-const usage = `holdfast images [list]            the node images of this host: contents, size, time to make
-holdfast images make [SUITE...]   makes the newest image of a suite where there is none (${suites.join(", ")}), or, as
-                                  guest, the kernel that virtual machines boot from
-holdfast images update [SUITE...] makes a newer one of what the mirror has now; machines keep theirs until they are updated,
-                                  virtual machines their kernel as well
-holdfast images remake IMAGE      makes the tree of an image again, out of the packages that are kept; needs no network
-holdfast images contents IMAGE    its packages, as CycloneDX in JSON
+const usage = `holdfast images [list]            lists the node images of this host: contents, size, build time
+holdfast images make [SUITE...]   builds the newest image of a suite if there is none (${suites.join(", ")}), or,
+                                  for guest, the kernel of virtual machines
+holdfast images update [SUITE...] builds an image from the mirror's current packages; machines keep their images and kernels
+                                  until they are updated
+holdfast images remake IMAGE      builds an image again from the stored packages; needs no network
+holdfast images contents IMAGE    prints its packages as CycloneDX in JSON
 holdfast images sweep [--dry-run] [--now]
-                                  removes images and packages that nothing needs: after some days, or now`;
+                                  removes unused images and packages: after some days, or now`;
 
 const imagesDir = imagesDirectory(process.env);
 const progress = (line: string) => {
@@ -29,7 +29,7 @@ const print = (text: string) => {
   process.stdout.write(`${text}\n`);
 };
 
-/** Each by its name; the words are what follows it. */
+/** Commands by name, with their positional arguments. */
 const commands: Readonly<Record<string, (words: readonly string[], flags: Flags) => Promise<void>>> = {
   async list() {
     const images = await listImages(imagesDir, Date.now());
@@ -53,7 +53,7 @@ const commands: Readonly<Record<string, (words: readonly string[], flags: Flags)
   async contents([id = ""]) {
     const manifest = readManifest(imagesDir, id);
     if (manifest === undefined)
-      throw new ImageImpossible(`nothing is known of the image ${id}; see holdfast images list`);
+      throw new ImageImpossible(`there is no manifest of the image ${id}; see holdfast images list`);
     print(JSON.stringify(billOfMaterials(manifest), undefined, 2));
   },
   async sweep(_words, { dryRun, now: atOnce }) {
@@ -65,7 +65,7 @@ const commands: Readonly<Record<string, (words: readonly string[], flags: Flags)
     });
     const verb = dryRun ? "would remove" : "removed";
     for (const id of trees) print(`${verb} the tree of ${id}`);
-    for (const id of manifests) print(`${verb} what ${id} could be made from`);
+    for (const id of manifests) print(`${verb} the manifest and packages of ${id}`);
     print(`${verb} ${packages} packages, ${megabytes(packageBytes)}`);
   },
 };
@@ -75,7 +75,7 @@ interface Flags {
   readonly now: boolean;
 }
 
-/** `guest` is what virtual machines boot from. */
+/** Parses suites; `guest` stands for the guest kernel. */
 function choicesOf(words: readonly string[]): readonly (Suite | "guest")[] {
   const choices = [...suites, "guest"] as const;
   const unknown = words.filter((word) => !choices.some((choice) => choice === word));
@@ -84,7 +84,7 @@ function choicesOf(words: readonly string[]): readonly (Suite | "guest")[] {
   return words.length === 0 ? ["trixie"] : (words as (Suite | "guest")[]);
 }
 
-function described({ id, here, newest, used, packages, packageBytes, software, made }: ListedImage): string {
+function described({ id, unpacked: here, newest, used, packages, packageBytes, software, made }: ListedImage): string {
   const marks = [newest ? "newest" : "", used ? "in use" : "", here ? "" : "not unpacked"].filter(
     (mark) => mark !== "",
   );
@@ -117,5 +117,5 @@ try {
   progress(error instanceof ImageImpossible ? error.message : usage);
   process.exitCode = 1;
 }
-// The channel to the launcher would keep this process.
+// The channel to the launcher would keep this process alive.
 if (process.connected) process.disconnect();

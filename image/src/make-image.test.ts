@@ -16,7 +16,7 @@ const imagesDir = imagesDirectory({ HOLDFAST_CACHE: cache });
 const source = imagesDirectory(process.env);
 const newest = findImage(source, "trixie");
 const manifest = newest && readManifest(source, newest.id);
-/** Enough for a tree, and made in a second. */
+/** Enough for a tree, which is built in a second. */
 const few = [
   "base-passwd",
   "libdebconfclient0",
@@ -31,14 +31,14 @@ const few = [
 
 afterAll(() => rmSync(cache, { recursive: true, force: true }));
 
-/** Where no network is. As root, or in a user namespace. */
+/** Runs the program without a network, as root or in a user namespace. */
 function withoutNetwork(...args: string[]) {
   const user = process.getuid?.() === 0 ? [] : ["--user", "--map-current-user"];
   const env = { ...process.env, HOLDFAST_CACHE: cache };
   return run("unshare", [...user, "--net", process.execPath, main, ...args], { env });
 }
 
-/** Of each file its hash, of each link where it points; of what packages bring, not of devices. */
+/** Hash of each file and target of each link of the packages, without devices. */
 function contentsOf(root: string): Map<string, string> {
   const files = new Map<string, string>();
   const entries = ["usr", "etc"].flatMap((part) =>
@@ -53,7 +53,7 @@ function contentsOf(root: string): Map<string, string> {
 }
 
 test.skipIf(manifest === undefined)(
-  "an image is made again from what is kept, without a mirror: the same files",
+  "an image is built again from the archive, without a mirror, with the same files",
   { timeout: 300_000 },
   async () => {
     const packages = manifest?.packages.filter(({ name }) => few.includes(name)) ?? [];
@@ -61,31 +61,33 @@ test.skipIf(manifest === undefined)(
     mkdirSync(join(imagesDir, "packages"), { recursive: true });
     for (const { sha256 } of packages)
       symlinkSync(join(source, "packages", `${sha256}.deb`), join(imagesDir, "packages", `${sha256}.deb`));
-    const wanted = manifestOf("trixie", { packages, script: manifest?.script ?? "", installed: false });
-    await writeManifest(imagesDir, wanted);
+    const manifestOfFew = manifestOf("trixie", { packages, script: manifest?.script ?? "", installed: false });
+    await writeManifest(imagesDir, manifestOfFew);
 
-    const first = (await withoutNetwork("remake", wanted.id)).stdout.trim();
-    expect(first).toBe(join(imagesDir, wanted.id));
+    const first = (await withoutNetwork("remake", manifestOfFew.id)).stdout.trim();
+    expect(first).toBe(join(imagesDir, manifestOfFew.id));
     const contents = contentsOf(first);
     expect([...contents.keys()]).toContain(join(first, "usr/bin/tini"));
     rmSync(first, { recursive: true });
-    await withoutNetwork("remake", wanted.id);
+    await withoutNetwork("remake", manifestOfFew.id);
     expect(contentsOf(first)).toEqual(contents);
     expect(readdirSync(imagesDir).filter((name) => /partial|making/.test(name))).toEqual([]);
-    expect(readManifest(imagesDir, wanted.id)?.made?.treeBytes).toBeGreaterThan(1e6);
-    expect(await largestTreeBytes(imagesDir)).toBe(readManifest(imagesDir, wanted.id)?.made?.treeBytes);
+    expect(readManifest(imagesDir, manifestOfFew.id)?.made?.treeBytes).toBeGreaterThan(1e6);
+    expect(await largestTreeBytes(imagesDir)).toBe(readManifest(imagesDir, manifestOfFew.id)?.made?.treeBytes);
     expect((await withoutNetwork("list")).stdout).toContain(`${few.length} packages`);
   },
 );
 
 test.skipIf(manifest === undefined)(
-  "an image of which a package is lost cannot be made again, and says which",
+  "an image with a lost package cannot be built again, and the error names the package",
   async () => {
     const packages = manifest?.packages.filter(({ name }) => name === "xfsprogs") ?? [];
-    const wanted = manifestOf("trixie", { packages, script: "", installed: false });
-    await writeManifest(imagesDir, wanted);
-    expect(await canRemake(imagesDir, wanted.id)).toBe(false);
-    await expect(withoutNetwork("remake", wanted.id)).rejects.toThrow(/the archive has no xfsprogs/);
-    await expect(withoutNetwork("remake", "trixie-00000000000000ff")).rejects.toThrow(/nothing is known of the image/);
+    const manifestOfFew = manifestOf("trixie", { packages, script: "", installed: false });
+    await writeManifest(imagesDir, manifestOfFew);
+    expect(await canRemake(imagesDir, manifestOfFew.id)).toBe(false);
+    await expect(withoutNetwork("remake", manifestOfFew.id)).rejects.toThrow(/the archive has no xfsprogs/);
+    await expect(withoutNetwork("remake", "trixie-00000000000000ff")).rejects.toThrow(
+      /there is no manifest of the image/,
+    );
   },
 );

@@ -7,14 +7,14 @@ import { runProgram } from "@holdfast/common/run-program.ts";
 import type { Suite } from "./catalog.ts";
 import { packagesOf, recipes } from "./catalog.ts";
 import { ImageImpossible } from "./image-impossible.ts";
-import { type ImageManifest, manifestOf, noteMade, readManifest, writeManifest } from "./image-manifest.ts";
+import { type ImageManifest, manifestOf, recordBuild, readManifest, writeManifest } from "./image-manifest.ts";
 import type { NodeImage } from "./node-image.ts";
 import { findImage, makeImageScript, newestId, openImage, setNewest } from "./node-image.ts";
 import { openPackageArchive } from "./package-archive.ts";
 import { debianMirrors, openPackageSource, transportOptions } from "./package-source.ts";
 
 export interface Progress {
-  /** Called with one line before each long step. */
+  /** Called with a line before each long step. */
   progress(line: string): void;
   readonly signal?: AbortSignal;
 }
@@ -24,7 +24,7 @@ export interface MakeImageOptions extends Progress {
   readonly suite: Suite;
 }
 
-/** The suite's newest image, made first when there is none (half a minute). Safe to call from several processes at once. */
+/** The suite's newest image, built first if there is none (half a minute). Safe for concurrent processes. */
 export async function ensureImage(options: MakeImageOptions): Promise<NodeImage> {
   const { imagesDir, suite } = options;
   const found = findImage(imagesDir, suite);
@@ -35,8 +35,8 @@ export async function ensureImage(options: MakeImageOptions): Promise<NodeImage>
 }
 
 /**
- * Makes an image of what the mirror has now, and calls it the newest. What is the newest already stays as it is. Machines
- * keep the image that they have.
+ * Builds an image from the mirror's current packages and makes it the newest; does nothing if it is already. Machines
+ * keep their image.
  */
 export async function makeNewest(options: MakeImageOptions): Promise<NodeImage> {
   const { imagesDir, suite, signal, progress } = options;
@@ -49,7 +49,7 @@ export async function makeNewest(options: MakeImageOptions): Promise<NodeImage> 
     const packages = resolved.map(({ uri: _uri, ...each }) => each);
     const script = readFileSync(makeImageScript, "utf8");
     const manifest = manifestOf(suite, { packages, script, installed: process.getuid?.() === 0 });
-    // First: what is in the archive is in somebody's manifest, so that no sweep takes it for left over.
+    // Written first: packages without a manifest would be removed by a sweep.
     if (readManifest(imagesDir, manifest.id) === undefined) await writeManifest(imagesDir, manifest);
     progress(`fetching the image's ${packages.length} packages`);
     await openPackageArchive(imagesDir).add(resolved, source, signal);
@@ -61,7 +61,7 @@ export async function makeNewest(options: MakeImageOptions): Promise<NodeImage> 
   }
 }
 
-/** Are its manifest and all its packages here? */
+/** True if its manifest and all its packages are on this host. */
 export async function canRemake(imagesDir: string, id: string): Promise<boolean> {
   const manifest = readManifest(imagesDir, id);
   if (manifest === undefined) return false;
@@ -69,22 +69,22 @@ export async function canRemake(imagesDir: string, id: string): Promise<boolean>
 }
 
 /**
- * Makes an image out of its manifest and the archive alone, when its tree is not there. The script is the manifest's too: the
- * same id is the same contents. Throws ImageImpossible.
+ * Builds an image from its manifest and the archive alone, if its tree is absent. The manifest includes the script:
+ * equal ids have equal contents. Throws ImageImpossible.
  */
 export async function remakeImage(imagesDir: string, id: string, options: Progress): Promise<NodeImage> {
   const found = openImage(imagesDir, id);
   if (found !== undefined) return found;
   const manifest = readManifest(imagesDir, id);
-  if (manifest === undefined) throw new ImageImpossible(`nothing is known of the image ${id}`);
+  if (manifest === undefined) throw new ImageImpossible(`there is no manifest of the image ${id}`);
   if (manifest.installed && process.getuid?.() !== 0)
-    throw new ImageImpossible(`the image ${id} was made as root, and can only be made again so`);
+    throw new ImageImpossible(`the image ${id} was built as root, and can only be built again as root`);
   await ensureTool(options);
   const work = join(imagesDir, `${id}.${randomUUID()}.making`);
   const startedAt = performance.now();
   try {
     await rm(work, { recursive: true, force: true });
-    const source = await openPackageArchive(imagesDir).layOut(
+    const source = await openPackageArchive(imagesDir).writeRepository(
       manifest.packages,
       manifest.suite,
       join(work, "repository"),
@@ -99,22 +99,22 @@ export async function remakeImage(imagesDir: string, id: string, options: Progre
     await rm(work, { recursive: true, force: true });
   }
   const image = openImage(imagesDir, id);
-  if (image === undefined) throw new ImageImpossible(`${makeImageScript} ended well but left no image`);
-  await noteMade(imagesDir, manifest, image.root, Math.round(performance.now() - startedAt));
+  if (image === undefined) throw new ImageImpossible(`${makeImageScript} succeeded but created no image`);
+  await recordBuild(imagesDir, manifest, image.root, Math.round(performance.now() - startedAt));
   return image;
 }
 
-/** A root file system of Debian packages, of which nothing but its directory is kept. */
+/** A root file system of Debian packages without manifest and archive. */
 export interface Tree {
-  /** Its directory; it is there whole or not at all. */
+  /** Directory of the tree, which appears complete or not at all. */
   readonly root: string;
   readonly suite: string;
   readonly packages: readonly string[];
-  /** Directories that scripts of the packages take for granted, and images leave out. */
+  /** Directories that package scripts expect, and that images lack. */
   readonly directories?: readonly string[];
 }
 
-/** Makes the tree when it is missing. Safe to call from several processes at once. Throws ImageImpossible. */
+/** Builds the tree if it is missing. Safe for concurrent processes. Throws ImageImpossible. */
 export async function ensureTree(tree: Tree, options: Progress): Promise<void> {
   const { root, suite, packages, directories = [] } = tree;
   if (existsSync(root)) return;
@@ -122,7 +122,7 @@ export async function ensureTree(tree: Tree, options: Progress): Promise<void> {
   const { main } = await debianMirrors();
   options.progress(`making an image from Debian ${suite} (about half a minute)`);
   const what = [root, suite, main, packages.join(","), modeOf({ installed: process.getuid?.() === 0 })];
-  // On the host, where the script has the tree until it is whole.
+  // On the host, where the script builds the tree.
   const prepare = directories.map((path) => `DPkg::Pre-Invoke:: "mkdir -p '${root}.partial${path}'"`);
   await runScript(makeImageScript, what, options.signal, prepare);
 }
@@ -161,16 +161,16 @@ async function runScript(
     ...(signal === undefined ? {} : { signal, killSignal: "SIGKILL" as const }),
   });
   let tail = "";
-  const keep = (text: string) => {
+  const append = (text: string) => {
     tail = (tail + text).slice(-4_000);
   };
-  child.stdout.setEncoding("utf8").on("data", keep);
-  child.stderr.setEncoding("utf8").on("data", keep);
+  child.stdout.setEncoding("utf8").on("data", append);
+  child.stderr.setEncoding("utf8").on("data", append);
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", resolve);
   });
-  if (code !== 0) throw new ImageImpossible(`the image ${args[0]} could not be made:\n${tail.trim()}`);
+  if (code !== 0) throw new ImageImpossible(`the image ${args[0]} could not be built:\n${tail.trim()}`);
 }
 
 async function works(command: string, args: string[]): Promise<boolean> {
@@ -178,7 +178,7 @@ async function works(command: string, args: string[]): Promise<boolean> {
     await runProgram(command, args);
     return true;
   } catch {
-    // Absent or broken is the same answer: it has to be installed.
+    // Absent or broken: both need an installation.
     return false;
   }
 }

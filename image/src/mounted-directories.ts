@@ -1,10 +1,11 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 
-const passedOver = new Set(["ENOENT", "ESRCH", "EACCES", "EPERM", "EINVAL"]);
+const ignoredCodes = new Set(["ENOENT", "ESRCH", "EACCES", "EPERM", "EINVAL"]);
 
 /**
- * What any process of this host has mounted, as `root` fields of proc(5) mountinfo: paths within their file systems. Each
- * mount namespace is read once; those of other users, who have none of ours, are passed over. Undefined where there is no /proc.
+ * Mounts of all processes of this host, as `root` fields of proc_pid_mountinfo(5): paths within their file systems.
+ * Reads each mount namespace once; skips those of other users, who have no mounts of images. Undefined if there is no
+ * /proc.
  */
 export async function mountedDirectories(): Promise<Set<string> | undefined> {
   const roots = new Set<string>();
@@ -20,8 +21,8 @@ export async function mountedDirectories(): Promise<Set<string> | undefined> {
       for (const line of table.split("\n")) roots.add(line.split(" ")[3] ?? "");
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      // It ended meanwhile, or it is another user's.
-      if (code === undefined || !passedOver.has(code)) throw error;
+      // It ended meanwhile, or belongs to another user.
+      if (code === undefined || !ignoredCodes.has(code)) throw error;
     }
   }
   return roots;

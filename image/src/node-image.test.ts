@@ -18,7 +18,7 @@ test.each([
   expect(suiteOf(program, version)).toBe(suite);
 });
 
-test("an image counts only once it is made and called the newest", async () => {
+test("an image counts only once it is built and set as the newest", async () => {
   const imagesDir = mkdtempSync(join(tmpdir(), "holdfast-images-"));
   const [older, newer] = ["trixie-0000000000000001", "trixie-0000000000000002"];
   for (const id of [older, newer]) {
@@ -37,7 +37,7 @@ test("an image counts only once it is made and called the newest", async () => {
 });
 
 const made = findImage(imagesDirectory(process.env), "trixie");
-test.skipIf(made === undefined)("the libraries that order texts are told as the image has them", () => {
+test.skipIf(made === undefined)("the versions of collation libraries are those in the image", () => {
   const { id = "", root = "" } = made ?? {};
   const manifest = readManifest(imagesDirectory(process.env), id);
   const { libc = "", ICU = "" } = textLibrariesOf(manifest ?? { packages: [] });
@@ -48,7 +48,7 @@ test.skipIf(made === undefined)("the libraries that order texts are told as the 
   expect(readFileSync(join(root, "usr/lib", program), "latin1")).toContain(`stable release version ${libc}.`);
 });
 
-test("an image without ICU has none, and a revision of the distribution is no other version", () => {
+test("an image without ICU has no version of it, and a Debian revision does not count", () => {
   const packages = (version: string) => [{ name: "libc6", version }] as unknown as ImageManifest["packages"];
   expect(textLibrariesOf({ packages: packages("2.41-12+deb13u1") })).toEqual({ libc: "2.41" });
   expect(textLibrariesOf({ packages: packages("2.41-13") })).toEqual({ libc: "2.41" });

@@ -2,58 +2,56 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { Program, Suite } from "./catalog.ts";
-import { packagesOf, recipes, softwareOf, suites } from "./catalog.ts";
-import { readManifest } from "./image-manifest.ts";
-import { newestIn, setNewestIn } from "./newest-pointer.ts";
+import { type Program, type Suite, packagesOf, recipes, softwareOf, suites } from "./catalog.ts";
+import { readManifest, newestIn, setNewestIn } from "./image-manifest.ts";
 import { upstreamVersion } from "./package-set.ts";
 
-/** A root file system with engines and tools, read-only in use and shared by every machine of the host. */
+/** A root file system with engines and tools, read-only in use and shared by all machines of the host. */
 export interface NodeImage {
-  /** `<suite>-<digest>`: what is in it decides its name. */
+  /** `<suite>-<digest>`: the contents determine the id. */
   readonly id: string;
   readonly suite: Suite;
   /** Directory of the root file system on this host. */
   readonly root: string;
-  /** Directory inside the image whose `bin` has the program; undefined when the image has not this version. */
+  /** Directory inside the image with the program in `bin`; undefined if the image does not have this version. */
   software(program: Program, version: string): string | undefined;
 }
 
-/** What HOLDFAST_CACHE says, or `~/.cache/holdfast`: everything that can be made again, shared by all checkouts. */
+/** HOLDFAST_CACHE, or `~/.cache/holdfast`: files that can be created again, shared by all checkouts. */
 export function cacheDirectory(environment: Readonly<Record<string, string | undefined>>): string {
   return environment["HOLDFAST_CACHE"] ?? join(environment["HOME"] ?? homedir(), ".cache", "holdfast");
 }
 
-/** Where images are kept: `<cache>/images`. */
+/** Images directory: `<cache>/images`. */
 export function imagesDirectory(environment: Readonly<Record<string, string | undefined>>): string {
   return join(cacheDirectory(environment), "images");
 }
 
-/** Makes an image; part of its digest. */
+/** The build script of images; part of their digest. */
 export const makeImageScript = join(import.meta.dirname, "..", "make-image.sh");
 
-/** Where it stands which image of a suite is the newest, for all checkouts whose recipe for it is the same as this one's. */
+/** Pointer file to the newest image of a suite, for all checkouts with the same recipe. */
 export function newestPath(imagesDir: string, suite: Suite): string {
   return join(imagesDir, "newest", `${suite}-${recipeDigest(suite)}`);
 }
 
-/** From now on whatever is made without a choice has this one. */
+/** Sets the newest image, which all later creations without a choice use. */
 export async function setNewest(imagesDir: string, suite: Suite, id: string): Promise<void> {
   await setNewestIn(newestPath(imagesDir, suite), id);
 }
 
-/** Id of the newest image of a suite, whether its tree is there or not; undefined when none was made yet. */
+/** Id of the newest image of a suite, with or without its tree; undefined if none was built yet. */
 export function newestId(imagesDir: string, suite: Suite): string | undefined {
   return newestIn(newestPath(imagesDir, suite));
 }
 
-/** The newest image of a suite, or undefined when it is not here. */
+/** The newest image of a suite; undefined if it is not on this host. */
 export function findImage(imagesDir: string, suite: Suite): NodeImage | undefined {
   const id = newestId(imagesDir, suite);
   return id === undefined ? undefined : openImage(imagesDir, id);
 }
 
-/** The image with this id, or undefined when it is not here. */
+/** The image with this id; undefined if it is not on this host. */
 export function openImage(imagesDir: string, id: string): NodeImage | undefined {
   const suite = suiteOfImage(id);
   if (suite === undefined) return undefined;
@@ -62,18 +60,18 @@ export function openImage(imagesDir: string, id: string): NodeImage | undefined 
   return { id, suite, root, software: (program, version) => softwareOf(suite, program, version)?.path };
 }
 
-/** Undefined for what is no image's id. */
+/** Undefined for text that is no image id. */
 export function suiteOfImage(id: string): Suite | undefined {
   return suites.find((suite) => id.startsWith(`${suite}-`) && /^[0-9a-f]{16}$/.test(id.slice(suite.length + 1)));
 }
 
-/** The version of a program that images of this one's suite have; undefined where the suite, or the program in it, is not known. */
+/** Version of a program in images of this one's suite; undefined if suite or program is unknown. */
 export function versionOfImage(id: string, program: string): string | undefined {
   const suite = suiteOfImage(id);
   return suite && recipes[suite].software.find((each) => each.program === program)?.version;
 }
 
-/** A made image that has this program, with the program's directory inside it. */
+/** An image on this host with this program, and the program's directory inside it. */
 export function findSoftware(
   imagesDir: string,
   program: Program,
@@ -87,7 +85,7 @@ export function findSoftware(
   return undefined;
 }
 
-/** Full version of a program in an image, such as `17.11`; undefined when the image's manifest does not tell. */
+/** Full version of a program in an image, such as `17.11`; undefined if the manifest does not have it. */
 export function versionIn(imagesDir: string, id: string, program: Program, version: string): string | undefined {
   const suite = suiteOfImage(id);
   const software = suite && softwareOf(suite, program, version);
@@ -95,7 +93,7 @@ export function versionIn(imagesDir: string, id: string, program: Program, versi
   return has && upstreamVersion(has.version);
 }
 
-/** Changes with what the recipe asks for and what is done to it; not with what the mirror has. */
+/** Digest of the recipe and the build script, not of the mirror's packages. */
 function recipeDigest(suite: Suite): string {
   const recipe = JSON.stringify(packagesOf(suite)) + readFileSync(makeImageScript, "utf8");
   return createHash("sha256").update(recipe).digest("hex").slice(0, 16);

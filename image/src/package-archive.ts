@@ -6,16 +6,16 @@ import { ImageImpossible } from "./image-impossible.ts";
 import { fileOf, indexOf, type Package } from "./package-set.ts";
 import type { PackageSource, ResolvedPackage } from "./package-source.ts";
 
-/** Packages that images were made of, each a file named by its SHA-256: `<imagesDir>/packages/<hash>.deb`. */
+/** Archive of the packages of images, each a file named by its SHA-256: `<imagesDir>/packages/<hash>.deb`. */
 export interface PackageArchive {
   readonly directory: string;
-  /** Those of which no file is here. */
+  /** The packages without a file in the archive. */
   missing<P extends Package>(packages: readonly P[]): Promise<P[]>;
-  /** Fetches what is missing; a file is here whole or not at all. */
+  /** Fetches the missing packages; each file appears complete or not at all. */
   add(packages: readonly ResolvedPackage[], source: PackageSource, signal?: AbortSignal): Promise<void>;
-  /** Writes a repository for apt with exactly these; answers its line for sources.list. Nothing of it needs a network. */
-  layOut(packages: readonly Package[], suite: string, directory: string): Promise<string>;
-  /** Unpacks these over one another below the directory; nothing is installed. */
+  /** Writes an apt repository of exactly these packages; returns its line for sources.list. Needs no network. */
+  writeRepository(packages: readonly Package[], suite: string, directory: string): Promise<string>;
+  /** Unpacks the packages over one another into the directory, without installing them. */
   unpack(packages: readonly Package[], directory: string, signal?: AbortSignal): Promise<void>;
 }
 
@@ -46,14 +46,14 @@ export function openPackageArchive(imagesDir: string): PackageArchive {
     missing,
     async add(packages, source, signal) {
       await mkdir(directory, { recursive: true });
-      // What a sweep would take for left over is wanted again.
+      // Updates the files' times, so that no sweep removes them.
       const now = new Date();
       await Promise.all(packages.map((each) => utimes(pathOf(each), now, now).catch(() => undefined)));
-      const wanted = await missing(packages);
-      if (wanted.length === 0) return;
+      const toFetch = await missing(packages);
+      if (toFetch.length === 0) return;
       const fetching = await mkdtemp(join(directory, "fetching-"));
       try {
-        const files = wanted.map(({ uri, sha256 }) => ({ uri, sha256, path: join(fetching, fileOf(sha256)) }));
+        const files = toFetch.map(({ uri, sha256 }) => ({ uri, sha256, path: join(fetching, fileOf(sha256)) }));
         await source.fetch(files, signal);
         for (const name of await readdir(fetching)) await rename(join(fetching, name), join(directory, name));
       } finally {
@@ -65,7 +65,7 @@ export function openPackageArchive(imagesDir: string): PackageArchive {
       for (const each of packages)
         await runProgram("dpkg-deb", ["--extract", pathOf(each), target], { ...(signal && { signal }) });
     },
-    async layOut(packages, suite, repository) {
+    async writeRepository(packages, suite, repository) {
       await requireAll(packages);
       await mkdir(repository, { recursive: true });
       for (const each of packages) await symlink(pathOf(each), join(repository, fileOf(each.sha256)));
@@ -75,14 +75,14 @@ export function openPackageArchive(imagesDir: string): PackageArchive {
       const release = [
         `Suite: ${suite}`,
         `Codename: ${suite}`,
-        // apt wants one; whatever changes in it would change what apt caches.
+        // apt requires a date; a constant one keeps apt's caches equal.
         "Date: Sat, 01 Jan 2000 00:00:00 UTC",
         "SHA256:",
         ` ${hash} ${Buffer.byteLength(index)} Packages`,
         "",
       ];
       await writeFile(join(repository, "Release"), release.join("\n"));
-      // apt still checks each file's hash by the index.
+      // apt still verifies each file's hash by the index.
       return `deb [trusted=yes] copy:${repository} ./`;
     },
   };

@@ -26,7 +26,7 @@ SHA256: bb22
 `;
 const packages = parseIndex(index);
 
-test("an index is read, and written for files that are named by their hash", () => {
+test("an index is parsed, and written for files named by their hash", () => {
   expect(packages.map(({ name, version, sizeBytes, path }) => [name, version, sizeBytes, path])).toEqual([
     ["tini", "0.19.0-3", 12, "pool/t/tini.deb"],
     ["zlib1g", "1:1.3.dfsg+really1.3.1-1", 13, "pool/z/zlib.deb"],
@@ -70,6 +70,6 @@ test.each([
   ["2.41-12+deb13u4",           "2.41"],
   ["3.5.16-4+b3",               "3.5.16"],
   ["5",                         "5"],
-])("what %s is called by its makers is %s", (version, upstream) => {
+])("the upstream version of %s is %s", (version, upstream) => {
   expect(upstreamVersion(version)).toBe(upstream);
 });

@@ -1,23 +1,23 @@
 import { createHash } from "node:crypto";
 
-/** One Debian package as an image has it. */
+/** A Debian package of an image. */
 export interface Package {
   readonly name: string;
   readonly version: string;
   readonly architecture: string;
-  /** Of the .deb, hex: its name in the archive as well. */
+  /** SHA-256 of the .deb, hex; also its name in the archive. */
   readonly sha256: string;
   readonly sizeBytes: number;
-  /** Its paragraph of the index, without where a mirror has it. */
+  /** Its paragraph of the index, without the mirror's path. */
   readonly control: string;
 }
 
-/** A package, and where the mirror has it: a path below the mirror's address. */
+/** A package with its path below the mirror's address. */
 export interface OfferedPackage extends Package {
   readonly path: string;
 }
 
-/** Paragraphs of a Packages index (deb822) that have all that is needed here; others are left out. */
+/** Parses the paragraphs of a Packages index (deb822); skips incomplete ones. */
 export function parseIndex(text: string): OfferedPackage[] {
   return text
     .split(/\n\n+/)
@@ -38,7 +38,7 @@ function parseParagraph(text: string): OfferedPackage | undefined {
   return { name, version, architecture, sha256, sizeBytes: Number(size), control: control.trim(), path };
 }
 
-/** The index of these packages for apt, each a file named by its hash beside it. */
+/** Packages index for apt, with each file named by its hash beside the index. */
 export function indexOf(packages: readonly Package[]): string {
   return packages
     .map(({ control, sha256, sizeBytes }) =>
@@ -52,16 +52,16 @@ export function fileOf(sha256: string): string {
   return `${sha256}.deb`;
 }
 
-/** What decides an image: the packages, and what is done to them. */
+/** Contents of an image: its packages, and the script that processes them. */
 export interface ImageContents {
   readonly packages: readonly Package[];
-  /** Text of the script that makes a tree of them. */
+  /** Text of the build script. */
   readonly script: string;
-  /** Without root the packages' own scripts cannot run: they are only unpacked. */
+  /** False without root: package scripts cannot run, so the packages are only unpacked. */
   readonly installed: boolean;
 }
 
-/** Hex, 16 digits; the same for the same contents, in whatever order. */
+/** Digest of 16 hex digits, independent of the packages' order. */
 export function digestOf({ packages, script, installed }: ImageContents): string {
   const lines = packages.map(
     ({ name, version, architecture, sha256 }) => `${name} ${version} ${architecture} ${sha256}`,
@@ -70,7 +70,7 @@ export function digestOf({ packages, script, installed }: ImageContents): string
   return hash.update(script).digest("hex").slice(0, 16);
 }
 
-/** `17.11` of `17.11-0+deb13u1`, `8.1.4` of `2:8.1.4+dfsg1-1`: what its makers call it. */
+/** Upstream version: `17.11` of `17.11-0+deb13u1`, `8.1.4` of `2:8.1.4+dfsg1-1`. */
 export function upstreamVersion(version: string): string {
   const withoutEpoch = version.replace(/^\d+:/, "");
   const withoutRevision = withoutEpoch.replace(/-[^-]*$/, "");

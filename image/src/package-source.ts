@@ -4,18 +4,18 @@ import { runProgram } from "@holdfast/common/run-program.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 import { type OfferedPackage, parseIndex } from "./package-set.ts";
 
-/** A mirror's packages, as the apt of this host reaches them. */
+/** Packages of the mirror that the host's apt uses. */
 export interface PackageSource {
-  /** These packages with all that they need, as the mirror has them now: the same files for the same answer. */
-  resolve(wanted: WantedPackages, signal?: AbortSignal): Promise<ResolvedPackage[]>;
-  /** Fetches a file and checks its hash. */
-  fetch(files: readonly WantedFile[], signal?: AbortSignal): Promise<void>;
+  /** Resolves packages with all their dependencies to the mirror's current files. Equal results mean equal files. */
+  resolve(request: PackageRequest, signal?: AbortSignal): Promise<ResolvedPackage[]>;
+  /** Fetches files and verifies their hashes. */
+  fetch(files: readonly FileRequest[], signal?: AbortSignal): Promise<void>;
 }
 
-export interface WantedPackages {
+export interface PackageRequest {
   readonly suite: string;
   readonly names: readonly string[];
-  /** Where names come from that the suite does not have, and what these need in turn. */
+  /** Second suite, for names that the first does not have, and their dependencies. */
   readonly besideSuite?: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface ResolvedPackage extends Omit<OfferedPackage, "path"> {
   readonly uri: string;
 }
 
-export interface WantedFile {
+export interface FileRequest {
   readonly uri: string;
   readonly path: string;
   readonly sha256: string;
@@ -33,7 +33,7 @@ const helper = "/usr/lib/apt/apt-helper";
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const outputMax = 64 << 20;
 
-/** Works in a directory of its own below this one, so that nothing of the host's apt changes; it goes with `close`. */
+/** Works in a directory of its own below this one, which `close` removes; the host's apt does not change. */
 export async function openPackageSource(below: string): Promise<PackageSource & { close(): Promise<void> }> {
   const mirrors = await debianMirrors();
   const transport = await transportOptions();
@@ -49,12 +49,12 @@ export async function openPackageSource(below: string): Promise<PackageSource & 
     await mkdir(join(directory, part), { recursive: true });
   for (const part of ["var/lib/apt/lists/partial", "var/cache/apt/archives/partial"])
     await mkdir(join(directory, part), { recursive: true });
-  // Nothing is installed: whatever is needed is named.
+  // An empty status: every dependency is listed, as nothing is installed.
   await writeFile(join(directory, "var/lib/dpkg/status"), "");
   const { stdout: architecture } = await runProgram("dpkg", ["--print-architecture"]);
   await writeFile(config, configOf(directory, architecture.trim(), transport));
 
-  /** Security updates are a suite of their own, which not every suite and not every mirror has (sid has none). */
+  /** Security updates are a separate suite, which some suites (sid) and some mirrors do not have. */
   async function linesOf(suite: string, signal: AbortSignal | undefined): Promise<string> {
     const options = `[signed-by=${keyring}]`;
     const main = `deb ${options} ${mirrors.main} ${suite} main\n`;
@@ -74,56 +74,58 @@ export async function openPackageSource(below: string): Promise<PackageSource & 
     await apt("apt-get", ["-qq", "update", "--error-on=any"], signal);
   }
 
-  async function updateFor({ suite, besideSuite }: WantedPackages, signal: AbortSignal | undefined): Promise<void> {
+  async function updateFor({ suite, besideSuite }: PackageRequest, signal: AbortSignal | undefined): Promise<void> {
     const own = await linesOf(suite, signal);
     const lines = besideSuite === undefined ? own : own + (await linesOf(besideSuite, signal));
     await update(lines, signal);
   }
 
   return {
-    async resolve(wanted, signal) {
-      const { suite, names } = wanted;
+    async resolve(request, signal) {
+      const { suite, names } = request;
       try {
-        await updateFor(wanted, signal);
-        // apt counts itself as essential; an image has no use for it.
+        await updateFor(request, signal);
+        // apt counts itself as essential; an image does not need it.
         const essential = "?and(?essential,?not(?exact-name(apt)))";
-        // What both suites have is the own one's, however new the other's is.
-        const release = wanted.besideSuite === undefined ? [] : [`--target-release=${suite}`];
+        // Packages of both suites come from the requested one, even if the other's are newer.
+        const release = request.besideSuite === undefined ? [] : [`--target-release=${suite}`];
         const options = ["-qq", "-y", ...release, "--print-uris"];
         const offered = await apt("apt-get", ["install", ...options, essential, ...names], signal);
         const uris = new Map(offered.split("\n").flatMap(parseOffer));
-        const shown = await apt("apt-cache", ["show", "--no-all-versions", ...uris.keys()], signal);
-        return parseIndex(shown).map(({ path: _path, ...each }) => {
+        const records = await apt("apt-cache", ["show", "--no-all-versions", ...uris.keys()], signal);
+        return parseIndex(records).map(({ path: _path, ...each }) => {
           const uri = uris.get(`${each.name}=${each.version}`);
-          if (uri === undefined) throw new Error(`${each.name} ${each.version} was not asked for`);
+          if (uri === undefined) throw new Error(`${each.name} ${each.version} was not requested`);
           return { ...each, uri };
         });
       } catch (error) {
         signal?.throwIfAborted();
-        throw new ImageImpossible(`the packages of ${suite} could not be worked out: ${said(error)}`, { cause: error });
+        throw new ImageImpossible(`the packages of ${suite} could not be resolved: ${reasonOf(error)}`, {
+          cause: error,
+        });
       }
     },
     async fetch(files, signal) {
-      const words = files.flatMap(({ uri, path, sha256 }) => [uri, path, `SHA256:${sha256}`]);
+      const args = files.flatMap(({ uri, path, sha256 }) => [uri, path, `SHA256:${sha256}`]);
       try {
-        await apt(helper, ["download-file", ...words], signal);
+        await apt(helper, ["download-file", ...args], signal);
       } catch (error) {
         signal?.throwIfAborted();
-        throw new ImageImpossible(`packages could not be fetched: ${said(error)}`, { cause: error });
+        throw new ImageImpossible(`packages could not be fetched: ${reasonOf(error)}`, { cause: error });
       }
     },
     close: () => rm(directory, { recursive: true, force: true }),
   };
 }
 
-/** A line of `apt-get --print-uris`: address in quotes, file name, size, hash. */
+/** Parses a line of `apt-get --print-uris`: quoted address, file name, size, hash. */
 function parseOffer(line: string): [choice: string, uri: string][] {
   const [, uri = "", file = ""] = /^'([^']+)' (\S+) /.exec(line) ?? [];
   const [name, version] = file.split("_");
   return name === undefined || version === undefined ? [] : [[`${name}=${decodeURIComponent(version)}`, uri]];
 }
 
-/** Debian's addresses as this machine's own apt has them: the mirror is the operator's choice, never ours. */
+/** Debian mirrors in the configuration of this host's apt, which is the operator's choice. */
 export async function debianMirrors(): Promise<{ readonly main: string; readonly security: string | undefined }> {
   const { stdout } = await runProgram("apt-get", ["indextargets", "--format", "$(REPO_URI)"]);
   const uris = stdout.split("\n");
@@ -132,7 +134,7 @@ export async function debianMirrors(): Promise<{ readonly main: string; readonly
   return { main, security: uris.find((uri) => /\/debian-security\/?$/.test(uri)) };
 }
 
-/** Proxies and certificates that apt is set up with, one a line. */
+/** Lines with the proxies and certificates of apt's configuration. */
 export async function transportOptions(): Promise<string[]> {
   const { stdout } = await runProgram("apt-config", ["dump"]);
   return stdout.split("\n").filter((line) => /^Acquire::https?::\S+ "[^"]+";$/.test(line));
@@ -148,14 +150,14 @@ function configOf(directory: string, architecture: string, transport: readonly s
     `APT::Architectures "${architecture}";`,
     'Acquire::Languages "none";',
     'Acquire::Check-Valid-Until "false";',
-    // Without root its locks would be refused; the directory is nobody else's.
+    // Without root, locks would be refused; no other process uses the directory.
     'Debug::NoLocking "true";',
     ...transport,
   ];
   return `${lines.join("\n")}\n`;
 }
 
-function said(error: unknown): string {
+function reasonOf(error: unknown): string {
   const text = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : "";
   return text === "" ? (error instanceof Error ? error.message : String(error)) : text.slice(-1_000);
 }

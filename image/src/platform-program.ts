@@ -5,15 +5,15 @@ import type { Launch, LaunchOptions } from "./in-image.ts";
 import { inImage, onHost } from "./in-image.ts";
 import { findSoftware } from "./node-image.ts";
 
-/** An installed program that the platform itself runs: etcd and the history database. */
+/** An installed program that the platform itself runs: etcd, or the history database. */
 export interface PlatformProgram {
   readonly source: "image" | "host";
-  /** Path of one of its executables, as `launch` wants it in `argv[0]`. */
+  /** Path of an executable, for `argv[0]` of `launch`. */
   executable(name: string): string;
   launch(options: LaunchOptions): Launch;
 }
 
-/** The program out of a made image, else the host's, else undefined. */
+/** The program in an image, else the host's, else undefined. */
 export function findPlatformProgram(
   imagesDir: string,
   program: Program,

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 
 /**
- * Pid of the program behind a spawned `inImage`, as this host sees it: `unshare` stays in front and the program is its
- * only child. The spawned pid itself where there is no `unshare`. Undefined when the process is gone.
+ * Pid of the program of a spawned `inImage`, in the host's namespace: the only child of `unshare`. Without `unshare`,
+ * the spawned pid itself. Undefined if the process has ended.
  */
 export function programPid(spawned: number): number | undefined {
   try {
@@ -10,7 +10,7 @@ export function programPid(spawned: number): number | undefined {
     const children = readFileSync(`/proc/${spawned}/task/${spawned}/children`, "utf8").trim();
     return children === "" ? undefined : Number(children.split(" ")[0]);
   } catch {
-    // Its directory in /proc went away while it was read.
+    // Its /proc directory disappeared during the read.
     return undefined;
   }
 }

@@ -2,11 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { manifestOf, writeManifest } from "./image-manifest.ts";
+import { manifestOf, writeManifest, setNewestIn } from "./image-manifest.ts";
 import { openImageUses } from "./image-uses.ts";
 import { setNewest } from "./node-image.ts";
 import { newestGuestPath } from "./guest-boot.ts";
-import { setNewestIn } from "./newest-pointer.ts";
 import { fileOf, type Package } from "./package-set.ts";
 import { sweepImages } from "./sweep-images.ts";
 
@@ -21,7 +20,7 @@ beforeEach(() => {
   mkdirSync(join(imagesDir, "packages"));
 });
 
-/** An image of these packages, with its tree. */
+/** Creates an image of these packages, with its tree. */
 async function made(...names: string[]): Promise<string> {
   const packages = names.map(packageOf);
   for (const { sha256 } of packages) writeFileSync(join(imagesDir, "packages", `${sha256}.deb`), "deb");
@@ -40,7 +39,7 @@ const sweepAfter = (days: number, options: { dryRun?: boolean } = {}) =>
 const has = (id: string) => existsSync(join(imagesDir, id));
 const packagesLeft = () => readdirSync(join(imagesDir, "packages")).map((name) => name.replace(/0+\.deb$/, ""));
 
-test("what nothing needs goes after some days, and can be made again for some more", async () => {
+test("an unused image is removed after some days, and can be built again for longer", async () => {
   const [old, newest] = [await made("a", "b"), await made("b", "c")];
   await setNewest(imagesDir, "trixie", newest);
   expect((await sweepAfter(0)).trees).toEqual([]);
@@ -56,7 +55,7 @@ test("what nothing needs goes after some days, and can be made again for some mo
   expect([has(`${old}.json`), has(`${newest}.json`)]).toEqual([false, true]);
 });
 
-test("an image that one of two holders needs stays, until that one gives it up", async () => {
+test("an image stays until its last holder withdraws its use", async () => {
   const [id, other] = [await made("a"), mkdtempSync(join(tmpdir(), "holdfast-holder-"))];
   const [first, second] = [openImageUses(imagesDir, holder), openImageUses(imagesDir, other)];
   first.add(id);
@@ -67,12 +66,12 @@ test("an image that one of two holders needs stays, until that one gives it up",
   await second.keepOnly(new Set([id]), start + 16 * dayMs);
   expect((await sweepAfter(24)).trees).toEqual([]);
   await second.keepOnly(new Set(), start + 24 * dayMs);
-  // Only from now on nobody needs it.
+  // It is unused only from now on.
   expect((await sweepAfter(24)).trees).toEqual([]);
   expect((await sweepAfter(32)).trees).toEqual([id]);
 });
 
-test("a use is not withdrawn while what needs it may still be on its way", async () => {
+test("a new use is not withdrawn", async () => {
   const id = await made("a");
   const uses = openImageUses(imagesDir, holder);
   uses.add(id);
@@ -80,7 +79,7 @@ test("a use is not withdrawn while what needs it may still be on its way", async
   for (const days of [0, 8]) expect((await sweepAfter(days)).trees).toEqual([]);
 });
 
-test("a holder whose directory is away counts for a week, then no more", async () => {
+test("a holder with an absent directory counts for a week", async () => {
   const id = await made("a");
   openImageUses(imagesDir, holder).add(id);
   rmSync(holder, { recursive: true });
@@ -89,7 +88,7 @@ test("a holder whose directory is away counts for a week, then no more", async (
   expect((await sweepAfter(16)).trees).toEqual([id]);
 });
 
-test("a use whose tree is gone keeps what it can be made from", async () => {
+test("a use retains the manifest and packages of an absent tree", async () => {
   const id = await made("a");
   openImageUses(imagesDir, holder).add(id);
   rmSync(join(imagesDir, id), { recursive: true });
@@ -97,7 +96,7 @@ test("a use whose tree is gone keeps what it can be made from", async () => {
   expect(packagesLeft()).toEqual(["a"]);
 });
 
-test("the newest of a recipe that no checkout has any more goes as well, a month after the last one swept", async () => {
+test("the newest image of an abandoned recipe is removed a month after its last sweep", async () => {
   const [own, other] = [await made("a"), await made("b")];
   await setNewest(imagesDir, "trixie", own);
   writeFileSync(join(imagesDir, "newest", "trixie-0123456789abcdef"), `${other}\n`);
@@ -106,7 +105,7 @@ test("the newest of a recipe that no checkout has any more goes as well, a month
   expect([has(own), has(other)]).toEqual([true, false]);
 });
 
-test("what a making or a sweep that was killed has left goes after a day; what is young is somebody's", async () => {
+test("remains of killed builds and sweeps are removed after a day, and newer ones stay", async () => {
   const left = ["trixie-0000000000000001.partial", "trixie-0000000000000002.going", "trixie-0000000000000003.1.making"];
   for (const name of left) mkdirSync(join(imagesDir, name));
   mkdirSync(join(imagesDir, "packages", "fetching-1"));
@@ -119,7 +118,7 @@ test("what a making or a sweep that was killed has left goes after a day; what i
   expect(packagesLeft()).toEqual([]);
 });
 
-test("what virtual machines boot from stays while one may start with it, and its packages as long as it can be made again", async () => {
+test("a used guest kernel stays, and its packages as long as it can be built again", async () => {
   const guest = async (name: string) => {
     const packages = [packageOf(name)];
     writeFileSync(join(imagesDir, "packages", fileOf(packages[0]?.sha256 ?? "")), "deb");

@@ -10,19 +10,19 @@ import { newestPath, suiteOfImage } from "./node-image.ts";
 import { fileOf } from "./package-set.ts";
 
 const dayMs = 86_400_000;
-/** The tree of an image that nothing needs is kept for so long. */
-const treeKeptMs = 7 * dayMs;
-/** So long it can still be made again: for whoever needs it after all. */
-const manifestKeptMs = 30 * dayMs;
-/** What is not finished after this, nobody finishes. */
+/** Retention of the tree of an unused image. */
+const treeRetentionMs = 7 * dayMs;
+/** Retention of its manifest and packages, from which it can be built again. */
+const manifestRetentionMs = 30 * dayMs;
+/** Age after which an unfinished file is abandoned. */
 const unfinishedMs = dayMs;
-const going = ".going";
+const removalSuffix = ".going";
 const unused = ".unused";
 
 export interface Swept {
-  /** Ids of trees that are gone, or would be in a dry run. */
+  /** Ids of removed trees, or of those that a dry run would remove. */
   readonly trees: readonly string[];
-  /** Ids of images that cannot be made again any more. */
+  /** Ids of images that cannot be built again any more. */
   readonly manifests: readonly string[];
   readonly packages: number;
   readonly packageBytes: number;
@@ -31,26 +31,26 @@ export interface Swept {
 export interface SweepOptions {
   readonly imagesDir: string;
   readonly now: number;
-  /** Only says what would go now. */
+  /** Only reports the removals. */
   readonly dryRun?: boolean;
-  /** Removes at once what would be kept for a while. */
+  /** Skips the retention. */
   readonly atOnce?: boolean;
 }
 
 /**
- * Removes images, and what virtual machines boot from, that nothing has needed for a while: neither a holder (image-uses.ts), nor whoever makes something new, nor a
- * process that runs now. The tree goes first and the manifest much later, so that whoever comes to need an image while it goes
- * has it made again. May be called by several at once, and be killed at any line.
+ * Removes images and guest kernels that have been unused for a while: by holders (image-uses.ts), as the newest of a
+ * recipe, and by running processes. The tree is removed first and the manifest much later, so that an image that is
+ * needed again meanwhile can be built again. Safe for concurrent calls and for kills at any line.
  */
 export async function sweepImages(options: SweepOptions): Promise<Swept> {
   const { imagesDir, now, dryRun = false, atOnce = false } = options;
-  const isDue = async (id: string, keptMs: number) => atOnce || now - (await unusedSince(id)) >= keptMs;
+  const isDue = async (id: string, retentionMs: number) => atOnce || now - (await unusedSince(id)) >= retentionMs;
 
   async function needed(): Promise<Set<string>> {
     return new Set([...(await usedImages(imagesDir, now)), ...(await newestImages(options))]);
   }
 
-  /** Since when nothing needs it, as far as sweeps have seen. */
+  /** Time since which sweeps have seen the image unused, in milliseconds since 1970. */
   async function unusedSince(id: string): Promise<number> {
     const [note] = [await readFile(join(imagesDir, id + unused), "utf8").catch(emptyIfAbsent)].flat();
     if (note !== undefined) return Number(note);
@@ -60,19 +60,19 @@ export async function sweepImages(options: SweepOptions): Promise<Swept> {
 
   async function removeTree(id: string): Promise<boolean> {
     const tree = join(imagesDir, id);
-    await rename(tree, tree + going);
-    // Somebody may have come to need it since this was decided.
+    await rename(tree, tree + removalSuffix);
+    // A use may have been recorded since the decision.
     if ((await needed()).has(id)) {
-      await rename(tree + going, tree);
+      await rename(tree + removalSuffix, tree);
       return false;
     }
-    await removeAll(tree + going);
+    await removeAll(tree + removalSuffix);
     return true;
   }
 
   const names = await readdir(imagesDir).catch(emptyIfAbsent);
   const mounted = await mountedDirectories();
-  // Where nobody can tell what runs, everything may.
+  // Without /proc, every image may be in use.
   const isMounted = (id: string) => mounted === undefined || [...mounted].some((root) => root.includes(`/${id}/`));
   const used = await needed();
   const trees: string[] = [];
@@ -80,16 +80,16 @@ export async function sweepImages(options: SweepOptions): Promise<Swept> {
     if (!dryRun && (await isLeftOver(imagesDir, name, now))) await removeAll(join(imagesDir, name));
     if (suiteOfImage(name) === undefined && !isGuestBoot(name)) continue;
     if (used.has(name) || isMounted(name)) await rm(join(imagesDir, name + unused), { force: true });
-    else if ((await isDue(name, treeKeptMs)) && (dryRun || (await removeTree(name)))) trees.push(name);
+    else if ((await isDue(name, treeRetentionMs)) && (dryRun || (await removeTree(name)))) trees.push(name);
   }
 
   const manifests: string[] = [];
-  const kept = [];
+  const retained = [];
   for (const manifest of await readManifests(imagesDir)) {
     const { id } = manifest;
     const isGone = !names.includes(id) || trees.includes(id);
-    if (used.has(id) || !isGone || !(await isDue(id, manifestKeptMs))) {
-      kept.push(manifest);
+    if (used.has(id) || !isGone || !(await isDue(id, manifestRetentionMs))) {
+      retained.push(manifest);
       continue;
     }
     manifests.push(id);
@@ -97,13 +97,13 @@ export async function sweepImages(options: SweepOptions): Promise<Swept> {
     for (const path of [manifestPath(imagesDir, id), join(imagesDir, id + unused), join(imagesDir, `${id}.lock`)])
       await rm(path, { force: true });
   }
-  const referred = new Set(kept.flatMap(({ packages }) => packages.map(({ sha256 }) => fileOf(sha256))));
+  const referred = new Set(retained.flatMap(({ packages }) => packages.map(({ sha256 }) => fileOf(sha256))));
   return { trees, manifests, ...(await sweepPackages(options, referred)) };
 }
 
 /**
- * The newest of each suite and recipe, and the newest that virtual machines boot from. Recipes differ from checkout to checkout: whoever sweeps marks those of its own as
- * alive, and what nobody has marked for long is of a checkout that is gone.
+ * The newest image of each suite and recipe, and the newest guest kernel. Recipes differ between checkouts: each sweep
+ * touches the pointers of its own recipes, and pointers that no sweep touched for long belong to removed checkouts.
  */
 async function newestImages({ imagesDir, now, dryRun = false }: SweepOptions): Promise<string[]> {
   const own = new Set([...suites.map((suite) => newestPath(imagesDir, suite)), newestGuestPath(imagesDir)]);
@@ -114,13 +114,13 @@ async function newestImages({ imagesDir, now, dryRun = false }: SweepOptions): P
     if (id === undefined) continue;
     const isOwn = own.has(path);
     if (isOwn && !dryRun) await utimes(path, now / 1_000, now / 1_000);
-    if (isOwn || now - (await stat(path)).mtimeMs < manifestKeptMs) found.push(id.trim());
+    if (isOwn || now - (await stat(path)).mtimeMs < manifestRetentionMs) found.push(id.trim());
     else if (!dryRun) await rm(path, { force: true });
   }
   return found;
 }
 
-/** Packages of which no image is made. A young one may belong to an image that is being made. */
+/** Removes packages of no image. New ones may belong to an image that is being built. */
 async function sweepPackages({ imagesDir, now, dryRun }: SweepOptions, referred: ReadonlySet<string>) {
   const directory = join(imagesDir, "packages");
   let packages = 0;
@@ -136,15 +136,15 @@ async function sweepPackages({ imagesDir, now, dryRun }: SweepOptions, referred:
   return { packages, packageBytes };
 }
 
-/** What a making or a sweep that was killed has left. */
+/** True for the rest of a killed build or sweep. */
 async function isLeftOver(imagesDir: string, name: string, now: number): Promise<boolean> {
-  if (![going, ".partial", ".making"].some((end) => name.endsWith(end))) return false;
+  if (![removalSuffix, ".partial", ".making"].some((end) => name.endsWith(end))) return false;
   const facts = await stat(join(imagesDir, name)).catch(() => undefined);
-  // Of what was renamed only the change time is young.
+  // A rename only updates the change time.
   return facts !== undefined && now - facts.ctimeMs >= unfinishedMs;
 }
 
-/** Stays out of whatever is mounted there. */
+/** Does not cross mount points. */
 async function removeAll(path: string): Promise<void> {
   await runProgram("rm", ["-rf", "--one-file-system", path]);
 }

@@ -10,7 +10,7 @@ const packageOf = (name: string, version: string) => ({
   control: "",
 });
 
-test("of two versions of a library the newer one orders texts: the other is an older engine's", () => {
+test("of two versions of a collation library the newer one counts", () => {
   const packages = [
     packageOf("libc6", "2.43-7"),
     packageOf("libicu76", "76.1-4+b1"),

@@ -2,12 +2,11 @@ import type { ImageManifest } from "./image-manifest.ts";
 import { upstreamVersion } from "./package-set.ts";
 
 /**
- * Versions of the libraries in an image that order texts for engines, by the names that PostgreSQL has for them: `libc` and
- * `ICU`. The order of a collation changes with these and never with a distribution's revision of one. A library that the
- * image has not is left out.
+ * Versions of an image's collation libraries, by PostgreSQL's names of the providers: `libc` and `ICU`. Collation order
+ * changes with these versions, never with a distribution's revision. Absent libraries are left out.
  */
 export function textLibrariesOf({ packages }: Pick<ImageManifest, "packages">): Record<string, string> {
-  // An image may have an older one too, for an engine that only upgrades start.
+  // An image may also have an older library, for an engine that only upgrades start.
   const versionOf = (name: RegExp) =>
     packages
       .filter((each) => name.test(each.name))

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { readJson, writeAtomically } from "./files.ts";
 
-/** What one data directory has for itself on this host: loopback addresses, and the ports that go with them. */
+/** Claim of a data directory on a block of loopback addresses, and on the ports that belong to it. */
 export interface Claim {
   readonly directory: string;
   /** First two octets of its machines' addresses, such as `127.77`. */
@@ -13,12 +13,12 @@ export interface Claim {
 
 /** Claims of all installations of the host, a file each. */
 export interface BlockRegistry {
-  /** Claims the first block that is free and that `accept` takes, for good. */
+  /** Claims the first free block that `accept` admits, permanently. */
   claim(directory: string, accept: (block: string) => Promise<boolean>): Promise<string>;
-  /** Renews a claim; false when another living directory has the block. */
-  keep(claim: Claim): boolean;
+  /** Renews a claim; false if another existing directory has the block. */
+  renew(claim: Claim): boolean;
   release(claim: Claim): void;
-  /** Blocks that a directory has claimed, also one that is gone by now. */
+  /** Blocks that a directory has claimed; it may not exist any more. */
   blocksOf(directory: string): string[];
 }
 
@@ -29,18 +29,18 @@ interface StoredClaim extends Claim {
 /** Blocks 127.77 to 127.254. */
 export const [firstOctet, lastOctet] = [77, 254];
 
-/** A claim this young counts even if its directory does not say so yet: its first start is under way. */
+/** A claim this young counts without its directory: its first start is in progress. */
 const settlingMs = 60_000;
 
 export function createBlockRegistry(registryDir: string, now: () => number): BlockRegistry {
   mkdirSync(registryDir, { recursive: true });
-  share(registryDir);
-  return { claim, keep, release, blocksOf };
+  makeShared(registryDir);
+  return { claim, renew, release, blocksOf };
 
   async function claim(directory: string, accept: (block: string) => Promise<boolean>): Promise<string> {
     for (let octet = firstOctet; octet <= lastOctet; octet += 1) {
       const block = `127.${octet}`;
-      if (!keep({ directory, block })) continue;
+      if (!renew({ directory, block })) continue;
       if (await accept(block)) return block;
       release({ directory, block });
     }
@@ -48,53 +48,53 @@ export function createBlockRegistry(registryDir: string, now: () => number): Blo
   }
 
   /**
-   * A claim counts when no other living one is there after it was made. Of two made at the same time both may give way, and
-   * never do both stay. Each has a name that nobody uses again, so to remove a dead one cannot meet a fresh one.
+   * A claim counts if no other active one exists after it was written. Of two concurrent claims both may yield, but
+   * never both stay. Each file has a unique name, so the removal of a stale claim never removes a new one.
    */
-  function keep({ directory, block }: Claim): boolean {
+  function renew({ directory, block }: Claim): boolean {
     const before = claimsOn(block);
-    if (before.some(({ holder }) => holder.directory === directory)) return true;
-    if (before.some(({ holder }) => isLiving(holder))) return false;
+    if (before.some(({ owner }) => owner.directory === directory)) return true;
+    if (before.some(({ owner }) => isActive(owner))) return false;
     for (const { file } of before) remove(file);
     const own = join(registryDir, `${block}.${randomUUID()}.json`);
     writeAtomically(own, JSON.stringify({ directory, block, claimedAt: now() }), 0o644);
-    const isAlone = claimsOn(block).every(({ file, holder }) => file === own || !isLiving(holder));
+    const isAlone = claimsOn(block).every(({ file, owner }) => file === own || !isActive(owner));
     if (!isAlone) remove(own);
     return isAlone;
   }
 
   function release({ directory, block }: Claim): void {
-    for (const { file, holder } of claimsOn(block)) if (holder.directory === directory) remove(file);
+    for (const { file, owner } of claimsOn(block)) if (owner.directory === directory) remove(file);
   }
 
   function blocksOf(directory: string): string[] {
-    const own = claimsOn("127").filter(({ holder }) => holder.directory === directory);
-    return [...new Set(own.map(({ holder }) => holder.block))];
+    const own = claimsOn("127").filter(({ owner }) => owner.directory === directory);
+    return [...new Set(own.map(({ owner }) => owner.block))];
   }
 
-  /** Claims on a block, or on all that begin so. */
-  function claimsOn(block: string): { readonly file: string; readonly holder: StoredClaim }[] {
+  /** Claims on a block, or on all blocks with this prefix. */
+  function claimsOn(block: string): { readonly file: string; readonly owner: StoredClaim }[] {
     const names = readdirSync(registryDir).filter((name) => name.startsWith(`${block}.`) && name.endsWith(".json"));
     return names.flatMap((name) => {
       const file = join(registryDir, name);
-      const holder = readJson<StoredClaim>(file);
-      return holder === undefined ? [] : [{ file, holder }];
+      const owner = readJson<StoredClaim>(file);
+      return owner === undefined ? [] : [{ file, owner }];
     });
   }
 
-  function isLiving(holder: StoredClaim): boolean {
-    if (now() - holder.claimedAt < settlingMs) return true;
+  function isActive(owner: StoredClaim): boolean {
+    if (now() - owner.claimedAt < settlingMs) return true;
     try {
-      const installation = readJson<{ loopback_block: string }>(join(holder.directory, "installation.json"));
-      return installation?.loopback_block === holder.block;
+      const installation = readJson<{ loopback_block: string }>(join(owner.directory, "installation.json"));
+      return installation?.loopback_block === owner.block;
     } catch {
-      // Not ours to read: it belongs to another user, who may well be using it.
+      // Owned by another user, who may be using it.
       return true;
     }
   }
 }
 
-/** The directory is sticky: a dead claim of another user stays, and counts for nothing, until that user removes it. */
+/** The directory is sticky: a stale claim of another user stays until that user removes it, and does not count. */
 function remove(file: string): void {
   try {
     rmSync(file, { force: true });
@@ -104,7 +104,7 @@ function remove(file: string): void {
 }
 
 /** Users of the host share the registry, as they share its loopback network. */
-function share(directory: string): void {
+function makeShared(directory: string): void {
   try {
     chmodSync(directory, 0o1777);
   } catch (error) {

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openBoundedLog } from "./bounded-log.ts";
 
-test("a log keeps its newest lines within its bound, over reopening too", () => {
+test("a log retains its newest lines within its bound, also when it is reopened", () => {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-log-"));
   const path = join(directory, "x.log");
   for (const line of ["one\n", "two\n", "three\n", "four\n", "five\n", "six\n"]) {
-    const log = openBoundedLog(path, { maxBytes: 10, keep: 2 });
+    const log = openBoundedLog(path, { maxBytes: 10, filesMax: 2 });
     log.write(line);
     log.close();
   }
@@ -18,25 +18,25 @@ test("a log keeps its newest lines within its bound, over reopening too", () => 
   expect(read("x.log.2") + read("x.log.1") + read("x.log")).toBe("three\nfour\nfive\nsix\n");
 });
 
-// Only root may mount a file system of a small size of its own.
-test.skipIf(process.getuid?.() !== 0)("a log on a full disk drops what there is no room for, and says how much", () => {
+// Only root may mount a file system of a small size.
+test.skipIf(process.getuid?.() !== 0)("a log on a full disk drops text, and records how much", () => {
   const disk = mkdtempSync(join(tmpdir(), "holdfast-log-"));
   execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k,mode=700", "small", disk]);
   try {
-    const log = openBoundedLog(join(disk, "x.log"), { maxBytes: 20_000, keep: 2 });
+    const log = openBoundedLog(join(disk, "x.log"), { maxBytes: 20_000, filesMax: 2 });
     log.write("before\n");
     fill(join(disk, "filler"));
-    // The rest of the page that the file has, and nothing more.
+    // The rest of the file's page, and nothing more.
     log.write(`${"a".repeat(5_000)}\n`);
     log.write("b\n");
-    // Too much for this file: it goes into the next one, for which there is no room either.
+    // Too much for this file: it goes to the next one, for which there is no space either.
     log.write(`${"c".repeat(19_000)}\n`);
     rmSync(join(disk, "filler"));
     log.write("after\n");
     log.close();
     const dropped = 7 + 5_001 - 4_096 + 2 + 19_001;
-    const kept = readFileSync(`${log.path}.1`, "utf8") + readFileSync(log.path, "utf8");
-    expect(kept.replace(/a+/, (letters) => String(letters.length))).toBe(
+    const content = readFileSync(`${log.path}.1`, "utf8") + readFileSync(log.path, "utf8");
+    expect(content.replace(/a+/, (letters) => String(letters.length))).toBe(
       `before\n4089\n${dropped} bytes of log dropped: the disk did not take them\nafter\n`,
     );
   } finally {
@@ -45,7 +45,7 @@ test.skipIf(process.getuid?.() !== 0)("a log on a full disk drops what there is 
   }
 });
 
-/** Leaves not a byte. */
+/** Fills the file system completely. */
 function fill(path: string): void {
   for (;;) {
     try {

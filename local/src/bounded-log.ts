@@ -1,36 +1,37 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
 import { hasCode } from "@holdfast/common/system-error.ts";
 
-/** A log file that never grows beyond its bound; a few older ones stay beside it as `.1`, `.2`... */
+/** A log file of bounded size; older ones are rotated to `.1`, `.2`... */
 export interface BoundedLog {
   readonly path: string;
-  /** Never throws: what the disk does not take is dropped, and a line says how much once it does. */
+  /** Never throws: text that the disk does not take is dropped, and a later line has the number of dropped bytes. */
   write(text: string): void;
   close(): void;
 }
 
 export interface LogBounds {
   readonly maxBytes: number;
-  readonly keep: number;
+  readonly filesMax: number;
 }
 
-export function openBoundedLog(path: string, { maxBytes, keep }: LogBounds): BoundedLog {
+export function openBoundedLog(path: string, { maxBytes, filesMax }: LogBounds): BoundedLog {
   let file = openSync(path, "a", 0o600);
   let size = fstatSync(file).size;
   let droppedBytes = 0;
 
   function rotate(): void {
-    // Opened before anything is renamed: when there is no room for it, nothing has changed.
+    // Opened before any rename: on a full disk, nothing changes.
     const next = openSync(`${path}.next`, "a", 0o600);
     closeSync(file);
     file = next;
     size = 0;
-    for (let number = keep - 1; number >= 1; number -= 1) renameIfThere(`${path}.${number}`, `${path}.${number + 1}`);
+    for (let number = filesMax - 1; number >= 1; number -= 1)
+      renameIfThere(`${path}.${number}`, `${path}.${number + 1}`);
     renameIfThere(path, `${path}.1`);
     renameSync(`${path}.next`, path);
   }
 
-  /** Bytes that the disk took. */
+  /** Number of bytes written. */
   function append(bytes: Buffer): number {
     try {
       if (size > 0 && size + bytes.length > maxBytes) rotate();
@@ -38,7 +39,7 @@ export function openBoundedLog(path: string, { maxBytes, keep }: LogBounds): Bou
       size += written;
       return written;
     } catch {
-      // A full disk: nothing that runs may end because its words are not kept.
+      // Full disk: a process must not end because of its log.
       return 0;
     }
   }

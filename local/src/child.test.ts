@@ -18,7 +18,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** Tells its pid to whoever asks. */
+/** Serves its pid. */
 const program = `
   const { rmSync } = require("node:fs");
   rmSync("${socket}", { force: true });
@@ -27,17 +27,17 @@ const program = `
 
 function ask(signal: AbortSignal): Promise<number> {
   return new Promise((resolve, reject) => {
-    const asked = request({ socketPath: socket, signal, agent: false }, (answer) => {
+    const probed = request({ socketPath: socket, signal, agent: false }, (answer) => {
       answer.once("data", (pid: Buffer) => resolve(Number(pid)));
     });
-    asked.once("error", reject).end();
+    probed.once("error", reject).end();
   });
 }
 
 describe("a child", () => {
-  it("is killed and started again when it hangs, and left alone while it answers", async () => {
+  it("is killed and restarted when it hangs, and left alone while it responds", async () => {
     const hangsAfterMs = 60_000;
-    /** By how much the supervisor's clock is ahead: a busy machine is no hang. */
+    /** Lead of the supervisor's clock: a busy machine is not a hang. */
     let aheadMs = 0;
     let answered = 0;
     const answers = async (signal: AbortSignal) => {
@@ -52,11 +52,11 @@ describe("a child", () => {
         ready: null,
         stopSignal: "SIGTERM",
         graceMs: 1_000,
-        liveness: { answers, everyMs: 100, hangsAfterMs },
+        liveness: { probe: answers, intervalMs: 100, hangsAfterMs },
       },
       {
-        log: openBoundedLog(logFile, { maxBytes: 1 << 20, keep: 1 }),
-        say: () => undefined,
+        log: openBoundedLog(logFile, { maxBytes: 1 << 20, filesMax: 1 }),
+        print: () => undefined,
         monotonicMs: () => systemClock.monotonicMs() + aheadMs,
       },
     );
@@ -75,6 +75,6 @@ describe("a child", () => {
     process.kill(first, "SIGSTOP");
     aheadMs += hangsAfterMs;
     await expect.poll(pid).not.toBeOneOf([0, first]);
-    expect(readFileSync(logFile, "utf8")).toMatch(/answering has not answered for \d+ s and is killed/);
+    expect(readFileSync(logFile, "utf8")).toMatch(/answering has not responded for \d+ s and is killed/);
   });
 });

@@ -1,48 +1,49 @@
-import type { ChildProcess } from "node:child_process";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import type { Launch } from "@holdfast/image/in-image.ts";
 import { programPid } from "@holdfast/image/program-pid.ts";
 import type { BoundedLog } from "./bounded-log.ts";
 import type { PortName } from "./ports.ts";
-import { signalIfThere } from "./signal-if-there.ts";
-import { type Liveness, watchSilence } from "./silence-watch.ts";
+import { signalIfRunning } from "./recorded-process.ts";
+import { type Liveness, watchLiveness } from "./liveness-watch.ts";
 
 export interface ChildSpec {
   readonly name: string;
   readonly launch: Launch;
-  /** All of its environment; secrets come by file. */
+  /** Complete environment; secrets are passed by file. */
   readonly env: Readonly<Record<string, string>>;
-  /** Matches what it prints once it serves; null counts it as ready when it runs. */
+  /** Matches output once the process serves; null: ready when it runs. */
   readonly ready: RegExp | null;
   /** Ports of the installation that it listens on. */
   readonly listens?: readonly PortName[];
   readonly stopSignal: NodeJS.Signals;
-  /** How long an orderly stop may take before it is killed. */
+  /** Time limit of an orderly stop, in milliseconds, before it is killed. */
   readonly graceMs: number;
-  /** A process that hangs is killed and started again; without it only one that ends is. */
+  /**
+   * Probe that detects a hanging process, which is killed and restarted; without it only an ended process is restarted.
+   */
   readonly liveness?: Liveness;
 }
 
 export interface ChildDeps {
   readonly log: BoundedLog;
-  /** Called with one line for the user. */
-  say(line: string): void;
-  /** Called each time that it ended unasked, before its next start. */
+  /** Prints a line for the user. */
+  print(line: string): void;
+  /** Called each time the process ended unexpectedly, before its restart. */
   ended?(): void;
-  /** Measures silence and how long a process ran: the wall clock may be stepped meanwhile. */
+  /** Clock for silence and run time; the wall clock may be stepped. */
   monotonicMs(): number;
 }
 
-/** A process that is started again whenever it ends, until it is stopped. */
+/** A process that is restarted whenever it ends, until it is stopped. */
 export interface Child {
   readonly name: string;
-  /** Resolves the first time that it is ready; rejects when it is stopped before. */
+  /** Resolves when it is ready for the first time; rejects when it is stopped before. */
   readonly ready: Promise<void>;
-  /** In order, then by force. Resolves when it is gone. */
+  /** Stops in order, then by force. Resolves when it has ended. */
   stop(): Promise<void>;
 }
 
-/** A child that ran this long was healthy, and its next end is a first one again. */
+/** A process that ran this long was healthy, so that its next restart has the first delay. */
 const healthyMs = 5_000;
 const [firstDelayMs, lastDelayMs] = [100, 10_000];
 
@@ -50,13 +51,13 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
   let running: ChildProcess | undefined;
   let retry: NodeJS.Timeout | undefined;
   let delayMs = firstDelayMs;
-  /** Doubled each time that the next one hangs, too: one that needs long to begin must come to answer some time. */
-  let patienceMs = spec.liveness?.hangsAfterMs ?? 0;
-  let watch: ReturnType<typeof watchSilence> | undefined;
+  /** Doubled after each hang: a process that needs long to start must get the time to respond. */
+  let silenceLimitMs = spec.liveness?.hangsAfterMs ?? 0;
+  let watch: ReturnType<typeof watchLiveness> | undefined;
   let stopping = false;
   let output = "";
   const becameReady = Promise.withResolvers<void>();
-  // Whoever does not wait for it must not make a rejection fatal.
+  // Callers need not wait for it; a rejection must not be fatal.
   becameReady.promise.catch(() => undefined);
 
   function read(text: string): void {
@@ -75,7 +76,7 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
       cwd: "/",
       env: spec.env,
       stdio: ["ignore", "pipe", "pipe"],
-      // Ctrl-C in a terminal reaches the whole group; the order of stopping is the supervisor's.
+      // Ctrl-C in a terminal signals the whole group, but the supervisor decides the order of stopping.
       detached: true,
     });
     running = child;
@@ -85,7 +86,7 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
       if (spec.ready === null) becameReady.resolve();
     });
     child.once("error", (error) => {
-      // Not spawned at all, so there is no end to wait for.
+      // Not spawned, so no exit event follows.
       if (child.pid === undefined) ended(startedAt, error.message);
     });
     child.once("exit", (code, signal) => ended(startedAt, signal ?? `code ${code}`));
@@ -93,15 +94,15 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
   }
 
   function watched(child: ChildProcess, liveness: Liveness) {
-    const answered = () => {
-      patienceMs = liveness.hangsAfterMs;
+    const responded = () => {
+      silenceLimitMs = liveness.hangsAfterMs;
     };
     const hangs = () => {
-      deps.log.write(`holdfast: ${spec.name} has not answered for ${patienceMs / 1_000} s and is killed\n`);
-      patienceMs *= 2;
+      deps.log.write(`holdfast: ${spec.name} has not responded for ${silenceLimitMs / 1_000} s and is killed\n`);
+      silenceLimitMs *= 2;
       child.kill("SIGKILL");
     };
-    return watchSilence(liveness, patienceMs, { answered, hangs }, deps.monotonicMs);
+    return watchLiveness(liveness, silenceLimitMs, { responded, hangs }, deps.monotonicMs);
   }
 
   function ended(startedAt: number, how: string): void {
@@ -110,7 +111,7 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
     if (stopping) return;
     if (deps.monotonicMs() - startedAt > healthyMs) delayMs = firstDelayMs;
     deps.log.write(`holdfast: ${spec.name} ended with ${how}; next start in ${delayMs} ms\n`);
-    deps.say(`${spec.name} ended with ${how} and is started again; its log is ${deps.log.path}`);
+    deps.print(`${spec.name} ended with ${how} and is restarted; its log is ${deps.log.path}`);
     deps.ended?.();
     retry = setTimeout(start, delayMs);
     delayMs = Math.min(delayMs * 2, lastDelayMs);
@@ -132,11 +133,11 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
 }
 
 async function end(child: ChildProcess, spec: ChildSpec): Promise<void> {
-  const gone = new Promise((resolve) => child.once("close", resolve));
+  const closed = new Promise((resolve) => child.once("close", resolve));
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const program = programPid(child.pid);
-  if (program !== undefined) signalIfThere(program, spec.stopSignal);
+  if (program !== undefined) signalIfRunning(program, spec.stopSignal);
   const force = setTimeout(() => child.kill("SIGKILL"), spec.graceMs);
-  await gone;
+  await closed;
   clearTimeout(force);
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { deadEndMetric } from "@holdfast/compute/incus/dead-ends.ts";
+import { blackholeMetric } from "@holdfast/compute/incus/path-plan.ts";
 import { createBlockRegistry } from "./block-registry.ts";
 import { clean } from "./clean.ts";
 import { hostDeps } from "./host-deps.ts";
@@ -18,19 +18,19 @@ const able =
     () => true,
     () => false,
   ));
-/** Of no installation: those begin at 77 and do not come so far. */
+/** Unused by installations, whose blocks begin at 77 and do not get this far. */
 const block = "127.253";
 
 let base: string;
 let directory: string;
 let registryDir: string;
-let said: string[];
+let printed: string[];
 const children: ChildProcess[] = [];
 beforeEach(() => {
   base = mkdtempSync(join(tmpdir(), "holdfast-clean-"));
   directory = join(base, "data");
   registryDir = join(base, "registry");
-  said = [];
+  printed = [];
 });
 afterEach(() => {
   for (const child of children.splice(0)) child.kill("SIGKILL");
@@ -38,9 +38,9 @@ afterEach(() => {
 });
 
 const registry = () => createBlockRegistry(registryDir, Date.now);
-// Without root nothing of the host's network is looked at: this test has no network of its own.
+// Without root, the host's network is left out: this test has no network of its own.
 const cleaned = () =>
-  clean(directory, { ...hostDeps(), asRoot: false, registryDir, say: (line) => void said.push(line) });
+  clean(directory, { ...hostDeps(), asRoot: false, registryDir, print: (line) => void printed.push(line) });
 
 async function running(environment: Record<string, string>): Promise<ChildProcess> {
   const child = spawn("sleep", ["1000"], { env: environment, stdio: "ignore" });
@@ -49,9 +49,9 @@ async function running(environment: Record<string, string>): Promise<ChildProces
   return child;
 }
 
-describe("what an installation has left whose directory was removed by hand", () => {
-  it("is ended, and what somebody else runs beside it is not", async () => {
-    registry().keep({ directory, block });
+describe("the remains of an installation whose directory was removed by hand", () => {
+  it("are ended, and other processes are not", async () => {
+    registry().renew({ directory, block });
     const machine = await running({ MACHINE_DIR: join(directory, "machines", "m1") });
     const others = await Promise.all([
       running({ MACHINE_DIR: join(`${directory}-2`, "machines", "m1") }),
@@ -63,54 +63,57 @@ describe("what an installation has left whose directory was removed by hand", ()
     expect(others.map(({ exitCode, signalCode }) => exitCode ?? signalCode)).toEqual([null, null]);
     expect(registry().blocksOf(directory)).toEqual([]);
     expect(existsSync(directory)).toBe(false);
-    expect(said).toContain(`what ${directory} left on this host is removed`);
+    expect(printed).toContain(`the remains of ${directory} on this host are removed`);
     await cleaned();
-    expect(said.at(-1)).toContain("nothing on this host is known to be of it");
+    expect(printed.at(-1)).toContain("nothing on this host belongs to it");
   });
 
-  it("goes out of its directory, where files of somebody else stay", async () => {
-    registry().keep({ directory, block });
+  it("are removed from its directory, and other files stay", async () => {
+    registry().renew({ directory, block });
     for (const name of ["machines/m1", "code/1"]) mkdirSync(join(directory, name), { recursive: true });
     writeFileSync(join(directory, "notes.txt"), "mine");
     await cleaned();
     expect(readdirSync(directory)).toEqual(["notes.txt"]);
   });
 
-  it("is nothing in a directory that never was an installation's", async () => {
+  it("do not exist in a directory that never was an installation's", async () => {
     mkdirSync(directory);
     await expect(cleaned()).rejects.toThrow("is not a data directory of Holdfast; it stays as it is");
   });
 
-  it.skipIf(!able)(`goes out of the host's network${able ? "" : " (skipped: needs root, ip and nft)"}`, async () => {
-    registry().keep({ directory, block });
-    const name = `hf-clean-${process.pid}`;
-    const within = async (...argv: string[]) => (await run("ip", ["netns", "exec", name, ...argv])).stdout;
-    await run("ip", ["netns", "add", name]);
-    try {
-      for (const line of [
-        "ip link set lo up",
-        "ip address add 10.253.0.1/32 dev lo",
-        "ip link add hf253-2 type veth peer name theirs",
-        "ip link set hf253-2 up",
-        "ip route add 10.253.0.2/32 dev hf253-2",
-        `ip route add unreachable 10.253.0.0/16 proto 146 metric ${deadEndMetric(253)}`,
-        `ip route add unreachable 10.252.0.0/16 proto 146 metric ${deadEndMetric(252)}`,
-        "nft add table inet holdfast_253",
-        "nft add table inet holdfast_253_paths",
-        "nft add table inet holdfast_252",
-      ])
-        await within(...line.split(" "));
-      const main = join(import.meta.dirname, "main.ts");
-      const flags = ["clean", "--data", directory];
-      const environment = `HOLDFAST_REGISTRY=${registryDir}`;
-      await within("env", environment, process.execPath, main, ...flags);
-      expect((await within("ip", "-4", "route", "show")).trim().split("\n")).toHaveLength(1);
-      expect(await within("ip", "-4", "route", "show")).toContain("unreachable 10.252.0.0/16");
-      expect(await within("ip", "address", "show")).not.toContain("10.253.");
-      expect(await within("ip", "link", "show")).not.toContain("hf253-");
-      expect((await within("nft", "list", "tables")).trim()).toBe("table inet holdfast_252");
-    } finally {
-      await run("ip", ["netns", "delete", name]);
-    }
-  });
+  it.skipIf(!able)(
+    `are removed from the host's network${able ? "" : " (skipped: needs root, ip and nft)"}`,
+    async () => {
+      registry().renew({ directory, block });
+      const name = `hf-clean-${process.pid}`;
+      const within = async (...argv: string[]) => (await run("ip", ["netns", "exec", name, ...argv])).stdout;
+      await run("ip", ["netns", "add", name]);
+      try {
+        for (const line of [
+          "ip link set lo up",
+          "ip address add 10.253.0.1/32 dev lo",
+          "ip link add hf253-2 type veth peer name theirs",
+          "ip link set hf253-2 up",
+          "ip route add 10.253.0.2/32 dev hf253-2",
+          `ip route add unreachable 10.253.0.0/16 proto 146 metric ${blackholeMetric(253)}`,
+          `ip route add unreachable 10.252.0.0/16 proto 146 metric ${blackholeMetric(252)}`,
+          "nft add table inet holdfast_253",
+          "nft add table inet holdfast_253_paths",
+          "nft add table inet holdfast_252",
+        ])
+          await within(...line.split(" "));
+        const main = join(import.meta.dirname, "main.ts");
+        const flags = ["clean", "--data", directory];
+        const environment = `HOLDFAST_REGISTRY=${registryDir}`;
+        await within("env", environment, process.execPath, main, ...flags);
+        expect((await within("ip", "-4", "route", "show")).trim().split("\n")).toHaveLength(1);
+        expect(await within("ip", "-4", "route", "show")).toContain("unreachable 10.252.0.0/16");
+        expect(await within("ip", "address", "show")).not.toContain("10.253.");
+        expect(await within("ip", "link", "show")).not.toContain("hf253-");
+        expect((await within("nft", "list", "tables")).trim()).toBe("table inet holdfast_252");
+      } finally {
+        await run("ip", ["netns", "delete", name]);
+      }
+    },
+  );
 });

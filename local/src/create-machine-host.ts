@@ -4,7 +4,7 @@ import { type Installation, providerOf } from "./installation.ts";
 import type { Layout } from "./layout.ts";
 import { createNoHost, createProcessHost, type MachineHost } from "./machine-host.ts";
 
-/** The machine host that the installation chose, with the addresses that it was given. */
+/** Machine host of the installation's provider, with its public addresses. */
 export function createMachineHost(
   layout: Layout,
   installation: Omit<Installation, "ports">,

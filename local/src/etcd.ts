@@ -8,17 +8,17 @@ import type { TransportFiles, TransportPki } from "./transport-pki.ts";
 /** One member of etcd. Addresses are `https://host:port`. */
 export interface EtcdMemberPlan {
   readonly name: string;
-  /** Directory of its data. */
+  /** Data directory. */
   readonly data: string;
   readonly client: string;
   readonly peer: string;
   /** Names and peer addresses of all members, `name=address,...`. */
   readonly cluster: string;
-  /** For clients and for other members. */
+  /** TLS files for clients and peers. */
   readonly files: TransportFiles;
 }
 
-/** Flags of a member: TLS both ways, history of keys compacted hourly, its file bounded. */
+/** Flags of a member: mutual TLS, hourly compaction, bounded size. */
 export function etcdFlags({ name, data, client, peer, cluster, files }: EtcdMemberPlan): string[] {
   return [
     `--name=${name}`,
@@ -47,10 +47,10 @@ export function etcdFlags({ name, data, client, peer, cluster, files }: EtcdMemb
   ];
 }
 
-/** What it prints once it answers clients. */
+/** Output of etcd once it serves clients. */
 export const etcdServes = /ready to serve client requests/;
 
-/** The etcd of an installation, of one member. */
+/** The single etcd member of an installation. */
 export function etcdChild(
   etcd: PlatformProgram,
   user: ProgramUser,

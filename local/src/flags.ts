@@ -1,12 +1,12 @@
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { addressNetworkOf } from "@holdfast/compute/local/address-network.ts";
 import { type ProviderName, readProvider } from "./machine-host.ts";
-import { readPublicAddresses } from "./public-addresses.ts";
 import { UserError } from "./user-error.ts";
 
 export type Flags = Readonly<Record<string, string | undefined>>;
 
-/** The flags of these names, each with a value. Throws a UserError with the usage for any other word. */
+/** Parses flags of these names, each with a value. Throws a UserError with the usage for any other word. */
 export function readFlags(args: readonly string[], names: readonly string[], usage: string): Flags {
   const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
   try {
@@ -17,7 +17,7 @@ export function readFlags(args: readonly string[], names: readonly string[], usa
 }
 
 /**
- * What every installation is asked for: flags first, then the environment, then `.holdfast` in the checkout. Throws a
+ * Options of installations and hosts: flags first, then the environment, then `.holdfast` in the checkout. Throws a
  * UserError for a provider that is not offered.
  */
 export function readCommonOptions<N extends ProviderName>(
@@ -37,4 +37,21 @@ export function readCommonOptions<N extends ProviderName>(
     ...(incusSocket && { incusSocket }),
     ...(publicAddresses && { publicAddresses }),
   };
+}
+
+/**
+ * Value of `--public-addresses` or its environment variable: a network, `none`, or undefined. Throws a UserError for
+ * anything else.
+ */
+export function readPublicAddresses(
+  flags: Readonly<Record<string, string | undefined>>,
+  environment: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  const text = flags["public-addresses"] ?? environment["HOLDFAST_PUBLIC_ADDRESSES"];
+  if (text === undefined || text === "" || text === "none") return text;
+  try {
+    return addressNetworkOf(text).text;
+  } catch (error) {
+    throw new UserError(`--public-addresses: ${(error as Error).message}`);
+  }
 }

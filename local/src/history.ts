@@ -15,12 +15,12 @@ interface HistoryParts {
   readonly pki: TransportPki;
 }
 
-/** Has initdb run to its end? */
+/** True if initdb has completed. */
 export function isHistoryMade(layout: Layout): boolean {
   return existsSync(dataOf(layout));
 }
 
-/** Makes the history database at the first call: a whole one or none. Later calls do nothing. */
+/** Creates the history database at the first call, completely or not at all. Later calls do nothing. */
 export async function initHistory(
   postgresql: PlatformProgram,
   user: ProgramUser,
@@ -49,7 +49,7 @@ export async function initHistory(
   renameSync(partial, dataOf(layout));
 }
 
-/** PostgreSQL for events, audit and samples: TLS and SCRAM only, no socket, small. */
+/** PostgreSQL for events, audit and samples: TLS and SCRAM only, no Unix socket, small. */
 export function historyChild(
   postgresql: PlatformProgram,
   user: ProgramUser,
@@ -85,7 +85,7 @@ export function historyChild(
     env: {},
     ready: /ready to accept connections/,
     listens: ["history"],
-    // Fast shutdown: sessions end, nothing is lost.
+    // Fast shutdown: ends sessions, loses nothing.
     stopSignal: "SIGINT",
     graceMs: 10_000,
   };

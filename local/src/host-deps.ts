@@ -3,9 +3,9 @@ import { setTimeout } from "node:timers/promises";
 import { systemClock } from "@holdfast/common/clock.ts";
 import type { UpDeps } from "./with-platform.ts";
 
-/** What the programs of this package need of the host that they run on. */
+/** Dependencies of this package's programs on the host. */
 export function hostDeps(): UpDeps {
-  // What the launcher left says something about it alone.
+  // The launcher's variable for its channel is for this process only.
   const { NODE_CHANNEL_FD: _, ...environment } = process.env;
   return {
     checkout: join(import.meta.dirname, "..", ".."),
@@ -14,7 +14,7 @@ export function hostDeps(): UpDeps {
     ),
     asRoot: process.getuid?.() === 0,
     clock: { ...systemClock, sleep: async (ms: number) => setTimeout(ms) },
-    say(line) {
+    print(line) {
       process.stderr.write(line.startsWith("\n") ? `${line}\n` : `holdfast: ${line}\n`);
     },
     registryDir: process.env["HOLDFAST_REGISTRY"] ?? "/var/tmp/holdfast-loopback",

@@ -35,9 +35,9 @@ function opened(name: string) {
   return { layout, registry, options };
 }
 
-test("a host has addresses that no other host and nobody else on this machine has, and keeps them", async () => {
+test("a host gets unique addresses, and retains them", async () => {
   const { layout, registry, options } = opened("a");
-  registry.keep({ directory: join(directory, "other"), block: "127.78" });
+  registry.renew({ directory: join(directory, "other"), block: "127.78" });
   const made = await openHostInstallation(layout, registry, options, file);
   expect(made).toMatchObject({
     isNew: true,
@@ -52,30 +52,35 @@ test("a host has addresses that no other host and nobody else on this machine ha
 });
 
 test.each([
-  ["another host's file", {}, { ...file, host_id: "third" }, "is of host second of installation inst"],
-  ["another installation's file", {}, { ...file, installation_id: "other" }, "is of host second of installation inst"],
-  ["another provider", { provider: "incus" as const }, file, "incus needs another --data directory"],
+  ["another host's file", {}, { ...file, host_id: "third" }, "belongs to host second of installation inst"],
+  [
+    "another installation's file",
+    {},
+    { ...file, installation_id: "other" },
+    "belongs to host second of installation inst",
+  ],
+  ["another provider", { provider: "incus" as const }, file, "use another --data directory for incus"],
   ["other addresses", { addressBlock: "127.90" }, file, "have the addresses 127.78.*"],
-])("a directory that is a host's already refuses %s", async (_what, change, given, message) => {
+])("a directory of a host refuses %s", async (_what, change, given, message) => {
   const { layout, registry, options } = opened("a");
   await openHostInstallation(layout, registry, options, file);
   await expect(openHostInstallation(layout, registry, { ...options, ...change }, given)).rejects.toThrow(message);
 });
 
-test("without a file an empty directory is of no host, and a host's directory is of no platform", async () => {
+test("an empty directory without a join file is refused, and a host's directory is refused to a platform", async () => {
   const { layout, registry, options } = opened("a");
-  await expect(openHostInstallation(layout, registry, options, undefined)).rejects.toThrow("is of no host yet");
+  await expect(openHostInstallation(layout, registry, options, undefined)).rejects.toThrow("is not a host yet");
   await openHostInstallation(layout, registry, options, file);
   await expect(openInstallation(layout, registry, { ports: {} })).rejects.toThrow("npm start -- host");
 });
 
-test("a platform's directory is of no host", async () => {
+test("a platform's directory is refused to a host", async () => {
   const { layout, registry, options } = opened("a");
   await openInstallation(layout, registry, { ports: {} });
   await expect(openHostInstallation(layout, registry, options, file)).rejects.toThrow("controllers of its own");
 });
 
-test("one that could not join may with other addresses, one that did stays", async () => {
+test("a host that could not join may use other addresses, one that joined retains its own", async () => {
   const { layout, registry, options } = opened("a");
   const { installation } = await openHostInstallation(layout, registry, options, file);
   forgetHostInstallation(layout, registry, installation);
@@ -83,10 +88,10 @@ test("one that could not join may with other addresses, one that did stays", asy
   expect(other.installation.loopback_block).toBe("127.90");
 });
 
-test("clean takes a host's directory and addresses away", async () => {
+test("clean removes a host's directory and addresses", async () => {
   const { layout, registry, options } = opened("a");
   await openHostInstallation(layout, registry, options, file);
-  await clean(layout.root, { ...hostDeps(), say: () => undefined, registryDir: join(directory, "registry") });
+  await clean(layout.root, { ...hostDeps(), print: () => undefined, registryDir: join(directory, "registry") });
   expect(existsSync(layout.root)).toBe(false);
-  expect(registry.keep({ directory: join(directory, "other"), block: "127.78" })).toBe(true);
+  expect(registry.renew({ directory: join(directory, "other"), block: "127.78" })).toBe(true);
 });

@@ -6,22 +6,21 @@ import { readJson, writeAtomically } from "./files.ts";
 import { isUnrouted } from "./host-routes.ts";
 import type { HostOptions } from "./host-options.ts";
 import { addressBlockOf } from "./incus-host.ts";
-import { type Installation, providerOf } from "./installation.ts";
+import { type Installation, nextPublicAddresses, providerOf } from "./installation.ts";
 import type { Layout } from "./layout.ts";
-import { keptPublicAddresses } from "./public-addresses.ts";
 import { UserError } from "./user-error.ts";
 
-/** What this machine is as a host of an installation; chosen when it joined, and kept where an installation has its own. */
+/** Stored description of a host: written when it joined, at the path of an installation's own description. */
 export interface HostInstallation extends Omit<Installation, "ports"> {
   readonly host: {
-    /** Name that its operator gave it. */
+    /** Host name that its operator chose. */
     readonly id: string;
-    /** host:port that it listens on. */
+    /** Listen address, host:port. */
     readonly listen: string;
   };
 }
 
-/** Where the host keeps its certificate. */
+/** Directory of the host's certificate. */
 export function hostIdentityDirectory(layout: Layout): string {
   return join(layout.keys, "host");
 }
@@ -32,7 +31,7 @@ export function machineBlockOf(installation: HostInstallation): string {
   return providerOf(installation) === "incus" ? addressBlockOf(block) : block;
 }
 
-/** The host of the directory, made out of the join file at the first call. Throws a UserError that says what is in the way. */
+/** The host of the directory, created from the join file at the first call. Throws a UserError with the obstacle. */
 export async function openHostInstallation(
   layout: Layout,
   registry: BlockRegistry,
@@ -45,14 +44,16 @@ export async function openHostInstallation(
       `${layout.root} is an installation with controllers of its own; a host needs another --data directory`,
     );
   const installation = existing ?? (await newHost(layout, registry, options, join));
-  refuseOther(layout, installation, options, join);
+  requireSameHost(layout, installation, options, join);
   const { loopback_block: block } = installation;
-  if (!registry.keep({ directory: layout.root, block }))
-    throw new UserError(`somebody else on this machine uses the addresses ${block}.*; is ${layout.root} a copy?`);
-  const kept = withOptions(installation, options);
-  if (JSON.stringify(kept) !== JSON.stringify(existing))
-    writeAtomically(layout.installation, `${JSON.stringify(kept, null, 2)}\n`, 0o644);
-  return { installation: kept, isNew: existing === undefined };
+  if (!registry.renew({ directory: layout.root, block }))
+    throw new UserError(
+      `another installation on this machine uses the addresses ${block}.*; is ${layout.root} a copy?`,
+    );
+  const updated = withOptions(installation, options);
+  if (JSON.stringify(updated) !== JSON.stringify(existing))
+    writeAtomically(layout.installation, `${JSON.stringify(updated, null, 2)}\n`, 0o644);
+  return { installation: updated, isNew: existing === undefined };
 }
 
 function withOptions(
@@ -61,12 +62,12 @@ function withOptions(
 ): HostInstallation {
   return {
     ...installation,
-    ...keptPublicAddresses({ ...(public_addresses && { public_addresses }) }, publicAddresses),
+    ...nextPublicAddresses({ ...(public_addresses && { public_addresses }) }, publicAddresses),
     host: { ...host, listen },
   };
 }
 
-/** Forgets a host that could not join, so that it may with other options. */
+/** Removes a host that could not join, so that it can join with other options. */
 export function forgetHostInstallation(layout: Layout, registry: BlockRegistry, installation: HostInstallation): void {
   if (existsSync(join(hostIdentityDirectory(layout), "identity.json"))) return;
   rmSync(layout.installation, { force: true });
@@ -80,7 +81,7 @@ async function newHost(
   join: JoinFile | undefined,
 ): Promise<HostInstallation> {
   if (join === undefined)
-    throw new UserError(`${layout.root} is of no host yet; \`holdfast admin hosts add\` makes the file for --join`);
+    throw new UserError(`${layout.root} is not a host yet; \`holdfast admin hosts add\` creates the file for --join`);
   const { provider = "process", incusSocket, addressBlock } = options;
   const isFree = (block: string) => {
     const machines = provider === "incus" ? addressBlockOf(block) : block;
@@ -96,7 +97,7 @@ async function newHost(
   };
 }
 
-function refuseOther(
+function requireSameHost(
   { root }: Layout,
   installation: HostInstallation,
   { provider, addressBlock }: HostOptions,
@@ -104,10 +105,14 @@ function refuseOther(
 ): void {
   const { id, host, loopback_block: block } = installation;
   if (join !== undefined && (join.installation_id !== id || join.host_id !== host.id))
-    throw new UserError(`${root} is of host ${host.id} of installation ${id}; another needs another --data directory`);
+    throw new UserError(
+      `${root} belongs to host ${host.id} of installation ${id}; use another --data directory for another host`,
+    );
   const own = providerOf(installation);
   if (provider !== undefined && provider !== own)
-    throw new UserError(`the machines of ${root} are of ${own}; ${provider} needs another --data directory`);
+    throw new UserError(`the machines of ${root} are of provider ${own}; use another --data directory for ${provider}`);
   if (addressBlock !== undefined && addressBlock !== block)
-    throw new UserError(`the machines of ${root} have the addresses ${block}.*; others need another --data directory`);
+    throw new UserError(
+      `the machines of ${root} have the addresses ${block}.*; use another --data directory for others`,
+    );
 }

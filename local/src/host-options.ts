@@ -4,20 +4,20 @@ import { readCommonOptions, readFlags } from "./flags.ts";
 import { type HostProviderName, hostProviders } from "./machine-host.ts";
 import { UserError } from "./user-error.ts";
 
-/** How this machine is to be a host of an installation whose controllers are elsewhere. */
+/** Options of a host whose installation has its controllers elsewhere. */
 export interface HostOptions {
   /** Absolute path of the data directory. */
   readonly dataDir: string;
   /** Path of the join file; absent once the host has joined. */
   readonly joinFile?: string;
   readonly provider?: HostProviderName;
-  /** Socket of an Incus daemon that is there already. */
+  /** Socket of an existing Incus daemon. */
   readonly incusSocket?: string;
-  /** host:port to listen on; that which controllers dial when absent. */
+  /** Listen address, host:port; the address in the join file if absent. */
   readonly listen?: string;
-  /** First two numbers of the loopback addresses; any that no other host has when absent. */
+  /** First two numbers of the loopback addresses; a free block if absent. */
   readonly addressBlock?: string;
-  /** Network of public addresses for its machines, such as `203.0.113.16/28`; `none` for none any more. */
+  /** Network of public addresses for its machines, such as `203.0.113.16/28`; `none` removes it. */
   readonly publicAddresses?: string;
 }
 
@@ -27,17 +27,17 @@ export const hostUsage = [
   "       npm start -- host [--data DIR] [--public-addresses NETWORK|none]        once it has joined",
   "       npm run clean -- [--data DIR]",
   "",
-  "  --join FILE                    what the installation gave for this machine; good once, for ten minutes",
-  "  --listen HOST:PORT             where controllers find it, if not where the file says",
-  "  --address-block 127.N          its number among the installations of this machine",
+  "  --join FILE                    join file of the installation for this machine; valid once, for ten minutes",
+  "  --listen HOST:PORT             listen address, if it differs from the one in the file",
+  "  --address-block 127.N          loopback block, unique among the installations of this machine",
   "  --provider, --incus-socket, --public-addresses, --data are those of `npm start -- --help`.",
   "",
-  "`holdfast admin hosts add` makes the file. HOLDFAST_DATA, HOLDFAST_PROVIDER and HOLDFAST_INCUS_SOCKET are flags too.",
+  "`holdfast admin hosts add` creates the file. HOLDFAST_DATA, HOLDFAST_PROVIDER and HOLDFAST_INCUS_SOCKET are flags too.",
 ].join("\n");
 
 const flagNames = ["data", "join", "provider", "incus-socket", "listen", "address-block", "public-addresses"];
 
-/** Flags first, then the environment, then `.holdfast` in the checkout. Throws a UserError for what it does not know. */
+/** Flags first, then the environment, then `.holdfast` in the checkout. Throws a UserError for unknown flags. */
 export function readHostOptions(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,

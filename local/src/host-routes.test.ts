@@ -9,7 +9,7 @@ const table = [
   "*\t00005A0A\t00000000\t0200\t0\t0\t-179\t0000FFFF\t0\t0\t0",
 ].join("\n");
 
-test("networks and masks are read as people write them", () => {
+test("networks and masks are parsed in network byte order", () => {
   expect(routesOf(table).map(({ network, mask }) => [network.toString(16), mask.toString(16)])).toEqual([
     ["0", "0"],
     ["c0000200", "ffffff00"],

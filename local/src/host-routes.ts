@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 
 /**
- * Does no network of this host, but the way to everything else, overlap these first two numbers of addresses? Routes that refuse
- * lead to no network.
+ * True if no network of this host, except for the default route, overlaps the block of these first two numbers. Routes
+ * that reject lead to no network.
  */
 export function isUnrouted(block: string, table = readFileSync("/proc/net/route", "utf8")): boolean {
   return !routesOf(table).some(({ network, mask }) => {
@@ -19,7 +19,7 @@ interface Route {
   readonly mask: number;
 }
 
-/** Pure: the networks in the text of /proc/net/route, where numbers have the bytes of addresses in reverse. */
+/** Pure: networks in the text of /proc/net/route, whose numbers have the address bytes in reverse. */
 export function routesOf(text: string): Route[] {
   return text
     .split("\n")

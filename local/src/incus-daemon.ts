@@ -1,29 +1,29 @@
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { requireAnswer } from "@holdfast/compute/incus/incus-liveness.ts";
+import { pingIncus } from "@holdfast/compute/incus/incus-client.ts";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import type { ChildSpec } from "./child.ts";
 import { readText, writeAtomically } from "./files.ts";
 import { incusDaemon } from "./incus-software.ts";
 
 /**
- * Where a daemon of our own has all that is its: database, pool, images, socket. Not in the data directory: the first
- * process of a machine is nobody on the host and must get here, which it could not below a home directory.
+ * Directory of our own daemon: database, pool, images, socket. Outside of the data directory: the first process of a
+ * machine is `nobody` on the host and must reach it, which it could not below a home directory.
  */
 export function incusDirectory(number: string): string {
   return join(incusDirectories, `incus-${number}`);
 }
 
 const incusDirectories = "/var/lib/holdfast";
-/** Names the data directory that the daemon is for, which may be removed before it. */
+/** File with the path of the data directory that the daemon serves, which may be removed before it. */
 const ownerFile = "holdfast-directory";
 
-/** The data directory of the daemon of a number; undefined where none is, or where it does not say. */
+/** Data directory of the daemon with a number; undefined if there is no daemon, or no such file. */
 export function daemonOwner(number: string): string | undefined {
   return readText(join(incusDirectory(number), ownerFile));
 }
 
-/** Numbers of installations that have a daemon of their own here, by their data directories; those that do not say have none. */
+/** Numbers of our own Incus daemons by data directory, without those that have no such file. */
 export function daemonOwners(above = incusDirectories): Map<string, string> {
   const names = existsSync(above) ? readdirSync(above) : [];
   return new Map(
@@ -40,9 +40,9 @@ export function incusSocket(directory: string): string {
 }
 
 /**
- * An Incus daemon of the installation's own, apart from any other of the host: it shares neither directory nor socket
- * nor network with them. Machines run on when it is killed, and the next one adopts them: so one that hangs is killed.
- * `owner` is the data directory.
+ * The installation's own Incus daemon, which shares neither directory nor socket nor network with other daemons of the
+ * host. Machines continue when it is killed, and the next one adopts them, so a hanging one is killed. `owner` is the
+ * data directory.
  */
 export function incusChild(directory: string, owner: string, environment: Readonly<Record<string, string>>): ChildSpec {
   mkdirSync(directory, { recursive: true, mode: 0o755 });
@@ -54,12 +54,12 @@ export function incusChild(directory: string, owner: string, environment: Readon
     launch: existsSync("/proc/self") ? dyingWithParent(argv) : { command, args },
     env: { PATH: environment["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8", INCUS_DIR: directory },
     ready: null,
-    // Its word for: stop everything, unmount the pools, end.
+    // Makes incusd stop all instances, unmount its pools, and exit.
     stopSignal: "SIGPWR",
     graceMs: 20_000,
     liveness: {
-      answers: (signal) => requireAnswer(incusSocket(directory), signal),
-      everyMs: 10_000,
+      probe: (signal) => pingIncus(incusSocket(directory), signal),
+      intervalMs: 10_000,
       hangsAfterMs: 45_000,
     },
   };

@@ -8,69 +8,72 @@ import type { Layout } from "./layout.ts";
 import type { ProviderName } from "./machine-host.ts";
 import type { Ports } from "./ports.ts";
 import { busyPorts, portsOf } from "./ports.ts";
-import { keptPublicAddresses } from "./public-addresses.ts";
 import { UserError } from "./user-error.ts";
 
-/** What an installation is, chosen at its first start and kept. */
+/** Stored description of an installation, written at its first start. */
 export interface Installation {
   readonly id: string;
   readonly ports: Ports;
   /** First two octets of its machines' addresses. */
   readonly loopback_block: string;
-  /** Where its machines come from; absent in files of the time when there was only "process". */
+  /** Compute provider; absent in files of versions that had only "process". */
   readonly provider?: ProviderName;
-  /** Socket of the Incus daemon that it uses; absent when it runs one of its own. */
+  /** Socket of the Incus daemon; absent if the installation runs its own. */
   readonly incus_socket?: string;
-  /** Address or name by which other machines reach it; absent when none is to. */
+  /** Address or name by which other machines reach it; absent if none does. */
   readonly advertise?: string;
-  /** Address of this machine to listen on for them; absent when it is what `advertise` leads to. */
+  /** Address of this machine to listen on for them; absent if `advertise` leads to it. */
   readonly listen?: string;
-  /** Network of its machines' public addresses; absent when they have none. */
+  /** Network of its machines' public addresses; absent if they have none. */
   readonly public_addresses?: string;
-  /** URL of its object store; absent when that is a directory of its own. */
+  /** URL of its object store; absent if that is its own directory. */
   readonly objects?: string;
 }
 
-/** What the user asks of an installation at a start; what is absent stays, or gets its default. */
-export interface Wishes {
-  /** Ports that the user named. */
+/** Requested changes of an installation at a start; an absent field keeps its value, or gets its default. */
+export interface InstallationRequest {
+  /** Ports that the user chose. */
   readonly ports: Partial<Ports>;
-  /** Where machines come from. */
+  /** Compute provider. */
   readonly provider?: ProviderName;
-  /** Socket of an Incus daemon that is there already. */
+  /** Socket of an existing Incus daemon. */
   readonly incusSocket?: string;
-  /** Address or name by which other machines reach the installation; "localhost" takes that back. */
+  /** Address or name by which other machines reach the installation; "localhost" removes it. */
   readonly advertise?: string;
-  /** Address of this machine to listen on for them, where it is not the advertised one. */
+  /** Address of this machine to listen on for them, if it is not the advertised one. */
   readonly listen?: string;
-  /** Network of public addresses for its machines, such as `203.0.113.16/28`; `none` for none any more. */
+  /** Network of public addresses for its machines, such as `203.0.113.16/28`; `none` removes it. */
   readonly publicAddresses?: string;
-  /** URL of an object store that there is already. */
+  /** URL of an existing object store. */
   readonly objects?: string;
 }
 
-/** The installation of the directory, made at the first call. Wished ports replace those that were kept. */
-export async function openInstallation(layout: Layout, registry: BlockRegistry, wished: Wishes): Promise<Installation> {
+/** The installation of the directory, created at the first call. Requested ports replace stored ones. */
+export async function openInstallation(
+  layout: Layout,
+  registry: BlockRegistry,
+  requested: InstallationRequest,
+): Promise<Installation> {
   const existing = readJson<Installation>(layout.installation);
   if (existing !== undefined && existing.ports === undefined)
-    throw new UserError(`${layout.root} is of a host of another installation; \`npm start -- host\` starts it`);
+    throw new UserError(`${layout.root} belongs to a host of another installation; \`npm start -- host\` starts it`);
   const installation =
     existing === undefined
-      ? await newInstallation(layout, registry, wished)
+      ? await newInstallation(layout, registry, requested)
       : {
-          ...reachedAs(addressed(existing, wished), wished),
-          ports: { ...laterPorts(existing), ...existing.ports, ...wished.ports },
-          ...(wished.objects && { objects: wished.objects }),
+          ...withAdvertised(withPublicAddresses(existing, requested), requested),
+          ports: { ...addedPorts(existing), ...existing.ports, ...requested.ports },
+          ...(requested.objects && { objects: requested.objects }),
         };
-  if (wished.provider !== undefined && wished.provider !== providerOf(installation)) {
+  if (requested.provider !== undefined && requested.provider !== providerOf(installation)) {
     const own = providerOf(installation);
     const machines = own === "none" ? "are all on other hosts" : `are of ${own}`;
     throw new UserError(
-      `the machines of ${layout.root} ${machines}; ${wished.provider} needs another --data directory`,
+      `the machines of ${layout.root} ${machines}; ${requested.provider} needs another --data directory`,
     );
   }
   const { loopback_block: block } = installation;
-  if (!registry.keep({ directory: layout.root, block })) {
+  if (!registry.renew({ directory: layout.root, block })) {
     throw new UserError(
       `another installation of this host uses the addresses ${block}.*; is ${layout.root} a copy of it?`,
     );
@@ -81,47 +84,63 @@ export async function openInstallation(layout: Layout, registry: BlockRegistry, 
   return installation;
 }
 
-/** Installations that were made before there was a choice have processes. */
+/** Installations of versions without a choice have the process provider. */
 export function providerOf({ provider }: Pick<Installation, "provider">): ProviderName {
   return provider ?? "process";
 }
 
-/** Of data planes that came after installations that are there already. */
-function laterPorts({ loopback_block: block }: Installation): Pick<Ports, DataPlaneName> {
+/** Default ports of data planes that were added after the installation was created. */
+function addedPorts({ loopback_block: block }: Installation): Pick<Ports, DataPlaneName> {
   const ports = portsOf(block);
   return eachDataPlane((name) => ports[name]);
 }
 
-/** A newly advertised address ends what was listened on for the one before. */
-function reachedAs({ advertise, listen, ...rest }: Installation, wished: Wishes): Installation {
-  if (wished.advertise === undefined) {
-    const listensOn = wished.listen ?? listen;
+/** A new advertised address removes the previous listen address. */
+function withAdvertised({ advertise, listen, ...rest }: Installation, requested: InstallationRequest): Installation {
+  if (requested.advertise === undefined) {
+    const listensOn = requested.listen ?? listen;
     return { ...rest, ...(advertise && { advertise }), ...(listensOn && { listen: listensOn }) };
   }
-  if (wished.advertise === "localhost") return rest;
-  return { ...rest, advertise: wished.advertise, ...(wished.listen && { listen: wished.listen }) };
+  if (requested.advertise === "localhost") return rest;
+  return { ...rest, advertise: requested.advertise, ...(requested.listen && { listen: requested.listen }) };
 }
 
-/** With the network of public addresses that it was given last. */
-function addressed({ public_addresses, ...rest }: Installation, { publicAddresses }: Wishes): Installation {
-  return { ...rest, ...keptPublicAddresses({ ...(public_addresses && { public_addresses }) }, publicAddresses) };
+/** Applies the last requested network of public addresses. */
+function withPublicAddresses(
+  { public_addresses, ...rest }: Installation,
+  { publicAddresses }: InstallationRequest,
+): Installation {
+  return { ...rest, ...nextPublicAddresses({ ...(public_addresses && { public_addresses }) }, publicAddresses) };
 }
 
-async function newInstallation(layout: Layout, registry: BlockRegistry, wished: Wishes): Promise<Installation> {
-  const { ports, provider, incusSocket } = wished;
+async function newInstallation(
+  layout: Layout,
+  registry: BlockRegistry,
+  requested: InstallationRequest,
+): Promise<Installation> {
+  const { ports, provider, incusSocket } = requested;
   const block = await registry.claim(layout.root, async (candidate) => {
-    // Busy ports of the user's own choice are the user's to hear about; others only rule the block out.
+    // Busy ports that the user chose are reported to the user; other busy ports only exclude the block.
     const busy = await busyPorts(portsOf(candidate));
     if (!busy.every(({ name }) => ports[name] !== undefined)) return false;
     return provider !== "incus" || isUnrouted(addressBlockOf(candidate));
   });
-  const made = {
+  const created = {
     id: randomUUID(),
     ports: { ...portsOf(block), ...ports },
     loopback_block: block,
     ...(provider && { provider }),
     ...(incusSocket && { incus_socket: incusSocket }),
-    ...(wished.objects && { objects: wished.objects }),
+    ...(requested.objects && { objects: requested.objects }),
   };
-  return reachedAs(addressed(made, wished), wished);
+  return withAdvertised(withPublicAddresses(created, requested), requested);
+}
+
+/** The stored network of public addresses after a request: the last one named; none after `none`. */
+export function nextPublicAddresses(
+  before: { readonly public_addresses?: string },
+  requested: string | undefined,
+): { readonly public_addresses?: string } {
+  const chosen = requested ?? before.public_addresses;
+  return chosen === undefined || chosen === "none" ? {} : { public_addresses: chosen };
 }

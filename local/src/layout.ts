@@ -1,7 +1,7 @@
 import { chownSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** Where everything of one installation is. */
+/** Paths of one installation. */
 export interface Layout {
   readonly root: string;
   readonly admin: string;
@@ -12,11 +12,11 @@ export interface Layout {
   readonly history: string;
   readonly objects: string;
   readonly machines: string;
-  readonly spares: string;
+  readonly preparedDisks: string;
   readonly dns: string;
-  /** What the sign-in of apps is served from, with the identity of the process. */
+  /** Configuration of the apps' issuer, with the identity of its process. */
   readonly issuer: string;
-  /** Identity of the process that serves the objects. */
+  /** Identity of the object store's process. */
   readonly store: string;
   /** Configuration, identity and journal of the inference proxy. */
   readonly inference: string;
@@ -26,7 +26,7 @@ export interface Layout {
   readonly authority: string;
 }
 
-/** Where everything is below the data directory. */
+/** Layout of the data directory. */
 export function layoutOf(root: string): Layout {
   const below = (name: string) => join(root, name);
   return {
@@ -39,7 +39,7 @@ export function layoutOf(root: string): Layout {
     history: below("history"),
     objects: below("objects"),
     machines: below("machines"),
-    spares: below("spares"),
+    preparedDisks: below("spares"),
     dns: below("dns"),
     issuer: below("issuer"),
     store: below("store"),
@@ -50,24 +50,25 @@ export function layoutOf(root: string): Layout {
   };
 }
 
-/** Makes the directories. Those of programs that run as another user are given to it with `giveTo`. */
+/** Creates the directories. `giveTo` assigns those of programs with another user. */
 export function makeDirectories(layout: Layout): void {
-  const { root, keys, pki, etcd, history, objects, machines, spares, dns, issuer, store, inference, log, run } = layout;
-  // Machines of other users are below, so others may pass through; what is secret has its own mode.
+  const { root, keys, pki, etcd, history, objects, machines, preparedDisks, dns, issuer, store, inference, log, run } =
+    layout;
+  // Other users pass through to their machines below; secret directories have their own mode.
   mkdirSync(root, { recursive: true, mode: 0o755 });
-  for (const directory of [machines, spares, dns, run, pki]) mkdirSync(directory, { recursive: true });
+  for (const directory of [machines, preparedDisks, dns, run, pki]) mkdirSync(directory, { recursive: true });
   for (const directory of [keys, etcd, history, objects, issuer, store, inference, log])
     mkdirSync(directory, { recursive: true, mode: 0o700 });
 }
 
-/** Makes the directories that a host without controllers has. */
-export function makeHostDirectories({ root, keys, machines, spares, log, run }: Layout): void {
+/** Creates the directories of a host without controllers. */
+export function makeHostDirectories({ root, keys, machines, preparedDisks, log, run }: Layout): void {
   mkdirSync(root, { recursive: true, mode: 0o755 });
-  for (const directory of [machines, spares, run]) mkdirSync(directory, { recursive: true });
+  for (const directory of [machines, preparedDisks, run]) mkdirSync(directory, { recursive: true });
   for (const directory of [keys, log]) mkdirSync(directory, { recursive: true, mode: 0o700 });
 }
 
-/** Makes a user the owner of directories, not of what is in them. */
+/** Assigns directories to a user, without their contents. */
 export function giveTo(uid: number, directories: readonly string[]): void {
   for (const directory of directories) chownSync(directory, uid, uid);
 }

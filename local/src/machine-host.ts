@@ -5,53 +5,56 @@ import { stopAllMachines } from "@holdfast/compute/process/stop-machine.ts";
 import type { ChildSpec } from "./child.ts";
 import { UserError } from "./user-error.ts";
 
-/** Where machines of a host come from. */
+/** Compute providers of a host. */
 export const hostProviders = ["process", "incus"] as const;
-/** The same of an installation, which may leave them all to other hosts. */
+/** Compute providers of an installation; `none` leaves all machines to other hosts. */
 export const providers = [...hostProviders, "none"] as const;
 export type HostProviderName = (typeof hostProviders)[number];
 export type ProviderName = (typeof providers)[number];
 
-/** The name as one of those on offer. Throws a UserError for another one. */
+/** Parses a provider name. Throws a UserError for one that is not offered. */
 export function readProvider<N extends ProviderName>(name: string, offered: readonly N[]): N {
   const found = offered.find((each) => each === name);
   if (found === undefined) throw new UserError(`--provider: ${name} is neither ${offered.join(" nor ")}`);
   return found;
 }
 
-/** What the provider of machines needs of this host, around the controllers. */
+/** Prepares this host for a compute provider, outside of the controllers. */
 export interface MachineHost {
-  /** Where machines find this host. */
+  /** Address at which machines find this host. */
   readonly address: string;
-  /** Network of its machines, to which others need a route; undefined where nobody else reaches them. */
+  /** Network of its machines, for which other machines need a route; undefined if only this host reaches them. */
   readonly network: string | undefined;
-  /** What a controller must be told of it. */
+  /** Settings for controllers. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Networks that a new service lets in when its request names none. */
+  /** Allow-list of a new service whose request has none. */
   readonly allowedCidrs: readonly string[];
-  /** A process to run for it; undefined when it needs none. */
+  /** A daemon to run; undefined if the provider needs none. */
   readonly daemon: ChildSpec | undefined;
-  /** Installs what is missing on the host. Throws a UserError where that cannot be. */
-  install(say: (line: string) => void, signal: AbortSignal): Promise<void>;
-  /** Makes what machines and controllers find there, once the daemon was started. */
+  /** Installs missing software. Throws a UserError if that is impossible. */
+  install(print: (line: string) => void, signal: AbortSignal): Promise<void>;
+  /** Creates the resources for machines and controllers, after the start of the daemon. */
   open(signal: AbortSignal): Promise<void>;
-  /** Stops all machines: in order within graceMs, then by force. No controller may run, the daemon must. */
+  /** Stops all machines: in order within graceMs, then by force. The daemon must run, and no controller may. */
   stopMachines(graceMs: number): Promise<void>;
-  /** Takes all of it from the host that is not in the data directory. No machine may run, the daemon must. */
+  /** Removes all resources of the host outside of the data directory. The daemon must run, and no machine may. */
   remove(): Promise<void>;
-  /** Removes what the daemon kept, once it has ended. */
+  /** Removes the daemon's state after its end. */
   forget(): void;
-  /** What was installed for it, belongs to the host and is there still, and how it goes; undefined when nothing is. */
-  readonly remains: string | undefined;
+  /**
+   * Notice about installed software that stays on the host, with the command that removes it; undefined if there is
+   * none.
+   */
+  readonly leftoverNotice: string | undefined;
 }
 
-/** Of controllers whose machines are all on other hosts. */
+/** Machine host of controllers whose machines are all on other hosts. */
 export function createNoHost(): MachineHost {
   const nothing = async () => undefined;
   return {
     address: "127.0.0.1",
     network: undefined,
-    remains: undefined,
+    leftoverNotice: undefined,
     settings: { HOLDFAST_PROVIDER: "none" },
     allowedCidrs: ["127.0.0.0/8"],
     daemon: undefined,
@@ -63,13 +66,16 @@ export function createNoHost(): MachineHost {
   };
 }
 
-/** The process provider needs nothing but the host itself, and that `publicAddresses`, if it is a network, is the host's own. */
+/**
+ * Machine host of the process provider. It only requires that `publicAddresses`, if it is a network, belongs to the
+ * host.
+ */
 export function createProcessHost(directory: string, loopbackBlock: string, publicAddresses: string): MachineHost {
   const nothing = async () => undefined;
   return {
     address: "127.0.0.1",
     network: undefined,
-    remains: undefined,
+    leftoverNotice: undefined,
     settings: { HOLDFAST_PROVIDER: "process", HOLDFAST_LOOPBACK_BLOCK: loopbackBlock },
     allowedCidrs: ["127.0.0.0/8"],
     daemon: undefined,
@@ -81,7 +87,7 @@ export function createProcessHost(directory: string, loopbackBlock: string, publ
   };
 }
 
-/** Throws a UserError when programs of this host could not listen on the network's addresses. */
+/** Throws a UserError if programs of this host cannot listen on the network's addresses. */
 async function requireOwn(network: string): Promise<void> {
   if (network === "") return;
   const [address = ""] = hostAddressesOf(addressNetworkOf(network));

@@ -9,22 +9,22 @@ import { UserError } from "./user-error.ts";
 
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop.abort());
-// The launcher holds the other end: when it is gone, by whatever, nobody can stop us any more.
+// The launcher has the other end of the channel: without it, nothing could stop this process.
 process.on("disconnect", () => stop.abort());
 
 const deps = hostDeps();
 
-/** The installation is this process's children: a fault of its own does not end them. */
+/** The installation's processes are children of this one: an unexpected error here must not end them. */
 function supervise(): void {
   watchProcessFaults({
     role: "supervisor",
-    note: (message, { error }) => deps.say(`${message}: ${error instanceof Error ? error.stack : String(error)}`),
+    note: (message, { error }) => deps.print(`${message}: ${error instanceof Error ? error.stack : String(error)}`),
     monotonicMs: deps.clock.monotonicMs,
   });
 }
 
 try {
-  // `npm start -- host` comes as `up host`.
+  // `npm start -- host` arrives as `up host`.
   const [first, ...rest] = process.argv.slice(2);
   const args = first === "up" && rest[0] === "host" ? rest : [first ?? "", ...rest];
   if (args.some((word) => word === "--help" || word === "-h")) {
@@ -40,12 +40,12 @@ try {
     } else await clean(options.dataDir, deps, options.incusSocket);
   }
 } catch (error) {
-  // Stopped while starting: the user's wish, not an error.
+  // Stopped during the start, at the user's request: no error.
   if (!stop.signal.aborted) {
     process.exitCode = 1;
-    if (error instanceof UserError) deps.say(error.message);
+    if (error instanceof UserError) deps.print(error.message);
     else process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   }
 }
-// The channel to the launcher would keep this process.
+// The channel to the launcher would keep this process alive.
 if (process.connected) process.disconnect();

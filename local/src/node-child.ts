@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import type { ChildSpec } from "./child.ts";
 
-/** A program of the platform; `settings` come over what the operator set, `flags` are Node's. */
+/** A Node program of the platform; `settings` override the operator's environment, `flags` are Node's. */
 export function nodeChild(
   name: string,
   main: string,
@@ -10,7 +10,7 @@ export function nodeChild(
   settings: Readonly<Record<string, string>>,
   { flags = [], graceMs = 10_000 }: { readonly flags?: readonly string[]; readonly graceMs?: number } = {},
 ): ChildSpec {
-  // grpc-js names etcd's IP address as TLS server name, and Node says so on each start.
+  // grpc-js uses etcd's IP address as TLS server name, and Node would warn about it on each start.
   const argv = [process.execPath, "--disable-warning=DEP0123", ...flags, main];
   const [command = "", ...args] = argv;
   return {

@@ -9,8 +9,8 @@ interface Operator {
 }
 
 /**
- * Writes the new password of the installation's own operator where clients of this host and the next start read it. False,
- * and nothing changed, when the installation's operator is somebody else.
+ * Stores the new password of the installation's operator for clients of this host and for the next start. Returns false
+ * and changes nothing if the installation's operator is another user.
  */
 export function keepOperatorPassword(dataDirectory: string, { username, password }: Operator): boolean {
   const { admin, keys } = layoutOf(dataDirectory);

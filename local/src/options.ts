@@ -1,14 +1,14 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { isIP } from "node:net";
-import { objectsUrlOf } from "./chosen-objects.ts";
+import { objectsUrlOf } from "./object-store.ts";
 import { readCommonOptions, readFlags } from "./flags.ts";
-import type { Wishes } from "./installation.ts";
+import type { InstallationRequest } from "./installation.ts";
 import { providers } from "./machine-host.ts";
 import { type PortName, portPlans } from "./ports.ts";
 import { UserError } from "./user-error.ts";
 
-/** What the words after `npm start --` ask for. */
-export interface Options extends Wishes {
+/** Parsed arguments of `npm start --`. */
+export interface Options extends InstallationRequest {
   readonly command: "up" | "clean";
   /** Absolute path of the data directory. */
   readonly dataDir: string;
@@ -17,23 +17,24 @@ export interface Options extends Wishes {
 }
 
 export const usage = [
-  "usage: npm start -- [FLAGS]                       runs the platform; Ctrl-C stops it and keeps everything",
+  "usage: npm start -- [FLAGS]                       runs the platform; Ctrl-C stops it and retains all data",
   "       npm run clean -- [--data DIR] [--incus-socket PATH]",
-  "                                                  stops it and takes all of it away, data too",
-  "       npm start -- host --help                   makes this machine a host of an installation that runs elsewhere",
+  "                                                  stops it and removes it with all data",
+  "       npm start -- host --help                   makes this machine a host of another machine's installation",
   "",
-  "  --data DIR                     where it keeps what it has (.holdfast in the checkout)",
-  "  --provider process|incus|none  where machines come from: processes of this host, Incus, or other hosts alone;",
+  "  --data DIR                     data directory (.holdfast in the checkout)",
+  "  --provider process|incus|none  compute provider: processes of this host, Incus, or other hosts only;",
   "                                 chosen at the first start (process)",
-  "  --incus-socket PATH            the daemon of Incus to use, instead of one of its own",
-  "  --public-addresses NETWORK|none  a network of which each new machine gets an address, such as 203.0.113.16/28",
-  "  --advertise ADDRESS|NAME       how other machines reach it; localhost takes that back",
-  "  --listen ADDRESS               its own address for them, where --advertise is another one",
-  "  --objects URL                  where its payloads and backups are, chosen at the first start: file:///DIR, or",
+  "  --incus-socket PATH            an existing Incus daemon, instead of its own",
+  "  --public-addresses NETWORK|none  a network of public addresses for new machines, such as 203.0.113.16/28",
+  "  --advertise ADDRESS|NAME       address for other machines; localhost removes it",
+  "  --listen ADDRESS               listen address for them, if it differs from --advertise",
+  "  --objects URL                  object store of payloads and backups, chosen at the first start: file:///DIR, or",
   "                                 s3://BUCKET/PREFIX?endpoint=https://HOST (a directory of its own)",
   "  --objects-key FILE             credential of an S3 store, JSON with id and secret",
-  "  --api-port N, --agents-port N, --dns-port N, --store-port N, --inference-port N, --issuer-port N, --etcd-client-port N, --etcd-peer-port N, --history-port N",
-  "                                 instead of ports from 8443 on, or as many further as this host has installations",
+  "  --api-port N, --agents-port N, --dns-port N, --store-port N, --inference-port N, --issuer-port N,",
+  "  --etcd-client-port N, --etcd-peer-port N, --history-port N",
+  "                                 instead of ports from 8443 on, which shift with each installation of this host",
   "",
   "Each flag is also an environment variable: HOLDFAST_DATA, HOLDFAST_API_PORT, ...",
 ].join("\n");
@@ -50,7 +51,7 @@ const flagNames = [
   ...Object.values(portPlans).map(({ flag }) => flag),
 ];
 
-/** Flags first, then the environment, then `.holdfast` in the checkout. Throws a UserError for what it does not know. */
+/** Flags first, then the environment, then `.holdfast` in the checkout. Throws a UserError for unknown flags. */
 export function readOptions(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,

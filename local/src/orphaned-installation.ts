@@ -8,21 +8,21 @@ import { addressBlockOf } from "./incus-host.ts";
 import { removeNetwork } from "./incus-network.ts";
 import type { Installation } from "./installation.ts";
 import type { Layout } from "./layout.ts";
-import { endProcesses, processesOf } from "./left-processes.ts";
+import { endProcesses, processesOf } from "./installation-processes.ts";
 import { UserError } from "./user-error.ts";
 import type { UpDeps } from "./with-platform.ts";
 
 const endWithinMs = 10_000;
 const doneWithinMs = 60_000;
 
-/** What the host knows of an installation whose directory was removed by hand. */
+/** The remains on the host of an installation whose directory was removed by hand. */
 export interface OrphanedInstallation {
-  /** Its blocks of loopback addresses: one, or none when nobody knows it any more. */
+  /** Its blocks of loopback addresses; empty if no registry or daemon has them. */
   readonly blocks: readonly string[];
   readonly runs: boolean;
 }
 
-/** Undefined when nothing on this host is known to be of the directory. */
+/** Undefined if nothing on this host belongs to the directory. */
 export function orphanOf(directory: string, { registryDir, clock }: UpDeps): OrphanedInstallation | undefined {
   const number = daemonOwners().get(directory);
   const claimed = createBlockRegistry(registryDir, clock.now).blocksOf(directory);
@@ -31,19 +31,21 @@ export function orphanOf(directory: string, { registryDir, clock }: UpDeps): Orp
   return blocks.length === 0 && !runs ? undefined : { blocks, runs };
 }
 
-/** Ends what runs of it, unmounts its disks and removes the control groups of its machines. Throws a UserError for what cannot be ended. */
+/**
+ * Ends its processes and removes the control groups of its machines. Throws a UserError for processes that do not end.
+ */
 export async function endOrphan(directory: string, { clock }: UpDeps): Promise<void> {
   const machines = processesOf(directory).flatMap(({ machineId }) => machineId ?? []);
-  const left = await endProcesses(directory, { clock, withinMs: endWithinMs });
-  if (left.length > 0) {
-    const pids = left.map(({ process: { pid } }) => pid).join(", ");
-    throw new UserError(`these processes of ${directory} do not end, whatever holds them: ${pids}`);
+  const remaining = await endProcesses(directory, { clock, withinMs: endWithinMs });
+  if (remaining.length > 0) {
+    const pids = remaining.map(({ process: { pid } }) => pid).join(", ");
+    throw new UserError(`these processes of ${directory} do not end: ${pids}`);
   }
   const ability = await detectGroups();
   for (const id of machines) await removeGroups(groupsOf(ability, id).directories);
 }
 
-/** Unmounts what is mounted below the directory, the innermost first. */
+/** Unmounts all mounts below the directory, the innermost first. */
 export async function unmountBelow(directory: string): Promise<void> {
   const mounts = readFileSync("/proc/self/mounts", "utf8").split("\n");
   const below = mounts
@@ -52,14 +54,14 @@ export async function unmountBelow(directory: string): Promise<void> {
   for (const target of below.toSorted().toReversed()) await runProgram("umount", [target]);
 }
 
-/** What it was, as far as its daemon of Incus tells: one of its own, or the one that the user names. */
+/** Its description, as far as an Incus daemon reveals it: its own daemon, or the one that the user names. */
 export function installationOfOrphan(
   directory: string,
   block: string,
   socket: string | undefined,
 ): Omit<Installation, "ports"> {
   const number = block.split(".")[1] ?? "";
-  // One that does not say is of a release that did not write it down, and its project does.
+  // A daemon of an earlier version has no owner file; its project names the owner.
   const hasDaemon = existsSync(incusDirectory(number)) && (daemonOwner(number) ?? directory) === directory;
   const isIncus = hasDaemon || socket !== undefined;
   return {
@@ -70,24 +72,24 @@ export function installationOfOrphan(
   };
 }
 
-/** Takes away what the network of the host has for machines of its block, whatever daemon made them; nothing without root. */
+/** Removes the network resources of the block's machines, of any daemon; does nothing without root. */
 export async function removeForgottenNetwork(block: string, asRoot: boolean): Promise<void> {
   if (!asRoot || !(await hasNetworkTools())) return;
   await removeNetwork(addressBlockOf(block), AbortSignal.timeout(doneWithinMs));
 }
 
-/** What providers of machines and the command keep in the directory. */
-const besides = ["running", "addresses", "public-addresses", "code", "sockets", "packed", "client"];
+/** Directories of compute providers and of the command line below the data directory. */
+const extraNames = ["running", "addresses", "public-addresses", "code", "sockets", "packed", "client"];
 
-/** Removes what an installation makes in its directory, and the directory when nothing else is in it. */
+/** Removes the installation's files from its directory, and the directory if it is empty then. */
 export function removeOwn({ root, ...own }: Layout): boolean {
-  const ofOthers = besides.map((name) => join(root, name));
+  const ofOthers = extraNames.map((name) => join(root, name));
   for (const path of [...Object.values(own), ...ofOthers])
     rmSync(path, { recursive: true, force: true, maxRetries: 3 });
   try {
     rmdirSync(root);
   } catch {
-    // It is gone, or has what somebody else has put there.
+    // Absent, or not empty: it has files of others.
   }
   return !existsSync(root);
 }
@@ -99,7 +101,7 @@ async function hasNetworkTools(): Promise<boolean> {
   );
 }
 
-/** /proc writes what would end a word as an octal number. */
+/** /proc escapes separators as octal numbers. */
 function unescaped(path: string): string {
   return path.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

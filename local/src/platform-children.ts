@@ -4,21 +4,22 @@ import { controllerFlags } from "@holdfast/controller/node-flags.ts";
 import type { ChildSpec } from "./child.ts";
 import { identityDirectories } from "./data-plane-children.ts";
 import type { Installation } from "./installation.ts";
-import { objectsDirectory, objectsUrl } from "./installation-objects.ts";
+import { objectsDirectory, objectsUrl } from "./object-store.ts";
 import { nodeChild } from "./node-child.ts";
 import { listenersOf, type PlatformParts } from "./platform-parts.ts";
 import { portNames } from "./ports.ts";
+import { writeAtomically } from "./files.ts";
 
-/** Origin of the zone that services of a local installation are named in. */
+/** Origin of the DNS zone of a local installation. */
 const domain = "local.holdfast.test";
 const loopback = "127.0.0.1";
 
-/** URL of the API for clients. */
+/** Base URL of the API for clients. */
 export function baseUrlOf({ ports, advertise = loopback }: Installation): string {
   return `https://${endpointText(advertise, ports.api)}`;
 }
 
-/** URL of the API on this host, whoever else reaches it by whatever. */
+/** Base URL of the API on this host, whatever is advertised. */
 export function localUrlOf({ ports }: Installation): string {
   return `https://${endpointText(loopback, ports.api)}`;
 }
@@ -28,20 +29,20 @@ export function inferenceUrlOf({ ports, advertise = loopback }: Installation): s
   return `https://${endpointText(advertise, ports.inference)}/v1`;
 }
 
-/** Where clients ask for names. */
-export function dnsServerOf({ installation, machineHost, reach }: PlatformParts): string {
-  return endpointText(reach?.advertise ?? machineHost.address, installation.ports.dns);
+/** Address of the DNS server for clients. */
+export function dnsServerOf({ installation, machineHost, advertised }: PlatformParts): string {
+  return endpointText(advertised?.advertise ?? machineHost.address, installation.ports.dns);
 }
 
-/** Everything that a controller of this installation is told; another one on the same etcd differs in its id and listeners only. */
+/** All settings of a controller. Another controller on the same etcd differs only in its id and listeners. */
 export function controllerSettings(parts: PlatformParts) {
-  const { layout, installation, secrets, pki, imagesDir, machineHost, reach, environment } = parts;
+  const { layout, installation, secrets, pki, imagesDir, machineHost, advertised, environment } = parts;
   const { ports } = installation;
   return {
     HOLDFAST_INSTALLATION_ID: installation.id,
-    // The same at each start: what an earlier one held is known at once to be held no more.
+    // The same at each start: leases of an earlier run are then known to be void.
     HOLDFAST_CONTROLLER_ID: "controller-1",
-    // Members that its operator added to its own are named here with it.
+    // With the members that the operator added to the installation's own.
     HOLDFAST_ETCD: environment["HOLDFAST_ETCD"] ?? `https://127.0.0.1:${ports.etcd_client}`,
     HOLDFAST_ETCD_CA: pki.controller.ca,
     HOLDFAST_ETCD_CERT: pki.controller.certificate,
@@ -50,26 +51,26 @@ export function controllerSettings(parts: PlatformParts) {
     HOLDFAST_HISTORY_PASSWORD_FILE: secrets.historyPasswordFile,
     HOLDFAST_HISTORY_CA: pki.controller.ca,
     HOLDFAST_MASTER_KEY_FILE: secrets.masterKeyFile,
-    HOLDFAST_API_LISTEN: listenersOf(loopback, ports.api, reach),
+    HOLDFAST_API_LISTEN: listenersOf(loopback, ports.api, advertised),
     HOLDFAST_BASE_URL: baseUrlOf(installation),
-    // Every port of the installation, also of programs that are not ours.
+    // All ports of the installation, including those of other programs.
     HOLDFAST_OWN_ADDRESSES: [
       ...portNames.map((name) => endpointText(loopback, ports[name])),
       ...(environment["HOLDFAST_OWN_ADDRESSES"]?.split(",") ?? []),
     ].join(","),
-    HOLDFAST_AGENT_LISTEN: listenersOf(machineHost.address, ports.agents, reach),
-    HOLDFAST_AGENT_ADVERTISE: endpointText(reach?.address ?? machineHost.address, ports.agents),
+    HOLDFAST_AGENT_LISTEN: listenersOf(machineHost.address, ports.agents, advertised),
+    HOLDFAST_AGENT_ADVERTISE: endpointText(advertised?.address ?? machineHost.address, ports.agents),
     HOLDFAST_DOMAIN: domain,
-    HOLDFAST_ISSUER_ADDRESSES: reach?.address ?? machineHost.address,
+    HOLDFAST_ISSUER_ADDRESSES: advertised?.address ?? machineHost.address,
     HOLDFAST_ISSUER_PORT: String(ports.issuer),
-    HOLDFAST_INFERENCE_ADDRESSES: reach?.address ?? loopback,
+    HOLDFAST_INFERENCE_ADDRESSES: advertised?.address ?? loopback,
     HOLDFAST_INFERENCE_NAMES: [
-      ...new Set([`inference.${domain}`, ...(reach ? [reach.advertise, reach.address] : [])]),
+      ...new Set([`inference.${domain}`, ...(advertised ? [advertised.advertise, advertised.address] : [])]),
     ].join(","),
     HOLDFAST_ISSUERS_FROM: [...new Set(["127.0.0.1", machineHost.address])].map((address) => `${address}/32`).join(","),
     HOLDFAST_OBJECTS: objectsUrl(parts),
     HOLDFAST_OBJECTS_KEY_FILE: objectsDirectory(parts) === undefined ? secrets.objectsKeyFile : secrets.storeKeyFile,
-    HOLDFAST_OBJECTS_ENDPOINT: endpointText(reach?.address ?? machineHost.address, ports.store),
+    HOLDFAST_OBJECTS_ENDPOINT: endpointText(advertised?.address ?? machineHost.address, ports.store),
     HOLDFAST_PROCESS_DIR: layout.root,
     ...machineHost.settings,
     HOLDFAST_IMAGES_DIR: imagesDir,
@@ -81,11 +82,26 @@ export function controllerSettings(parts: PlatformParts) {
   };
 }
 
-/** The controller, with the gateway in it. */
+/** The process of the controller, which includes the gateway. */
 export function controllerChild(parts: PlatformParts): ChildSpec {
   const main = join(parts.checkout, "controller", "src", "main.ts");
   const child = nodeChild("controller", main, parts.environment, controllerSettings(parts), {
     flags: controllerFlags,
   });
   return { ...child, listens: ["api", "agents"] };
+}
+
+/** Writes admin.json: addresses and credentials for clients. */
+export function writeAdminFile(parts: PlatformParts): void {
+  const { layout, installation, secrets } = parts;
+  const { organization: _, ...credentials } = secrets.bootstrap;
+  const admin = {
+    base_url: baseUrlOf(installation),
+    grpc_url: baseUrlOf(installation),
+    inference_url: inferenceUrlOf(installation),
+    ...credentials,
+    ca_file: layout.authority,
+    dns_server: dnsServerOf(parts),
+  };
+  writeAtomically(layout.admin, `${JSON.stringify(admin, null, 2)}\n`, 0o600);
 }

@@ -2,11 +2,11 @@ import { endpointText } from "@holdfast/common/endpoint.ts";
 import type { Installation } from "./installation.ts";
 import type { Layout } from "./layout.ts";
 import type { MachineHost } from "./machine-host.ts";
-import type { Reach } from "./reach.ts";
+import type { AdvertisedListener } from "./advertised-listener.ts";
 import type { Secrets } from "./secrets.ts";
 import type { TransportPki } from "./transport-pki.ts";
 
-/** What the processes of an installation are made from. */
+/** Inputs of an installation's processes. */
 export interface PlatformParts {
   readonly layout: Layout;
   readonly installation: Installation;
@@ -14,16 +14,16 @@ export interface PlatformParts {
   readonly pki: TransportPki;
   readonly imagesDir: string;
   readonly machineHost: MachineHost;
-  /** How other machines reach it; undefined when they are not to. */
-  readonly reach: Reach | undefined;
-  /** Root of the code. */
+  /** Addresses for other machines; undefined if they are not to reach it. */
+  readonly advertised: AdvertisedListener | undefined;
+  /** Root directory of the code. */
   readonly checkout: string;
-  /** What the operator set: children get it all, with ours over it. */
+  /** The operator's environment, which all processes inherit; our settings override it. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Where machines of this host find what listens for them, and other machines besides. */
-export function listenersOf(own: string, port: number, reach: Reach | undefined): string {
-  const hosts = reach === undefined ? [own] : [own, reach.listen];
+/** Listen addresses for machines of this host, and for other machines if advertised. */
+export function listenersOf(own: string, port: number, advertised: AdvertisedListener | undefined): string {
+  const hosts = advertised === undefined ? [own] : [own, advertised.listen];
   return [...new Set(hosts)].map((host) => endpointText(host, port)).join(",");
 }

@@ -1,17 +1,16 @@
-import { rmSync } from "node:fs";
+import { rmSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { request } from "node:https";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { PlatformProgram } from "@holdfast/image/platform-program.ts";
-import { writeAdminFile } from "./admin-file.ts";
+import { writeAdminFile, controllerChild, localUrlOf } from "./platform-children.ts";
 import { openBoundedLog } from "./bounded-log.ts";
-import type { Child, ChildSpec } from "./child.ts";
-import { startChild } from "./child.ts";
+import { type Child, type ChildSpec, startChild } from "./child.ts";
 import { dataPlaneChildren } from "./data-plane-children.ts";
 import { etcdChild } from "./etcd.ts";
-import { untilHealthy } from "./health.ts";
 import { historyChild, initHistory, isHistoryMade } from "./history.ts";
-import { controllerChild, localUrlOf } from "./platform-children.ts";
 import type { PlatformParts } from "./platform-parts.ts";
-import { busyPorts, portsAreBusy } from "./ports.ts";
+import { busyPorts, busyPortsError } from "./ports.ts";
 import type { ProgramUser } from "./program-user.ts";
 
 export interface PlatformDeps {
@@ -20,58 +19,66 @@ export interface PlatformDeps {
   readonly postgresql: PlatformProgram;
   readonly user: ProgramUser;
   monotonicMs(): number;
-  /** Called with one line for the user. */
-  say(line: string): void;
+  /** Prints a line for the user. */
+  print(line: string): void;
 }
 
-/** All processes of an installation. */
+/**
+ * All processes of an installation: etcd, history, data planes, controller, and the provider's daemon.
+ *
+ * `start` launches each as soon as its inputs exist: the machine host's daemon, data planes, etcd and history, then the
+ * controller. `stop` ends callers before the servers that they call. child.ts restarts a process that ends.
+ */
 export interface Platform {
   /**
-   * Starts them, each as soon as what it needs is there; resolves when the API answers and admin.json is written. Throws a
-   * UserError when one of them cannot start because somebody took its port since the ports were looked at.
+   * Starts all processes; resolves when the API responds and admin.json is written. Throws a UserError if a process
+   * cannot start because its port was taken after the check.
    */
   start(signal: AbortSignal): Promise<void>;
-  /** Only etcd and history, to be filled before anybody reads them. */
+  /** Starts etcd and history only, for a restore before any reader starts. */
   startStores(signal: AbortSignal): Promise<void>;
   stopStores(): Promise<void>;
-  /** Stops them so that nothing is lost: who asks before who answers. Works at any time after or during start. */
+  /**
+   * Stops all processes in order, callers before servers, without losing data. Possible at any time after or during
+   * start.
+   */
   stop(): Promise<void>;
 }
 
-/** A keeper gets this long to stop its engine in order. */
+/** Time for a keeper to stop its engine in order. */
 export const machineGraceMs = 20_000;
 
-/** So many ends of a child during the start, and whoever has its port has not only tried it for a moment. */
-const endsInVain = 3;
+/** Number of ends of a child during the start after which its port is checked. */
+const endsBeforePortCheck = 3;
 
 export function createPlatform(deps: PlatformDeps): Platform {
-  const { parts, user, say } = deps;
-  const { layout, installation, secrets, pki, machineHost, reach } = parts;
+  const { parts, user, print } = deps;
+  const { layout, installation, secrets, pki, machineHost, advertised } = parts;
   const children = new Map<string, Child>();
   const portTaken = Promise.withResolvers<never>();
-  // After the start nobody waits for it: then the child is started until its port is free.
+  // After the start no caller waits for it: the child is restarted until its port is free.
   portTaken.promise.catch(() => undefined);
 
   function launch(spec: ChildSpec, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const log = openBoundedLog(join(layout.log, `${spec.name}.log`), { maxBytes: 16 << 20, keep: 3 });
+    const log = openBoundedLog(join(layout.log, `${spec.name}.log`), { maxBytes: 16 << 20, filesMax: 3 });
     let ends = 0;
     const ended = () => {
       ends += 1;
-      if (ends >= endsInVain) lookForTaken(spec).catch((error: unknown) => portTaken.reject(error));
+      if (ends >= endsBeforePortCheck) checkPortsOf(spec).catch((error: unknown) => portTaken.reject(error));
     };
-    const child = startChild(spec, { log, say, ended, monotonicMs: deps.monotonicMs });
+    const child = startChild(spec, { log, print, ended, monotonicMs: deps.monotonicMs });
     children.set(spec.name, child);
     return child.ready;
   }
 
-  async function lookForTaken({ listens = [] }: ChildSpec): Promise<void> {
-    const busy = await busyPorts(installation.ports, reach?.listen, listens);
-    if (busy.length > 0) throw portsAreBusy(installation.ports, busy);
+  async function checkPortsOf({ listens = [] }: ChildSpec): Promise<void> {
+    const busy = await busyPorts(installation.ports, advertised?.listen, listens);
+    if (busy.length > 0) throw busyPortsError(installation.ports, busy);
   }
 
-  /** What works begins, given up as soon as it is known that a child cannot start. */
-  async function unlessTaken(signal: AbortSignal, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
+  /** Runs the work; aborts it as soon as a port turns out to be taken. */
+  async function unlessPortTaken(signal: AbortSignal, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
     const givenUp = new AbortController();
     try {
       await Promise.race([work(AbortSignal.any([signal, givenUp.signal])), portTaken.promise]);
@@ -95,20 +102,20 @@ export function createPlatform(deps: PlatformDeps): Platform {
     await machineHost.open(signal);
   }
 
-  /** Without its daemon, machines were never reached. */
+  /** Without its daemon, no machine was started. */
   async function stopMachines(): Promise<void> {
     const { daemon } = machineHost;
     if (daemon === undefined || children.has(daemon.name)) await machineHost.stopMachines(machineGraceMs);
   }
 
   async function startAll(signal: AbortSignal): Promise<void> {
-    // The controller listens where machines find it, so that comes first.
+    // First, as the controller listens on an address that it creates.
     await startMachineHost(signal);
-    // At the very first start they wait for the identities that the controller makes; later they need nobody.
+    // At the very first start they wait for the identities that the controller creates; later they do not wait.
     for (const child of dataPlaneChildren(parts)) await launch(child, signal);
     const etcd = startEtcd(signal);
     const history = startHistory(signal);
-    // Both are quicker than a controller, which waits for the rest; only to make a history takes long.
+    // Both are faster than a controller, which waits for them; only creating the history takes long.
     if (!isHistoryMade(layout)) await history;
     await launch(controllerChild(parts), signal);
     await Promise.all([etcd, history]);
@@ -117,12 +124,12 @@ export function createPlatform(deps: PlatformDeps): Platform {
   }
 
   return {
-    startStores: (signal) => unlessTaken(signal, (stop) => Promise.all([startEtcd(stop), startHistory(stop)])),
+    startStores: (signal) => unlessPortTaken(signal, (stop) => Promise.all([startEtcd(stop), startHistory(stop)])),
     async stopStores() {
       await Promise.all([stop("history"), stop("etcd")]);
     },
 
-    start: (signal) => unlessTaken(signal, startAll),
+    start: (signal) => unlessPortTaken(signal, startAll),
 
     async stop() {
       rmSync(layout.admin, { force: true });
@@ -134,4 +141,29 @@ export function createPlatform(deps: PlatformDeps): Platform {
       await stop("etcd");
     },
   };
+}
+
+/** Resolves when GET /healthz responds with 200 to a client that trusts only the installation's authority. */
+export async function untilHealthy(baseUrl: string, authorityFile: string, signal: AbortSignal): Promise<void> {
+  while (!(await isHealthy(`${baseUrl}/healthz`, authorityFile, signal))) await sleep(20, undefined, { signal });
+}
+
+function isHealthy(url: string, authorityFile: string, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    let authority: Buffer;
+    try {
+      authority = readFileSync(authorityFile);
+    } catch {
+      // The controller has not written it yet.
+      resolve(false);
+      return;
+    }
+    const call = request(url, { ca: authority, agent: false, timeout: 2_000, signal }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode === 200);
+    });
+    call.once("timeout", () => call.destroy());
+    call.once("error", () => resolve(false));
+    call.end();
+  });
 }

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { checkPorts, portNames, portsOf } from "./ports.ts";
 
-/** Time that passes only by sleeping. */
+/** A clock that advances only by sleeping. */
 function steppedClock() {
   let now = 0;
   return {
@@ -14,7 +14,7 @@ function steppedClock() {
   };
 }
 
-test("no two blocks share a port, and none has one that outgoing connections get", () => {
+test("no two blocks share a port, and none has one of the range of outgoing connections", () => {
   const ports = Array.from({ length: 178 }, (_, index) => Object.values(portsOf(`127.${77 + index}`))).flat();
   expect(new Set(ports).size).toBe(178 * portNames.length);
   expect(Math.max(...ports)).toBeLessThan(32_768);
@@ -31,7 +31,7 @@ test("a busy port is an error that names it and its flag", async () => {
   await checkPorts(ports, steppedClock());
 });
 
-test("what other machines reach is looked for at their address too, names over UDP as well", async () => {
+test("external ports are checked at the listen address too, DNS over UDP as well", async () => {
   const ports = portsOf("127.201");
   const socket = createSocket("udp4");
   await new Promise<void>((resolve) => socket.bind(ports.dns, "127.0.0.2", resolve));

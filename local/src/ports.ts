@@ -9,7 +9,7 @@ export type Ports = Readonly<Record<PortName, number>>;
 
 export type PortName = "api" | "agents" | "etcd_client" | "etcd_peer" | "history" | DataPlaneName;
 
-/** Each port with the flag that sets it and its number in the first block. */
+/** Each port's flag, and its number in the first block. */
 export const portPlans: Readonly<Record<PortName, { flag: string; first: number }>> = {
   api: { flag: "api-port", first: 8443 },
   agents: { flag: "agents-port", first: 8444 },
@@ -21,15 +21,15 @@ export const portPlans: Readonly<Record<PortName, { flag: string; first: number 
 
 export const portNames = Object.keys(portPlans) as PortName[];
 
-/** Ports that go with a loopback block, the same for no two blocks. All are below those of outgoing connections. */
+/** Ports of a loopback block, unique to it and below the range of outgoing connections. */
 export function portsOf(block: string): Ports {
   const shift = (Number(block.split(".")[1]) - firstOctet) * 20;
   const numbers = portNames.map((name) => [name, portPlans[name].first + shift]);
   return Object.fromEntries(numbers) as Record<PortName, number>;
 }
 
-/** Those that other machines reach, when they are to. */
-const reached: readonly PortName[] = ["api", "agents", ...dataPlaneNames];
+/** Ports that other machines reach, if the installation is advertised. */
+const externalPorts: readonly PortName[] = ["api", "agents", ...dataPlaneNames];
 const loopback = "127.0.0.1";
 
 function listensOnUdp(name: PortName): boolean {
@@ -37,8 +37,8 @@ function listensOnUdp(name: PortName): boolean {
 }
 
 /**
- * Throws an error that names each busy port and its flag, on loopback and, for those that other machines reach, on
- * `listen`. Waits a moment first: the kernel may still be ending the processes of an installation that was killed.
+ * Throws a UserError with each busy port and its flag, checked on loopback and, for external ports, on `listen`. Waits
+ * up to 3 s: the kernel may still be ending the processes of a killed installation.
  */
 export async function checkPorts(
   ports: Ports,
@@ -49,13 +49,13 @@ export async function checkPorts(
   for (;;) {
     const busy = await busyPorts(ports, listen);
     if (busy.length === 0) return;
-    if (clock.now() > deadline) throw portsAreBusy(ports, busy);
+    if (clock.now() > deadline) throw busyPortsError(ports, busy);
     await clock.sleep(50);
   }
 }
 
-/** Tells of each of them, and of the flag that chooses another one. */
-export function portsAreBusy(ports: Ports, busy: readonly BusyPort[]): UserError {
+/** Error that names each busy port and the flag that chooses another. */
+export function busyPortsError(ports: Ports, busy: readonly BusyPort[]): UserError {
   const list = busy.map(({ name, host }) => {
     const where = host === loopback ? "" : ` on ${host}`;
     return `port ${ports[name]} is busy${where}; choose another with --${portPlans[name].flag}`;
@@ -68,26 +68,26 @@ export interface BusyPort {
   readonly host: string;
 }
 
-/** Those of them that somebody listens on now, and at which address. */
+/** Ports that are in use now, with the address. */
 export async function busyPorts(
   ports: Ports,
   listen = loopback,
   names: readonly PortName[] = portNames,
 ): Promise<BusyPort[]> {
-  const places = names.flatMap((name) => {
-    const hosts = reached.includes(name) ? new Set([loopback, listen]) : [loopback];
+  const listeners = names.flatMap((name) => {
+    const hosts = externalPorts.includes(name) ? new Set([loopback, listen]) : [loopback];
     return Array.from(hosts, (host) => ({ name, host }));
   });
   const problems = await Promise.all(
-    places.map(async ({ name, host }) => [
+    listeners.map(async ({ name, host }) => [
       await listenProblem(host, ports[name]),
       listensOnUdp(name) ? await bindProblem(host, ports[name]) : undefined,
     ]),
   );
-  return places.filter((_, index) => problems[index]?.some((problem) => problem !== undefined));
+  return listeners.filter((_, index) => problems[index]?.some((problem) => problem !== undefined));
 }
 
-/** Code of the error with which nobody can listen there, over TCP; undefined when one can. */
+/** Code of the error of listening there over TCP; undefined if it is possible. */
 export function listenProblem(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();

@@ -1,11 +1,11 @@
-/** Who etcd and history run as. */
+/** User of etcd and history. */
 export interface ProgramUser {
   readonly uid: number;
-  /** True when this process is root, and so can become another user. */
+  /** True if this process is root, and can switch users. */
   readonly asRoot: boolean;
 }
 
-/** Far from the users of any host; one for each installation, so that none can read another's files. */
+/** Far from the host's users, and distinct for each installation, so that none can read another's files. */
 const firstUid = 1_900_000_000;
 
 export function programUser(loopbackBlock: string, asRoot: boolean): ProgramUser {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { objectsUrlOf, requireSameStore, requireServices, takeFiles } from "./chosen-objects.ts";
+import { objectsUrlOf, requireSameStore, requireServices, installKeyFiles } from "./object-store.ts";
 import { hostDeps } from "./host-deps.ts";
 import { layoutOf } from "./layout.ts";
 import { runRecovery } from "./run-recovery.ts";
@@ -10,14 +10,14 @@ export interface RecoverOptions {
   readonly dataDirectory: string;
   /** URL or absolute directory of the object store. */
   readonly objects: string;
-  /** File of the master keys that what is in it was sealed under. */
+  /** File of the master keys that the store's objects are sealed under. */
   readonly masterKey: string;
   /** File with the credential of an S3 store. */
   readonly objectsKey: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** As the recovery program tells it. */
+/** Result of the recovery program for one service. */
 export interface RecoveredService {
   readonly id: string;
   readonly name: string;
@@ -28,9 +28,9 @@ export interface RecoveredService {
 }
 
 /**
- * Makes the installation of the data directory one of this object store and these master keys, and writes down what the store has of
- * each service: the next start makes them. Throws a UserError while the platform runs, and for an installation that has another
- * store or other keys; then everything is as it was.
+ * Connects the installation of the data directory to this object store and these master keys, and records every service
+ * of the store: the next start creates them. Throws a UserError while the platform runs, and for an installation with
+ * another store or other keys; then nothing changes.
  */
 export async function recoverServices(options: RecoverOptions): Promise<readonly RecoveredService[]> {
   const { dataDirectory, masterKey, objectsKey, signal } = options;
@@ -39,7 +39,7 @@ export async function recoverServices(options: RecoverOptions): Promise<readonly
   requireServices(objects);
   if (existsSync(join(layout.etcd, "data"))) requireSameStore(layout, objects);
   const deps = hostDeps();
-  takeFiles(layout, { masterKey, objectsKey });
+  installKeyFiles(layout, { masterKey, objectsKey });
   return withPlatform({ dataDir: dataDirectory, ports: {}, objects }, deps, signal, async (platform, parts) => {
     try {
       await platform.startStores(signal);

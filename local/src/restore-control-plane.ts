@@ -8,15 +8,15 @@ import { withPlatform } from "./with-platform.ts";
 
 export interface RestoreOptions {
   readonly dataDirectory: string;
-  /** Key of a snapshot in the object store; the newest when undefined. */
+  /** Key of a snapshot in the object store; undefined: the newest. */
   readonly backupId: string | undefined;
   readonly signal: AbortSignal;
 }
 
 /**
- * Fills an empty etcd and history from a snapshot; what was there is set aside beside them. Machines are left as they are:
- * the next start adopts those that run. Throws a UserError while the platform runs, or when there is no snapshot; then
- * everything is as it was.
+ * Restores etcd and history from a snapshot; the previous data are moved aside. Machines stay as they are: the next
+ * start adopts the running ones. Throws a UserError while the platform runs, or if there is no snapshot; then nothing
+ * changes.
  */
 export async function restoreControlPlane({ dataDirectory, backupId, signal }: RestoreOptions): Promise<void> {
   const deps = hostDeps();
@@ -24,7 +24,7 @@ export async function restoreControlPlane({ dataDirectory, backupId, signal }: R
     const aside = setAside(parts.layout, new Date(deps.clock.now()).toISOString().replaceAll(":", "-"));
     try {
       await platform.startStores(signal);
-      deps.say(await fill(parts, backupId, signal));
+      deps.print(await fill(parts, backupId, signal));
       await platform.stopStores();
     } catch (error) {
       await platform.stopStores();
@@ -34,8 +34,8 @@ export async function restoreControlPlane({ dataDirectory, backupId, signal }: R
       }
       throw error;
     }
-    for (const { to } of aside) deps.say(`what was there before is in ${to}`);
-    deps.say("restored; nothing is swept or deleted by time until `holdfast admin release-hold restored`");
+    for (const { to } of aside) deps.print(`the previous data are in ${to}`);
+    deps.print("restored; no sweep and no expiry deletes anything until `holdfast admin release-hold restored`");
   });
 }
 

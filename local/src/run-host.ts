@@ -27,13 +27,16 @@ import { aborted } from "./up.ts";
 import { UserError } from "./user-error.ts";
 import type { UpDeps } from "./with-platform.ts";
 
-/** Makes this machine a host if it is none yet, and runs it until the signal fires; its machines stop in order then. */
+/**
+ * Joins this machine as a host if it has not joined yet, and runs it until the signal fires; then stops its machines in
+ * order.
+ */
 export async function runHost(options: HostOptions, deps: UpDeps, signal: AbortSignal): Promise<void> {
-  const { checkout, environment, clock, say } = deps;
+  const { checkout, environment, clock, print } = deps;
   const layout = layoutOf(options.dataDir);
   const file = options.joinFile === undefined ? undefined : readJoinFile(options.joinFile);
   const imagesDir = imagesDirectory(environment);
-  await ensureNodeImage({ imagesDir, say, signal });
+  await ensureNodeImage({ imagesDir, print, signal });
   makeHostDirectories(layout);
   const lock = takeSupervisorLock(layout.run);
   if (!lock.taken)
@@ -43,12 +46,12 @@ export async function runHost(options: HostOptions, deps: UpDeps, signal: AbortS
   try {
     const installation = await joined(layout, options, file, deps, signal);
     const machineHost = createMachineHost(layout, installation, environment);
-    await machineHost.install(say, signal);
+    await machineHost.install(print, signal);
     const children: Child[] = [];
     const launch = (spec: ChildSpec) => {
       signal.throwIfAborted();
-      const log = openBoundedLog(join(layout.log, `${spec.name}.log`), { maxBytes: 16 << 20, keep: 3 });
-      const child = startChild(spec, { log, say, monotonicMs: clock.monotonicMs });
+      const log = openBoundedLog(join(layout.log, `${spec.name}.log`), { maxBytes: 16 << 20, filesMax: 3 });
+      const child = startChild(spec, { log, print, monotonicMs: clock.monotonicMs });
       children.unshift(child);
       return child.ready;
     };
@@ -70,15 +73,17 @@ export async function runHost(options: HostOptions, deps: UpDeps, signal: AbortS
         },
       );
       await launch({ ...program, ready: /"msg":"serving"/ });
-      say(`host ${installation.host.id} serves at ${installation.host.listen}. Ctrl-C stops it and keeps everything.`);
+      print(
+        `host ${installation.host.id} serves at ${installation.host.listen}. Ctrl-C stops it and retains all data.`,
+      );
       await aborted(signal);
     } finally {
-      say("stopping");
+      print("stopping");
       const [program] = children.filter(({ name }) => name === "host");
       await program?.stop();
       if (daemon === undefined || children.length > 0) await machineHost.stopMachines(machineGraceMs);
       for (const child of children) if (child !== program) await child.stop();
-      say("stopped; `npm start -- host` goes on where it was");
+      print("stopped; `npm start -- host` continues from the same state");
     }
   } finally {
     lock.release();
@@ -89,7 +94,7 @@ async function joined(
   layout: Layout,
   options: HostOptions,
   file: JoinFile | undefined,
-  { clock, say, registryDir }: UpDeps,
+  { clock, print, registryDir }: UpDeps,
   signal: AbortSignal,
 ): Promise<HostInstallation> {
   const registry = createBlockRegistry(registryDir, clock.now);
@@ -107,7 +112,7 @@ async function joined(
       },
       signal,
     );
-    say(`this is host ${installation.host.id} of installation ${installation.id}; the join file is of no more use`);
+    print(`this is host ${installation.host.id} of installation ${installation.id}; the join file is used up`);
     return installation;
   } catch (error) {
     if (isNew) forgetHostInstallation(layout, registry, installation);
@@ -129,7 +134,7 @@ function readJoinFile(path: string): JoinFile {
   }
 }
 
-/** Waits a moment first: the kernel may still be ending a program that was killed. */
+/** Waits up to 3 s: the kernel may still be ending a killed program. */
 async function checkListen(listen: string, clock: UpDeps["clock"]): Promise<void> {
   const { host, port } = endpointOf(listen);
   const deadline = clock.now() + 3_000;
@@ -140,7 +145,8 @@ async function checkListen(listen: string, clock: UpDeps["clock"]): Promise<void
       await clock.sleep(50);
       continue;
     }
-    const why = problem === "EADDRINUSE" ? "somebody listens there" : `it is no address of this machine (${problem})`;
+    const why =
+      problem === "EADDRINUSE" ? "another process listens there" : `it is not an address of this machine (${problem})`;
     throw new UserError(`${listen}: ${why}; choose another with --listen`);
   }
 }

@@ -6,7 +6,10 @@ import { UserError } from "./user-error.ts";
 
 const mostOutputBytes = 64 << 20;
 
-/** Runs the controllers' recovery program as a controller would run, and answers what it prints. Throws a UserError with its words. */
+/**
+ * Runs the controllers' recovery program with a controller's settings; returns its output. Throws a UserError with its
+ * last error line.
+ */
 export async function runRecovery<T>(
   parts: PlatformParts,
   args: readonly string[],
@@ -23,8 +26,8 @@ export async function runRecovery<T>(
     });
     return JSON.parse(stdout) as T;
   } catch (error) {
-    const said =
+    const reason =
       error instanceof Error && "stderr" in error ? String(error.stderr).trim().split("\n").at(-1) : String(error);
-    throw new UserError(`${failure}: ${said}`);
+    throw new UserError(`${failure}: ${reason}`);
   }
 }

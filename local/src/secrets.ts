@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { readOrMake, readOrMakeText } from "./files.ts";
 
-/** First credentials of an installation; the controller makes them good. */
+/** First credentials of an installation; the controller creates them in etcd. */
 export interface Bootstrap {
   readonly username: string;
   readonly password: string;
@@ -14,18 +14,18 @@ export interface Bootstrap {
 
 export interface Secrets {
   readonly bootstrap: Bootstrap;
-  /** Files that children read: secrets are never in arguments or the environment. */
+  /** Files for the processes: secrets are never in arguments or the environment. */
   readonly bootstrapFile: string;
   readonly masterKeyFile: string;
   readonly historyPassword: string;
   readonly historyPasswordFile: string;
-  /** With which controllers sign URLs of objects. */
+  /** Key with which controllers sign URLs of objects. */
   readonly storeKeyFile: string;
-  /** Key of an object store elsewhere, where the operator brought one. */
+  /** Key of an external object store, from the operator. */
   readonly objectsKeyFile: string;
 }
 
-/** Every secret of the installation, made at its first start; each has at least 128 random bits. */
+/** All secrets of the installation, created at its first start; each has at least 128 random bits. */
 export function openSecrets(keysDir: string): Secrets {
   const bootstrapFile = bootstrapFileIn(keysDir);
   const masterKeyFile = masterKeyFileIn(keysDir);
@@ -53,7 +53,7 @@ export function openSecrets(keysDir: string): Secrets {
   };
 }
 
-/** Where the first credentials are. */
+/** Path of the first credentials. */
 export function bootstrapFileIn(keysDir: string): string {
   return join(keysDir, "bootstrap.json");
 }

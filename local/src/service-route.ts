@@ -1,26 +1,29 @@
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 
-/** What of this host decides whether packets of other machines get through it to services. */
-export interface Passage {
-  /** Device that an address is on; undefined when it is not this host's. */
+/** Facts of this host that decide whether it forwards packets of other machines to services. */
+export interface ForwardingDeps {
+  /** Device with this address; undefined if it is not the host's. */
   readonly deviceOf: (address: string) => string | undefined;
-  /** Does the host pass on what comes from this device? */
+  /** True if the host forwards packets from this device. */
   readonly forwards: (device: string) => boolean;
 }
 
-const host: Passage = {
+const host: ForwardingDeps = {
   deviceOf: (address) =>
     Object.entries(networkInterfaces()).find(([, each]) => each?.some((known) => known.address === address))?.[0],
   forwards: (device) => readFileSync(`/proc/sys/net/ipv4/conf/${device}/forwarding`, "utf8").trim() === "1",
 };
 
 /**
- * What other machines need besides their place in a service's allow-list, as lines of text: a route to the network of machines by
- * way of this host, whose address they know, and that it forwards. That is for whoever runs the network: nobody else's setting is
- * changed.
+ * Instructions for the operator's network, as lines of text: other machines need, besides the allow-list, a route to
+ * the machines' network by way of this host, and forwarding on it. Holdfast does not change these settings.
  */
-export function serviceRoute(network: string, address: string, { deviceOf, forwards }: Passage = host): string[] {
+export function serviceRoute(
+  network: string,
+  address: string,
+  { deviceOf, forwards }: ForwardingDeps = host,
+): string[] {
   const device = deviceOf(address);
   const closed = device !== undefined && !forwards(device);
   return [

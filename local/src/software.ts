@@ -3,7 +3,7 @@ import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { ensureImage } from "@holdfast/image/make-image.ts";
 import type { PlatformProgram } from "@holdfast/image/platform-program.ts";
 import { findPlatformProgram } from "@holdfast/image/platform-program.ts";
-import { withSigns } from "./signs-of-life.ts";
+import { withProgress } from "./progress.ts";
 import { UserError } from "./user-error.ts";
 
 export interface PlatformSoftware {
@@ -14,11 +14,11 @@ export interface PlatformSoftware {
 interface SoftwareOptions {
   readonly imagesDir: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  say(line: string): void;
+  print(line: string): void;
   readonly signal: AbortSignal;
 }
 
-/** Programs of the node image, made first if need be; those of the host where no image can be made. */
+/** Programs of the node image, built first if necessary; those of the host if no image can be built. */
 export async function openSoftware(options: SoftwareOptions): Promise<PlatformSoftware> {
   const { imagesDir } = options;
   const reason = await ensureNodeImage(options);
@@ -31,19 +31,19 @@ export async function openSoftware(options: SoftwareOptions): Promise<PlatformSo
   }
 }
 
-/** Makes the node image that machines are made from; answers why it cannot be, and then engines of this host run. */
+/** Builds the node image of machines; returns the reason if it cannot be built, and then engines of this host run. */
 export async function ensureNodeImage({
   imagesDir,
-  say,
+  print,
   signal,
 }: Omit<SoftwareOptions, "environment">): Promise<string> {
   try {
-    await withSigns(say, (progress) => ensureImage({ imagesDir, suite: "trixie", progress, signal }));
+    await withProgress(print, (progress) => ensureImage({ imagesDir, suite: "trixie", progress, signal }));
     return "";
   } catch (error) {
     if (!(error instanceof ImageImpossible)) throw error;
-    say(`no node image: ${error.message}`);
-    say("using the engines of this host instead");
+    print(`no node image: ${error.message}`);
+    print("using the engines of this host instead");
     return error.message;
   }
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { identify } from "./process-identity.ts";
+import { identify } from "./recorded-process.ts";
 import { runningSupervisor, takeSupervisorLock } from "./supervisor-lock.ts";
 
 const temporary = () => mkdtempSync(join(tmpdir(), "holdfast-lock-"));
@@ -20,7 +20,7 @@ test.each([
   ["a process that is gone", { pid: 4_194_305, startTime: "1", bootId: "x" }],
   ["a process of an earlier boot", { ...identify(process.pid), bootId: "earlier" }],
   ["a process whose pid another one has now", { ...identify(process.pid), startTime: "1" }],
-])("the lock of %s counts for nothing", (_, holder) => {
+])("the lock of %s does not count", (_, holder) => {
   const directory = temporary();
   writeFileSync(join(directory, "supervisor.json"), JSON.stringify(holder));
   expect(takeSupervisorLock(directory).taken).toBe(true);

@@ -3,16 +3,19 @@ import { linkSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { readJson } from "./files.ts";
-import type { ProcessIdentity } from "./process-identity.ts";
-import { identify, isRunning } from "./process-identity.ts";
+import type { RecordedProcess } from "./recorded-process.ts";
+import { identify, isRunning } from "./recorded-process.ts";
 
 /** The process that runs this installation now. */
-export function runningSupervisor(runDir: string): ProcessIdentity | undefined {
-  const holder = readJson<ProcessIdentity>(lockOf(runDir));
-  return holder !== undefined && isRunning(holder) ? holder : undefined;
+export function runningSupervisor(runDir: string): RecordedProcess | undefined {
+  const current = readJson<RecordedProcess>(lockOf(runDir));
+  return current !== undefined && isRunning(current) ? current : undefined;
 }
 
-/** Makes this process the one that runs the installation, or answers who is. A dead holder's lock counts for nothing. */
+/**
+ * Makes this process the installation's supervisor, or returns the pid of the current one. A dead process's lock does
+ * not count.
+ */
 export function takeSupervisorLock(runDir: string): { taken: true; release(): void } | { taken: false; pid: number } {
   const lock = lockOf(runDir);
   const own = `${lock}.${randomUUID()}`;
@@ -20,14 +23,14 @@ export function takeSupervisorLock(runDir: string): { taken: true; release(): vo
   try {
     for (;;) {
       try {
-        // A link appears with its content or not at all, and only where there is none.
+        // A link appears with its content or not at all, and only if there is none.
         linkSync(own, lock);
         return { taken: true, release: () => rmSync(lock, { force: true }) };
       } catch (error) {
         if (!hasCode(error, "EEXIST")) throw error;
       }
-      const holder = readJson<ProcessIdentity>(lock);
-      if (holder !== undefined && isRunning(holder)) return { taken: false, pid: holder.pid };
+      const current = readJson<RecordedProcess>(lock);
+      if (current !== undefined && isRunning(current)) return { taken: false, pid: current.pid };
       setAside(lock);
     }
   } finally {
@@ -43,8 +46,8 @@ function setAside(lock: string): void {
     if (!hasCode(error, "ENOENT")) throw error;
     return;
   }
-  // Between the look and the rename another process may have put its own lock there: give that back.
-  const moved = readJson<ProcessIdentity>(aside);
+  // Another process may have written its own lock between check and rename: restore it.
+  const moved = readJson<RecordedProcess>(aside);
   if (moved !== undefined && isRunning(moved)) renameSync(aside, lock);
   else rmSync(aside);
 }

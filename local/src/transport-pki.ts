@@ -16,8 +16,8 @@ import { exportKey, importKey, newKeyPair, newSerial, signingAlgorithm } from "@
 import { writeAtomically } from "./files.ts";
 
 /**
- * Certificates of the connections to etcd and history, from an authority of their own: the platform's authority is made
- * by the controller, which needs etcd first.
+ * Certificates of the connections to etcd and history. They have an authority of their own, as the controller creates
+ * the platform's authority, and needs etcd first.
  */
 export interface TransportFiles {
   readonly ca: string;
@@ -33,14 +33,14 @@ export interface TransportPki {
 
 export interface TransportPkiDeps {
   readonly now: number;
-  /** Owner of the files of etcd and history; undefined keeps this user. */
+  /** Owner of the files of etcd and history; undefined: this user. */
   readonly programOwner: number | undefined;
 }
 
 const dayMs = 86_400_000;
 const leafDays = 365;
 
-/** Certificates that last at least half a year more; whatever is missing or older is made again. */
+/** Certificates that are valid for at least another half year; creates missing and older ones again. */
 export async function openTransportPki(pkiDir: string, deps: TransportPkiDeps): Promise<TransportPki> {
   const parts: readonly [keyof TransportPki, number | undefined][] = [
     ["etcd", deps.programOwner],
@@ -51,7 +51,7 @@ export async function openTransportPki(pkiDir: string, deps: TransportPkiDeps): 
   const minimum = deps.now + (leafDays / 2) * dayMs;
   const current = parts.every(([name]) => lastsUntil(filesOf(join(pkiDir, name)).certificate, minimum));
   if (!current) {
-    // The authority's end is years beyond its leaves'; a new one is taken up by all at this same start.
+    // The authority outlives its certificates by years; all processes adopt a new one at this start.
     if (!lastsUntil(authority.certificate, deps.now + 2 * leafDays * dayMs)) await makeAuthority(authority, deps.now);
     for (const [name, owner] of parts) await makeLeaf(join(pkiDir, name), name, owner, authority, deps.now);
   }

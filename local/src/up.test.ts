@@ -14,7 +14,7 @@ import type { Installation } from "./installation.ts";
 import { up } from "./up.ts";
 import { withPlatform } from "./with-platform.ts";
 
-/** Stands in for the controller: says it is healthy once etcd answers to the certificate that it was given. */
+/** A stand-in for the controller: healthy once etcd accepts its certificate. */
 const controller = `
 import { copyFileSync, readFileSync } from "node:fs";
 import { createServer, get } from "node:https";
@@ -41,17 +41,17 @@ function makeDeps() {
   for (const name of ["controller", "dns"]) mkdirSync(join(checkout, name, "src"), { recursive: true });
   writeFileSync(join(checkout, "controller", "src", "main.ts"), controller);
   writeFileSync(join(checkout, "dns", "src", "main.ts"), "setInterval(() => {}, 1000);");
-  const said: string[] = [];
+  const printed: string[] = [];
   return {
-    // Claims are the host's: other installations start at the same time.
+    // Claims belong to the host: other installations start at the same time.
     ...hostDeps(),
-    said,
+    printed,
     checkout,
-    say: (line: string) => void said.push(line),
+    print: (line: string) => void printed.push(line),
   };
 }
 
-/** Starts an installation and resolves when admin.json is there. */
+/** Starts an installation and resolves when admin.json exists. */
 async function start(deps: ReturnType<typeof makeDeps>, name = "data") {
   const dataDir = join(deps.checkout, name);
   const abort = new AbortController();
@@ -63,7 +63,7 @@ async function start(deps: ReturnType<typeof makeDeps>, name = "data") {
     if (failure !== undefined) throw new GiveUp(`it does not start: ${failure.message}`);
     return existsSync(join(dataDir, "admin.json"));
   };
-  await waitUntil("the installation is up", isUp, { withinMs: 150_000, describe: () => deps.said.join("\n") });
+  await waitUntil("the installation is up", isUp, { withinMs: 150_000, describe: () => deps.printed.join("\n") });
   const platform = {
     dataDir,
     installation: readJson<Installation>(join(dataDir, "installation.json")),
@@ -76,7 +76,7 @@ async function start(deps: ReturnType<typeof makeDeps>, name = "data") {
   return platform;
 }
 
-test("an installation starts, tells where it is, stops, and is the same at the next start", async () => {
+test("an installation starts, prints its address, stops, and is the same at the next start", async () => {
   const deps = makeDeps();
   const first = await start(deps);
   const admin = readFileSync(join(first.dataDir, "admin.json"), "utf8");
@@ -121,19 +121,19 @@ test("a directory is run by one process, two directories share nothing, and clea
   expect(existsSync(a.dataDir)).toBe(false);
 });
 
-test("a child that is killed is started again", async () => {
+test("a killed child is restarted", async () => {
   const deps = makeDeps();
   await start(deps);
-  // Until it is itself, whoever starts it has its words too.
+  // Until it calls exec, its parent has the same command line.
   const pid = await waitUntil("it runs", () => {
     const found = execFileSync("pgrep", ["-f", join(deps.checkout, "dns", "src", "main.ts")], { encoding: "utf8" });
     return /^\d+\n$/.test(found) && Number(found);
   });
   process.kill(pid, "SIGKILL");
-  await expect.poll(() => deps.said.join("\n")).toContain("dns ended with SIGKILL and is started again");
+  await expect.poll(() => deps.printed.join("\n")).toContain("dns ended with SIGKILL and is restarted");
 });
 
-test("a port that somebody took since the ports were looked at is named, with its flag", async () => {
+test("a port that was taken after the check is named, with its flag", async () => {
   const deps = makeDeps();
   const { signal } = new AbortController();
   const options = { dataDir: join(deps.checkout, "data"), ports: {} };
@@ -163,9 +163,9 @@ test("no secret is in the arguments or the environment of any child", async () =
     readFileSync(join(dataDir, "keys", "history-password"), "utf8"),
   ];
   const children = execFileSync("pgrep", ["-f", deps.checkout], { encoding: "utf8" }).trim().split("\n");
-  const told = children.flatMap((pid) => [readProc(pid, "cmdline"), readProc(pid, "environ")]).join("\n");
-  expect(told).toContain(dataDir);
-  expect(secrets.filter((secret) => secret === undefined || told.includes(secret))).toEqual([]);
+  const reported = children.flatMap((pid) => [readProc(pid, "cmdline"), readProc(pid, "environ")]).join("\n");
+  expect(reported).toContain(dataDir);
+  expect(secrets.filter((secret) => secret === undefined || reported.includes(secret))).toEqual([]);
 });
 
 function readProc(pid: string, name: string): string {

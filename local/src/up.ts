@@ -1,34 +1,34 @@
 import { join } from "node:path";
-import { requireSameStore, takeFiles } from "./chosen-objects.ts";
-import { layoutOf } from "./layout.ts";
+import { requireSameStore, installKeyFiles } from "./object-store.ts";
+import { layoutOf, type Layout } from "./layout.ts";
 import type { Options } from "./options.ts";
 import { baseUrlOf } from "./platform-children.ts";
 import { type UpDeps, withPlatform } from "./with-platform.ts";
-import { withSigns } from "./signs-of-life.ts";
+import { withProgress } from "./progress.ts";
 import { serviceRoute } from "./service-route.ts";
-import { welcome } from "./welcome.ts";
 
-/** Runs the platform until the signal fires, and then stops it in order. */
+/** Runs the platform until the signal fires, then stops it in order. */
 export async function up(options: Options, deps: UpDeps, signal: AbortSignal): Promise<void> {
-  const { checkout, say } = deps;
+  const { checkout, print } = deps;
   const { objects, objectsKey, dataDir } = options;
   if (objects !== undefined) requireSameStore(layoutOf(dataDir), objects);
-  takeFiles(layoutOf(dataDir), { objectsKey });
-  await withPlatform(options, deps, signal, async (platform, { layout, installation, machineHost, reach }) => {
+  installKeyFiles(layoutOf(dataDir), { objectsKey });
+  await withPlatform(options, deps, signal, async (platform, { layout, installation, machineHost, advertised }) => {
     try {
-      await withSigns(say, async (begin) => {
+      await withProgress(print, async (begin) => {
         begin("starting");
         await platform.start(signal);
       });
       const isDefault = options.dataDir === join(checkout, ".holdfast");
       const { network } = machineHost;
-      const fromElsewhere = network === undefined || reach === undefined ? [] : serviceRoute(network, reach.listen);
-      say(welcome(baseUrlOf(installation), layout, isDefault, fromElsewhere));
+      const fromElsewhere =
+        network === undefined || advertised === undefined ? [] : serviceRoute(network, advertised.listen);
+      print(welcome(baseUrlOf(installation), layout, isDefault, fromElsewhere));
       await aborted(signal);
     } finally {
-      say("stopping");
+      print("stopping");
       await platform.stop();
-      say("stopped; `npm start` goes on where it was");
+      print("stopped; `npm start` continues from the same state");
     }
   });
 }
@@ -39,4 +39,27 @@ export function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
+}
+
+/** Final output of `npm start`: addresses, commands to paste, and the route to services for other machines. */
+export function welcome(
+  baseUrl: string,
+  layout: Layout,
+  isDefaultDirectory: boolean,
+  fromElsewhere: readonly string[],
+): string {
+  const holdfast = isDefaultDirectory ? "./bin/holdfast.js" : `HOLDFAST_DATA=${layout.root} ./bin/holdfast.js`;
+  return [
+    "",
+    `Holdfast runs at ${baseUrl} (REST and gRPC). Ctrl-C stops it and retains all data.`,
+    `Credentials: ${layout.admin}`,
+    "",
+    "A first database, from another terminal in this directory:",
+    "",
+    `  ${holdfast} services create first --type postgresql --plan tier-1 --storage-gb 1`,
+    `  ${holdfast} services wait first`,
+    `  psql "$(${holdfast} services connect first --conninfo)"`,
+    "",
+    ...(fromElsewhere.length === 0 ? [] : [...fromElsewhere, ""]),
+  ].join("\n");
 }

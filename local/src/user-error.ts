@@ -1,4 +1,4 @@
-/** What the user can put right; shown without a stack. */
+/** An error that the user can correct; printed without a stack. */
 export class UserError extends Error {
   override readonly name = "UserError";
 }

@@ -10,7 +10,7 @@ import { createPlatform, type Platform } from "./platform.ts";
 import type { PlatformParts } from "./platform-parts.ts";
 import { checkPorts } from "./ports.ts";
 import { programUser } from "./program-user.ts";
-import { reachOf } from "./reach.ts";
+import { advertisedListenerOf } from "./advertised-listener.ts";
 import { openSecrets } from "./secrets.ts";
 import { openSoftware } from "./software.ts";
 import { takeSupervisorLock } from "./supervisor-lock.ts";
@@ -22,23 +22,26 @@ export interface UpDeps {
   readonly environment: Readonly<Record<string, string>>;
   readonly asRoot: boolean;
   readonly clock: Clock & { sleep(ms: number): Promise<void> };
-  /** One line for the user. */
-  say(line: string): void;
-  /** Claims of loopback addresses, shared by all users of the host. */
+  /** Prints a line for the user. */
+  print(line: string): void;
+  /** Directory of the claims of loopback addresses, shared by all users of the host. */
   readonly registryDir: string;
 }
 
-/** Opens the installation of a directory, makes what is missing, and lends its platform while nobody else has it. */
+/**
+ * Opens the installation of a directory, creates what is missing, and runs the function with its platform under the
+ * supervisor lock.
+ */
 export async function withPlatform<T>(
   options: Omit<Options, "command">,
   deps: UpDeps,
   signal: AbortSignal,
   run: (platform: Platform, parts: PlatformParts) => Promise<T>,
 ): Promise<T> {
-  const { checkout, environment, clock, say, asRoot } = deps;
+  const { checkout, environment, clock, print, asRoot } = deps;
   const layout = layoutOf(options.dataDir);
   const imagesDir = imagesDirectory(environment);
-  const software = await openSoftware({ imagesDir, environment, say, signal });
+  const software = await openSoftware({ imagesDir, environment, print, signal });
 
   makeDirectories(layout);
   const lock = takeSupervisorLock(layout.run);
@@ -49,12 +52,12 @@ export async function withPlatform<T>(
   try {
     const registry = createBlockRegistry(deps.registryDir, clock.now);
     const installation = await openInstallation(layout, registry, options);
-    const reach = await reachOf(installation);
+    const advertised = await advertisedListenerOf(installation);
     const machineHost = createMachineHost(layout, installation, environment);
-    await machineHost.install(say, signal);
+    await machineHost.install(print, signal);
     const user = programUser(installation.loopback_block, asRoot);
     if (asRoot) giveTo(user.uid, [layout.etcd, layout.history]);
-    await checkPorts(installation.ports, clock, reach?.listen);
+    await checkPorts(installation.ports, clock, advertised?.listen);
     const secrets = openSecrets(layout.keys);
     const pki = await openTransportPki(layout.pki, { now: clock.now(), programOwner: asRoot ? user.uid : undefined });
     const compileCache = join(cacheDirectory(environment), "compile-cache");
@@ -65,11 +68,11 @@ export async function withPlatform<T>(
       pki,
       imagesDir,
       machineHost,
-      reach,
+      advertised,
       checkout,
       environment: { NODE_COMPILE_CACHE: compileCache, ...environment },
     };
-    return await run(createPlatform({ parts, ...software, user, monotonicMs: clock.monotonicMs, say }), parts);
+    return await run(createPlatform({ parts, ...software, user, monotonicMs: clock.monotonicMs, print }), parts);
   } finally {
     lock.release();
   }

@@ -1,6 +1,6 @@
 import { ComputeFailure } from "@holdfast/compute/compute-failure.ts";
 import type { MachineSpec } from "@holdfast/compute/compute-provider.ts";
-import { untilServing } from "@holdfast/compute/incus/incus-estate.ts";
+import { untilServing } from "@holdfast/compute/incus/incus-resources.ts";
 import { instanceName } from "@holdfast/compute/incus/instance-config.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testMachineSpec } from "../support/machines/machine-spec.ts";

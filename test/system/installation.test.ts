@@ -74,7 +74,7 @@ describe("an installation", () => {
     if (process.getuid?.() !== 0) context.skip("only root makes networks");
     const elsewhere = join(platform.directory, "elsewhere");
     const foreign = await tryStart(["up", "--data", elsewhere, "--advertise", "192.0.2.9"]);
-    expect(foreign.output).toContain("--advertise: 192.0.2.9 is no address of this machine");
+    expect(foreign.output).toContain("--advertise: 192.0.2.9 is not an address of this machine");
     const places = await Promise.all([makePlace(), makePlace()]);
     try {
       const addresses = service.connection.nodes[0]?.addresses;

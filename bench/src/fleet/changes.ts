@@ -1,14 +1,14 @@
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { median, ms, percentile, print, times } from "../support/figures.ts";
 import { type PeerProcess, startPeer } from "../support/peer-process.ts";
-import type { Usage } from "../support/questions.ts";
+import type { Usage } from "../support/peer-queries.ts";
 import type { SimulatedAgents } from "./simulated-agents.ts";
 
 const rounds = 3;
 
 /**
- * From the controller's decision to the frame at the agent, each decision written to etcd on its way and each answered by
- * its agent; in turn with etcd's own time from a put to its event at the same rate on the same core.
+ * Time from a controller's decision to the agent's frame; each decision is written to etcd and acknowledged by its
+ * agent. Alternates with etcd's own time from a put to its event, at the same rate on the same core.
  */
 export async function measureChanges(
   controller: PeerProcess,
@@ -24,7 +24,7 @@ export async function measureChanges(
       [];
     const etcd: { p50: number; p99: number }[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const delays = await echo.ask<number[]>({ ask: "echo", perSecond, seconds });
+      const delays = await echo.query<number[]>({ query: "echo", perSecond, seconds });
       etcd.push({ p50: percentile(delays, 0.5), p99: percentile(delays, 0.99) });
       ours.push(await changesAt(perSecond, seconds));
     }
@@ -53,19 +53,19 @@ export async function measureChanges(
   await echo.end();
 
   async function changesAt(perSecond: number, forSeconds: number) {
-    const before = await controller.ask<Usage>({ ask: "usage" });
-    await Promise.all([controller.ask({ ask: "loop" }), agents.longestPauseMs()]);
-    const { asked, refused } = await controller.ask<{ asked: Record<string, number>; refused: number }>({
-      ask: "change",
+    const before = await controller.query<Usage>({ query: "usage" });
+    await Promise.all([controller.query({ query: "loop" }), agents.longestPauseMs()]);
+    const { requestedAt, refused } = await controller.query<{ requestedAt: Record<string, number>; refused: number }>({
+      query: "change",
       ids,
       perSecond,
       seconds: forSeconds,
     });
     if (refused > 0)
       print(`  ${perSecond}/s was too much: refused by the store`, `${refused} of ${perSecond * forSeconds}`, "0");
-    const lag = await controller.ask<{ p99Ms: number; maxMs: number }>({ ask: "loop" });
+    const lag = await controller.query<{ p99Ms: number; maxMs: number }>({ query: "loop" });
     const agentsPauseMs = await agents.longestPauseMs();
-    const tasks = Object.keys(asked);
+    const tasks = Object.keys(requestedAt);
     const arrived = () => agents.arrived(tasks);
     const arrivals = await waitUntil(
       "every task arrived",
@@ -78,19 +78,19 @@ export async function measureChanges(
         everyMs: 200,
         async describe() {
           const late = (await arrived()).filter((at) => at === null).length;
-          const held = await controller.ask<number>({ ask: "held" });
-          const logged = JSON.stringify(await controller.ask({ ask: "logged" }));
-          return `${late} of ${tasks.length} did not; ${held} agents are connected; the controller's log: ${logged}`;
+          const streams = await controller.query<number>({ query: "streams" });
+          const logged = JSON.stringify(await controller.query({ query: "logged" }));
+          return `${late} of ${tasks.length} did not; ${streams} agents are connected; the controller's log: ${logged}`;
         },
       },
     );
     await waitUntil(
       "every task ended",
-      async () => (await controller.ask<number>({ ask: "unfinished", tasks })) === 0,
+      async () => (await controller.query<number>({ query: "unfinished", tasks })) === 0,
       { withinMs: 60_000, everyMs: 200 },
     );
-    const after = await controller.ask<Usage>({ ask: "usage" });
-    const delays = tasks.map((id, index) => (arrivals[index] ?? 0) - (asked[id] ?? 0));
+    const after = await controller.query<Usage>({ query: "usage" });
+    const delays = tasks.map((id, index) => (arrivals[index] ?? 0) - (requestedAt[id] ?? 0));
     const cpuUs = (after.cpuUs - before.cpuUs) / tasks.length;
     return {
       p50: percentile(delays, 0.5),

@@ -1,7 +1,7 @@
-/** What etcd has done so far, by its own count. */
+/** Counters of etcd's work so far. */
 export interface EtcdEffort {
   readonly cpuMs: number;
-  /** Entries of its log: what each member must write and agree on. */
+  /** Entries of the Raft log, which each member must write and agree on. */
   readonly proposals: number;
   readonly puts: number;
 }

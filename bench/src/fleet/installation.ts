@@ -7,28 +7,31 @@ import type { AgentIdentity } from "@holdfast/test/support/machines/test-agent.t
 import { type PeerProcess, startPeer } from "../support/peer-process.ts";
 import { type SimulatedAgents, startSimulatedAgents } from "./simulated-agents.ts";
 
-/** One etcd with any number of controllers and processes full of agents. Controllers share one core, agents have the other. */
+/**
+ * One etcd with any number of controllers and processes full of agents. Controllers share one core, agents have the
+ * other.
+ */
 export interface BenchInstallation {
   readonly etcd: TestEtcd;
   readonly machineIds: readonly string[];
   startController(id: string, limits?: { readonly silenceMs: number }): Promise<PeerProcess>;
   /**
-   * All agents, dialling these; resolves when each had a stream. With a controller given they enroll with it first, a few at a
-   * time; without, they use the certificates that they have.
+   * Starts all agents with these controllers; resolves when each had a stream. With `enrolledBy` they enroll at that
+   * controller first, a few at a time; without, they use the certificates that they have.
    */
   startAgents(
     trust: Readonly<Record<string, unknown>>,
     address: string,
     enrolledBy?: PeerProcess,
   ): Promise<SimulatedAgents>;
-  /** Has every agent on its disk that there is a controller at this host:port? */
+  /** True if every agent has stored a controller at this host:port. */
   allKnow(address: string): boolean;
-  /** The certificate that an agent bought. */
+  /** The certificate that an agent obtained. */
   identityOf(machineId: string): AgentIdentity;
   close(): Promise<void>;
 }
 
-/** So that they do not time each other out before there is anything to measure. */
+/** Number of concurrent enrollments; more would cause time-outs. */
 const atOnce = 10;
 const mostTries = 20;
 
@@ -55,8 +58,8 @@ export async function createBenchInstallation(machines: number): Promise<BenchIn
         let ids = machineIds.slice(from, from + atOnce);
         for (let tries = 0; ids.length > 0; tries += 1) {
           if (tries === mostTries) throw new Error(`no stream after ${tries} tries: ${ids.join(", ")}`);
-          // On a busy machine the store may take too long: the next try asks again.
-          const asking = enrolledBy === undefined ? [] : enrolledBy.ask<string[]>({ ask: "machines", ids });
+          // On a busy machine the store may time out: the next try repeats the query.
+          const asking = enrolledBy === undefined ? [] : enrolledBy.query<string[]>({ query: "machines", ids });
           const tokens = await Promise.resolve(asking).catch(() => undefined);
           if (tokens === undefined) continue;
           for (const [index, id] of ids.entries()) tokenOf.set(id, tokens[index] ?? tokenOf.get(id) ?? "");
@@ -67,12 +70,12 @@ export async function createBenchInstallation(machines: number): Promise<BenchIn
     },
     allKnow: (address) =>
       machineIds.every((id) => {
-        const kept = join(directory, id, "controllers.json");
-        return existsSync(kept) && readFileSync(kept, "utf8").includes(`"${address}"`);
+        const stored = join(directory, id, "controllers.json");
+        return existsSync(stored) && readFileSync(stored, "utf8").includes(`"${address}"`);
       }),
     identityOf(machineId) {
-      const kept = JSON.parse(readFileSync(join(directory, machineId, "identity.json"), "utf8"));
-      return { key: kept.privateKey, chain: kept.certificate, trustBundle: kept.trustBundle };
+      const stored = JSON.parse(readFileSync(join(directory, machineId, "identity.json"), "utf8"));
+      return { key: stored.privateKey, chain: stored.certificate, trustBundle: stored.trustBundle };
     },
     async close() {
       for (const process of running) await process.end();

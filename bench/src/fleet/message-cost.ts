@@ -2,23 +2,23 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { dial, helloOf, openSession, type TestSession } from "@holdfast/test/support/machines/test-agent.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import type { PeerProcess } from "../support/peer-process.ts";
-import type { Usage } from "../support/questions.ts";
+import type { Usage } from "../support/peer-queries.ts";
 import type { BenchInstallation } from "./installation.ts";
 
-/** What a server pays for a heartbeat that it answers, and for a stream that is open. */
+/** A server's cost of a heartbeat with its response, and of an open stream. */
 export interface MessageCost {
   readonly cpuUs: number;
   readonly streamKb: number;
 }
 
-/** The agents' ends are plain grpc-js clients in this process, each with its machine's certificate and connection. */
+/** The agents are plain grpc-js clients in this process, each with its machine's certificate and connection. */
 export async function measureMessageCost(
   server: PeerProcess,
   { machineIds, identityOf }: BenchInstallation,
   rounds: number,
 ): Promise<MessageCost> {
   const address = String(server.ready["address"]);
-  const before = await server.ask<Usage>({ ask: "usage" });
+  const before = await server.query<Usage>({ query: "usage" });
   const sessions: TestSession[] = [];
   for (const [index, id] of machineIds.entries()) {
     const identity = identityOf(id);
@@ -29,12 +29,12 @@ export async function measureMessageCost(
   }
   await answered(sessions);
   await sleep(2_000);
-  const open = await server.ask<Usage>({ ask: "usage" });
-  // The first rounds warm up.
+  const open = await server.query<Usage>({ query: "usage" });
+  // The first rounds are warm-ups.
   await exchange(sessions, 3);
-  const warm = await server.ask<Usage>({ ask: "usage" });
+  const warm = await server.query<Usage>({ query: "usage" });
   await exchange(sessions, rounds);
-  const done = await server.ask<Usage>({ ask: "usage" });
+  const done = await server.query<Usage>({ query: "usage" });
   for (const session of sessions) session.close();
   return {
     streamKb: (open.rssBytes - before.rssBytes) / sessions.length / 1_024,
@@ -50,7 +50,7 @@ async function exchange(sessions: readonly TestSession[], rounds: number): Promi
   }
 }
 
-/** Throws when a stream ended or any stays without an answer. */
+/** Throws when a stream ended, or remains without a response. */
 async function answered(sessions: readonly TestSession[]): Promise<void> {
   const silent = () => sessions.filter(({ received }) => received.length === 0);
   await waitUntil("every agent got its answer", () => silent().length === 0, {

@@ -6,7 +6,10 @@ import type { PeerProcess } from "../support/peer-process.ts";
 import { effortOf } from "./etcd-effort.ts";
 import type { SimulatedAgents } from "./simulated-agents.ts";
 
-/** Stops etcd for so long, and tells how many agents dialled anew for it and when all their streams were in use again. */
+/**
+ * Pauses etcd for this many seconds; prints the number of agents that reconnected because of it, and the time until all
+ * streams are in use again.
+ */
 export async function measureOutage(
   etcd: TestEtcd,
   controllers: readonly PeerProcess[],
@@ -21,18 +24,18 @@ export async function measureOutage(
   await delay(seconds * 1_000);
   etcd.signal("SIGCONT");
   const backMs = performance.now();
-  const held = async () => {
-    const each = await Promise.all(controllers.map((controller) => controller.ask<number>({ ask: "held" })));
+  const streams = async () => {
+    const each = await Promise.all(controllers.map((controller) => controller.query<number>({ query: "streams" })));
     return each.reduce((sum, one) => sum + one, 0);
   };
   const puts = async () => (await effortOf(etcd.url)).puts - before.puts;
   await waitUntil(
     "every stream is written down anew",
-    async () => (await puts()) >= count && (await held()) === count,
+    async () => (await puts()) >= count && (await streams()) === count,
     {
       withinMs: 120_000,
       everyMs: 100,
-      describe: async () => `${await held()} held, ${await puts()} puts`,
+      describe: async () => `${await streams()} held, ${await puts()} puts`,
     },
   );
   const anew = await agents.opened(sinceMs);

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { print } from "../support/figures.ts";
 import type { PeerProcess } from "../support/peer-process.ts";
-import type { Usage } from "../support/questions.ts";
+import type { Usage } from "../support/peer-queries.ts";
 import { type EtcdEffort, effortOf } from "./etcd-effort.ts";
 
-/** What a time in which nothing happens costs: heartbeats each 4 s and observations each 15 s from every agent. */
+/** Cost of an idle period: heartbeats each 4 s and observations each 15 s from every agent. */
 export interface Steady {
   /** Share of a core, by controller. */
   readonly cores: readonly number[];
@@ -18,13 +18,13 @@ export async function measureSteady(
   etcdUrl: string,
   seconds: number,
 ): Promise<Steady> {
-  const usages = () => Promise.all(controllers.map((each) => each.ask<Usage>({ ask: "usage" })));
+  const usages = () => Promise.all(controllers.map((each) => each.query<Usage>({ query: "usage" })));
   const [before, etcdBefore] = [await usages(), await effortOf(etcdUrl)];
-  await Promise.all(controllers.map((each) => each.ask({ ask: "loop" })));
+  await Promise.all(controllers.map((each) => each.query({ query: "loop" })));
   const begun = performance.now();
   await sleep(seconds * 1_000);
   const lags = await Promise.all(
-    controllers.map((each) => each.ask<{ p99Ms: number; maxMs: number }>({ ask: "loop" })),
+    controllers.map((each) => each.query<{ p99Ms: number; maxMs: number }>({ query: "loop" })),
   );
   const [after, etcdAfter] = [await usages(), await effortOf(etcdUrl)];
   const elapsedMs = performance.now() - begun;

@@ -1,11 +1,11 @@
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { print } from "../support/figures.ts";
 import type { PeerProcess } from "../support/peer-process.ts";
-import type { Usage } from "../support/questions.ts";
+import type { Usage } from "../support/peer-queries.ts";
 import { effortOf } from "./etcd-effort.ts";
 import type { SimulatedAgents } from "./simulated-agents.ts";
 
-/** Kills a server; answers the time in ms until every agent has a stream to the other one. */
+/** Kills a server; returns the time in milliseconds until every agent has a stream to the other one. */
 export async function measureStorm(
   what: string,
   processes: { readonly victim: PeerProcess; readonly survivor: PeerProcess; readonly agents: SimulatedAgents },
@@ -14,7 +14,7 @@ export async function measureStorm(
 ): Promise<number> {
   const { victim, survivor, agents } = processes;
   const effort = async () => (etcdUrl === undefined ? undefined : effortOf(etcdUrl));
-  const [before, etcdBefore] = [await survivor.ask<Usage>({ ask: "usage" }), await effort()];
+  const [before, etcdBefore] = [await survivor.query<Usage>({ query: "usage" }), await effort()];
   const killedMs = performance.timeOrigin + performance.now();
   await victim.end();
   const opened = () => agents.opened(killedMs);
@@ -26,10 +26,14 @@ export async function measureStorm(
     },
     { withinMs: 600_000, everyMs: 100, describe: async () => `${(await opened()).count} of ${count}` },
   );
-  await waitUntil("the other one holds all", async () => (await survivor.ask<number>({ ask: "held" })) === count, {
-    withinMs: 60_000,
-  });
-  const [after, etcdAfter] = [await survivor.ask<Usage>({ ask: "usage" }), await effort()];
+  await waitUntil(
+    "the other one holds all",
+    async () => (await survivor.query<number>({ query: "streams" })) === count,
+    {
+      withinMs: 60_000,
+    },
+  );
+  const [after, etcdAfter] = [await survivor.query<Usage>({ query: "usage" }), await effort()];
   const tookMs = lastMs - killedMs;
   print(`${what}: all ${count} agents back`, `${(tookMs / 1_000).toFixed(2)} s`);
   print(`${what}: CPU of the server, a stream`, `${((after.cpuUs - before.cpuUs) / count / 1_000).toFixed(2)} ms`);

@@ -7,7 +7,7 @@ import { ms, percentile, print } from "../support/figures.ts";
 
 const intervalMs = 2_000;
 
-/** From the moment that a rule's condition is true in the engine to the webhook's request at its receiver. */
+/** Time from the moment that a rule's condition is true in the engine to the webhook's request at its receiver. */
 export async function measureDelay(alerts: number): Promise<void> {
   const receiver = await startWebhookReceiver();
   const platform = await startPlatform({
@@ -22,9 +22,9 @@ export async function measureDelay(alerts: number): Promise<void> {
       config,
     });
     const rule = { metric: "pg_connections", condition: "gt", threshold: 0 };
-    const wanted = { ...rule, notification_channel_id: expectStatus(channel, 201).json.id };
+    const expected = { ...rule, notification_channel_id: expectStatus(channel, 201).json.id };
     const path = `/managed-services/${service.id}/alerts/rules`;
-    expectStatus(await platform.rest.post(path, wanted), 201);
+    expectStatus(await platform.rest.post(path, expected), 201);
     const states = () => receiver.received.map(({ body }) => (JSON.parse(body) as { state: string }).state);
     const took: number[] = [];
     for (let round = 1; round <= alerts; round += 1) {

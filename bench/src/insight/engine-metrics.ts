@@ -5,12 +5,13 @@ import { withPostgresql } from "./measured-engine.ts";
 
 const intervalMs = 15_000;
 
-/** What figures of the engine cost an agent and the engine: CPU of a look, as a share of the time between two, and memory. */
+/** Cost of engine metrics for agent and engine: CPU of a sample as a share of the interval, and memory. */
 export function measureEngineMetrics(rounds: number): Promise<void> {
   return withPostgresql(async ({ driver, instance, signal }) => {
     const look = async () => {
-      const told = await driver.metrics?.read(instance, signal);
-      if (told?.gauges["pg_connections"] !== 0) throw new Error(`${told?.gauges["pg_connections"]} sessions of users`);
+      const reported = await driver.metrics?.read(instance, signal);
+      if (reported?.gauges["pg_connections"] !== 0)
+        throw new Error(`${reported?.gauges["pg_connections"]} sessions of users`);
     };
     for (let round = 0; round < 20; round += 1) await look();
     const before = memoryOf(process.pid).pssMb;
@@ -28,7 +29,7 @@ export function measureEngineMetrics(rounds: number): Promise<void> {
   });
 }
 
-/** Of the postmaster with the sessions that have ended. */
+/** CPU of the postmaster, which includes ended sessions. */
 function engineCpuMs(): number {
   const postmasters = readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && isPostmasterOfOurs(pid));
   if (postmasters.length === 0) throw new Error("the engine does not run");

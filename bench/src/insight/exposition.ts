@@ -16,8 +16,8 @@ export async function measureExposition(count: number, rounds: number): Promise<
     await history.ready;
     const samples = createSamples(history.sql);
     const services = watchedServices(count);
-    const told = metricCatalog.filter((metric) => metric.source !== null && isOfEngine(metric, "postgresql"));
-    const values = new Map(told.map(({ slot }) => [slot, slot / 3]));
+    const exposed = metricCatalog.filter((metric) => metric.source !== null && isOfEngine(metric, "postgresql"));
+    const values = new Map(exposed.map(({ slot }) => [slot, slot / 3]));
     const machineIds = services.flatMap(({ spec }) => spec.nodes.map(({ id }) => id));
     const took: number[] = [];
     const cpu: number[] = [];
@@ -30,10 +30,10 @@ export async function measureExposition(count: number, rounds: number): Promise<
       const { user, system } = process.cpuUsage(used);
       cpu.push((user + system) / 1_000);
       const lines = parseExposition(text).length;
-      if (lines !== count * told.length) throw new Error(`${lines} samples of ${count * told.length}`);
+      if (lines !== count * exposed.length) throw new Error(`${lines} samples of ${count * exposed.length}`);
     }
     const figures = `${ms(percentile(took, 0.5))} / ${ms(percentile(took, 0.95))}`;
-    print(`/metrics of ${count} services with ${told.length} metrics, p50 / p95`, figures, "<= 300 ms");
+    print(`/metrics of ${count} services with ${exposed.length} metrics, p50 / p95`, figures, "<= 300 ms");
     print("  CPU of the controller, p50", ms(percentile(cpu, 0.5)));
   } finally {
     await history.close();

@@ -3,7 +3,7 @@ import { ms, percentile, print } from "../support/figures.ts";
 
 const bytes = 4_096;
 
-/** From the text of a statement to what of it may run, with the hop to the guard's thread and back. */
+/** Time of the console's guard for one statement, including the hop to its thread and back. */
 export async function measureGuard(rounds: number): Promise<void> {
   const sql = statement();
   const guard = createGuardThread();
@@ -24,7 +24,7 @@ export async function measureGuard(rounds: number): Promise<void> {
   }
 }
 
-/** As a report has them: columns, joins and conditions. */
+/** A statement like a report's: columns, joins and conditions. */
 function statement(): string {
   const columns = Array.from({ length: 60 }, (_, index) => `t${index % 5}.column_${index}`).join(", ");
   const from = `orders t0 JOIN items t1 ON t1.order_id = t0.id LEFT JOIN customers t2 ON t2.id = t0.customer_id

@@ -6,7 +6,7 @@ import { createEngineMachine, type EngineMachine } from "@holdfast/test/support/
 
 const password = "a password";
 
-/** Gives a PostgreSQL as agents run it, and a way to sign in as its user. */
+/** Calls back with a PostgreSQL as agents run it, and its user's connection. */
 export async function withPostgresql(
   measure: (machine: EngineMachine, connect: () => ReturnType<typeof connectPostgresql>) => Promise<void>,
 ): Promise<void> {

@@ -28,7 +28,7 @@ const batch = 50;
 const intervalMs = 15_000;
 const memorySlot = 2;
 
-/** CPU of a controller that evaluates rules while machines tell their samples as they do, spread over the interval. */
+/** CPU of a controller that evaluates rules while machines report their samples, spread over the interval as usual. */
 export async function measureRules(count: number, seconds: number): Promise<void> {
   const [etcd, postgresql] = await Promise.all([startTestEtcd(), startTestPostgresql()]);
   const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
@@ -67,27 +67,27 @@ export async function measureRules(count: number, seconds: number): Promise<void
     });
     const machines = [...services.values()].flatMap(({ spec }) => spec.nodes.map(({ id }) => id));
     const share = Math.ceil(machines.length / (intervalMs / 1_000));
-    const tell = (machineIds: readonly string[], value: number) =>
+    const notify = (machineIds: readonly string[], value: number) =>
       samples.insert(
         machineIds.map((machineId) => ({ machineId, timeMs: Date.now(), values: new Map([[memorySlot, value]]) })),
       );
-    const tellInTurn = async (forSeconds: number) => {
+    const notifyEach = async (forSeconds: number) => {
       for (let second = 0; second < forSeconds; second += 1) {
         const from = (second * share) % machines.length;
-        await tell(machines.slice(from, from + share), 50);
+        await notify(machines.slice(from, from + share), 50);
         await sleep(1_000);
       }
     };
-    // The past of all machines is read first.
-    await tellInTurn(intervalMs / 1_000);
+    // Loads the past samples of all machines first.
+    await notifyEach(intervalMs / 1_000);
     const cpu = process.cpuUsage();
     const begun = performance.now();
-    await tellInTurn(seconds);
+    await notifyEach(seconds);
     const { user, system } = process.cpuUsage(cpu);
     const used = (user + system) / 1_000 / (performance.now() - begun);
     print(`${made.length} rules, CPU of the controller`, `${(used * 100).toFixed(2)}% of a core`, "<= 2%");
 
-    await tell(machines.slice(0, 1), 99);
+    await notify(machines.slice(0, 1), 99);
     const fired = () => [...rules.values()].filter(({ object }) => object.status.fired !== null).length;
     await waitUntil("the rules of one machine fire", () => fired() === ofOne);
     await evaluator.stop();

@@ -4,12 +4,14 @@ import { EngineQueryStatisticSchema } from "@holdfast/proto/holdfast/agent/v1/ta
 import { ms, percentile, print } from "../support/figures.ts";
 import { withPostgresql } from "./measured-engine.ts";
 
-/** As many as the engine keeps: fewer, so that it evicts none. */
+/** Below the engine's limit, so that it evicts none. */
 const statements = 4_900;
 const columns = 100;
 const limit = 50;
 
-/** Statistics of queries from the engine's views to what a caller is shown, but for the way between agent and controller. */
+/**
+ * Query statistics from the engine's views to the rendered response, without the stream between agent and controller.
+ */
 export function measureStatistics(rounds: number): Promise<void> {
   return withPostgresql(async ({ driver, instance, signal }, connect) => {
     const client = await connect();
@@ -23,8 +25,8 @@ export function measureStatistics(rounds: number): Promise<void> {
     const took: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
       const begun = performance.now();
-      const told = await driver.queryStats?.read(instance, { limit, order: "total_time" }, signal);
-      const queries = (told?.queries ?? []).map(({ calls, rows, cacheHitRatio, ...query }) =>
+      const reported = await driver.queryStats?.read(instance, { limit, order: "total_time" }, signal);
+      const queries = (reported?.queries ?? []).map(({ calls, rows, cacheHitRatio, ...query }) =>
         create(EngineQueryStatisticSchema, {
           ...query,
           calls: BigInt(calls),
@@ -32,10 +34,10 @@ export function measureStatistics(rounds: number): Promise<void> {
           ...(cacheHitRatio !== undefined && { cacheHitRatio }),
         }),
       );
-      const shown = await statisticMessages(queries);
+      const rendered = await statisticMessages(queries);
       took.push(performance.now() - begun);
-      const known = told?.totalCount ?? 0;
-      if (known < statements || shown.length !== limit) throw new Error(`${shown.length} of ${known} are told`);
+      const known = reported?.totalCount ?? 0;
+      if (known < statements || rendered.length !== limit) throw new Error(`${rendered.length} of ${known} are told`);
     }
     const figures = `${ms(percentile(took, 0.5))} / ${ms(percentile(took, 0.95))}`;
     print(`statistics, ${limit} of ${statements}, p50 / p95`, figures, "<= 50 ms");

@@ -2,7 +2,7 @@ import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
 import { uuidv7 } from "uuidv7";
 
-/** Running services of one node, with what is read of them here. */
+/** Running services of one node, with the fields that are read here. */
 export function watchedServices(count: number): readonly ManagedServiceObject[] {
   return Array.from({ length: count }, (_, index) => {
     const nodeId = uuidv7();

@@ -14,12 +14,12 @@ import {
   RightRequestSchema,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { answerQuestions } from "../support/questions.ts";
+import { answerQueries } from "../support/peer-queries.ts";
 
-// Many machines' agents in one process: each has the real agent's uplink with its enrollment, certificate, back-off and
-// heartbeats, and says what a real one says as often, about an engine that is not there.
+// The agents of many machines in one process: each has the real agent's uplink with enrollment, certificate, back-off
+// and heartbeats, and reports as often as a real one about an engine that does not exist.
 interface Settings {
-  /** Each agent keeps its certificate below it; one that finds its own does not enroll again. */
+  /** Directory of the agents' certificates; an agent with a certificate does not enroll again. */
   readonly directory: string;
   readonly installationId: string;
   readonly fingerprint: string;
@@ -38,16 +38,16 @@ const startedWithinMs = 15_000;
 const parameters = Object.fromEntries(
   Array.from({ length: 20 }, (_, index) => [`parameter_${index}`, `${index * 128}`]),
 );
-/** When each agent's newest stream was opened, ms since 1970. */
+/** Time of each agent's newest stream, in milliseconds since 1970. */
 const openedAt = new Map<string, number>();
 const arrivedAt = new Map<string, number>();
-/** The way to each agent's stream. */
+/** Send function of each agent's stream. */
 const sends = new Map<string, Uplink["send"]>();
-/** Rights that were granted since the last look. */
+/** Leases granted since the last query. */
 let grants = 0;
 const now = () => performance.timeOrigin + performance.now();
 const stopping = new AbortController();
-/** What a provider leaves in the machine at each start. */
+/** Writes the enrollment as a compute provider does at each start. */
 function leaveToken({ id, token }: Machine): void {
   const enrollment = {
     installation_id: installationId,
@@ -114,17 +114,17 @@ function start(machine: Machine): void {
     log: silentLog,
   });
   sends.set(machine.id, uplink.send);
-  // As agents that started at any time, not all at once.
+  // Spread, as agents start at different times.
   setTimeout(() => setInterval(observe, observationEveryMs), Math.random() * observationEveryMs);
   void uplink.run(stopping.signal);
 }
 
 const started = new Set<string>();
 
-answerQuestions({
+answerQueries({
   /**
-   * Starts those that are not started, and gives the others their new token. Answers the ids without a stream after a
-   * while: a token is worth nothing any more once it was spent, even if its answer came too late.
+   * Starts agents that do not run, and gives the others a new token. Returns the ids without a stream after a while: a
+   * token cannot be used twice, even if its response was late.
    */
   async start({ machines }: { machines: Machine[] }) {
     for (const machine of machines) {
@@ -136,8 +136,8 @@ answerQuestions({
     for (const until = now() + startedWithinMs; missing().length > 0 && now() < until; ) await sleep(5);
     return missing();
   },
-  /** Each of these asks for its right each second from now on, as the primary of a service of two nodes. */
-  async askRights({ primaries }: { primaries: string[] }) {
+  /** From now on each of these requests its primary lease each second, as the primary of a service of two nodes. */
+  async requestLeases({ primaries }: { primaries: string[] }) {
     for (const id of primaries) {
       const send = sends.get(id);
       let number = 0n;
@@ -151,18 +151,18 @@ answerQuestions({
       setTimeout(() => setInterval(ask, rightEveryMs), Math.random() * rightEveryMs);
     }
   },
-  /** Rights that were granted since this was asked last. */
+  /** Leases granted since the last query. */
   async grants() {
     const count = grants;
     grants = 0;
     return count;
   },
-  /** How many have a stream that was opened after this time, and when the last of them opened it. */
+  /** Number of agents with a stream opened after this time, and the time of the last one. */
   async opened({ sinceMs }: { sinceMs: number }) {
     const since = [...openedAt.values()].filter((at) => at > sinceMs);
     return { count: since.length, lastMs: since.reduce((last, at) => Math.max(last, at), 0) };
   },
-  /** When each of these tasks came, ms since 1970. */
+  /** Arrival time of each task, in milliseconds since 1970. */
   arrived: async ({ tasks }: { tasks: string[] }) => tasks.map((id) => arrivedAt.get(id) ?? null),
 });
 

@@ -1,7 +1,7 @@
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
-// Nothing but Node: one answer, the same bytes, for every request.
+// Only Node: one constant response for every request.
 interface Settings {
   readonly key: string;
   readonly cert: string;

@@ -5,7 +5,7 @@ import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
 import { startTemporaryProcess, type TemporaryProcess } from "@holdfast/test/support/platform/temporary-process.ts";
 import { costOf } from "../support/cost.ts";
 
-/** A primary and its streaming replica, without any platform, on two ports of 127.0.0.1 that want no password. */
+/** A primary and its streaming replica without any platform, on two ports of 127.0.0.1, without passwords. */
 export interface BarePair {
   readonly primaryPort: number;
   readonly replicaPort: number;
@@ -15,11 +15,13 @@ export interface BarePair {
 
 const programs = "/usr/lib/postgresql/17/bin";
 const user = "holdfast";
-/** What a server does not have in common with the engine beside it; it archives nothing. */
+/** Settings that differ from the engine beside it; it has no archive. */
 const own =
   /^(port|listen_addresses|unix_socket_directories|data_directory|hba_file|ident_file|archive_\w+|primary_\w+|synchronous_standby_names) /;
 
-/** Servers beside both engines of a service, within their machines: the same program, settings, certificates and disks. */
+/**
+ * Servers beside both engines of a service, inside their machines: the same program, settings, certificates and disks.
+ */
 export async function createBarePair(primaryEngine: number, replicaEngine: number): Promise<BarePair> {
   const [primaryPort = 0, replicaPort = 0] = await freePorts(2);
   const first = besideEngine(primaryEngine, primaryPort);
@@ -49,7 +51,7 @@ export async function createBarePair(primaryEngine: number, replicaEngine: numbe
   };
 }
 
-/** A server on the engine's disk that sees what the engine sees, as its user. */
+/** A server on the engine's disk, in the engine's namespaces and as its user. */
 function besideEngine(engine: number, port: number) {
   const root = `/proc/${engine}/root`;
   const [uid = 0, gid = 0] = ["Uid", "Gid"].map((name) =>
@@ -64,7 +66,7 @@ function besideEngine(engine: number, port: number) {
     const asUser = ["setpriv", "--reuid", String(uid), "--regid", String(gid), "--clear-groups", "--pdeathsig", "KILL"];
     return dyingWithParent([...enter, ...asUser, join(programs, program), "-D", data, ...args]);
   }
-  /** What the engine has now. */
+  /** Current settings of the engine. */
   function settings(): string {
     const file = /config_file=([^\0]+)/.exec(readFileSync(`/proc/${engine}/cmdline`, "utf8"))?.[1] ?? "";
     const lines = readFileSync(`${root}${file}`, "utf8").split("\n");

@@ -4,16 +4,16 @@ import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
 import { startTemporaryProcess } from "@holdfast/test/support/platform/temporary-process.ts";
 import { Client } from "pg";
 
-/** A server that was made from nothing and answered its first query. */
+/** A newly created server that responded to its first query. */
 export interface Made {
-  /** From the first command to the answer. */
+  /** From the first command to the response. */
   readonly wallMs: number;
   remove(): Promise<void>;
 }
 
 /**
- * `initdb`, start and a first query, without any platform: the programs of the node image, checksums and fsync on as ours
- * have them, one namespace for both commands. It says nothing of TLS, users or names.
+ * `initdb`, start and a first query without any platform: the programs of the node image, with checksums and fsync like
+ * ours, one namespace for both commands, without TLS, users and names.
  */
 export async function makeBarePostgresql(): Promise<Made> {
   const postgresql = testProgram("postgresql", "17");

@@ -1,9 +1,10 @@
 import { createHmac } from "node:crypto";
 import { Pool } from "undici";
-import { answerQuestions } from "../support/questions.ts";
+import { answerQueries } from "../support/peer-queries.ts";
 import { type BenchDelivery, bodyOf } from "../support/bench-delivery.ts";
 
-// The least that signed deliveries can cost in Node: JSON, HMAC and a POST over kept connections, 64 in flight, nothing kept.
+// The minimum cost of signed deliveries in Node: JSON, HMAC and a POST over persistent connections, 64 in flight,
+// without storage.
 const { url } = JSON.parse(process.argv[2] ?? "") as { url: string };
 const pool = new Pool(url, { connections: 64, pipelining: 1 });
 const inFlight = 64;
@@ -24,7 +25,7 @@ async function send(delivery: BenchDelivery): Promise<void> {
   if (statusCode !== 200) throw new Error(`the sink answered ${statusCode}`);
 }
 
-answerQuestions({
+answerQueries({
   async go({ deliveries }: { deliveries: BenchDelivery[] }) {
     let next = 0;
     await Promise.all(

@@ -14,17 +14,17 @@ import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb
 import type { TestEtcd } from "@holdfast/test/support/controller/etcd.ts";
 import { installationId, startController } from "@holdfast/test/support/controller/test-fleet.ts";
 import { idleService } from "../support/idle-service.ts";
-import { answerQuestions } from "../support/questions.ts";
+import { answerQueries } from "../support/peer-queries.ts";
 
-// A controller's fleet among others: the real listener, sessions, tasks, membership, shards and store, alone in this
-// process. Without providers, reconcilers and API: machines are entries in etcd and nothing starts them.
+// The fleet of one controller among others: the real listener, sessions, tasks, registry, shards and store, alone in
+// this process. Without compute providers, reconcilers and API: machines are only objects in etcd.
 interface Settings {
   readonly id: string;
   readonly etcdUrl: string;
   /** Base64. */
   readonly masterKey: string;
   readonly directory: string;
-  /** How long a stream may be silent; as usual when not given. */
+  /** Time limit of a silent stream; the default if absent. */
   readonly silenceMs?: number;
 }
 
@@ -38,17 +38,17 @@ const {
 const etcd = { url: etcdUrl } as TestEtcd;
 const close = async () => undefined;
 const installation = { etcd, masterKey: Buffer.from(masterKey, "base64"), directory, controllers: [], close };
-// What is measured says which controller the agents are on.
+// No rebalancing: the benchmark decides which controller the agents use.
 const limits = { silenceMs, rebalance: { everyMs: 3_600_000, atOnce: 0 } };
 const services = createCollection(createEtcdStore({ hosts: [etcdUrl], log: silentLog }), managedServiceKind);
 const controller = await startController(installation, id, { limits, rightRules: createRightRules(services) });
 const { store, membership, machines, authority, fleet } = controller;
 createShards({ store, controllerRegistry: membership, cache: machines, log: silentLog });
 
-answerQuestions({
-  /** Machines in etcd and what enrolls each. */
+answerQueries({
+  /** Creates machines in etcd; returns the token of each. */
   machines: async ({ ids }: { ids: string[] }) => Promise.all(ids.map((machineId) => controller.newMachine(machineId))),
-  /** A service of two nodes for each of these primaries; its replica has no machine here. */
+  /** Creates a service of two nodes for each of these primaries; its replica has no machine here. */
   async services({ primaries }: { primaries: string[] }) {
     for (const machineId of primaries) {
       const service = idleService(`service-of-${machineId}`, "organization");
@@ -63,10 +63,10 @@ answerQuestions({
     }
     return services.size;
   },
-  held: async () => fleet.streamCount,
-  knownMachines: async () => controller.machines.size,
+  streams: async () => fleet.streamCount,
+  cachedMachines: async () => controller.machines.size,
   revision: async () => String(await store.revision()),
-  /** What it logged so far: how often each message with each reason. */
+  /** Number of log lines by message and reason. */
   async logged() {
     const counts: Record<string, number> = {};
     for (const { message, fields } of controller.logged) {
@@ -75,7 +75,7 @@ answerQuestions({
     }
     return counts;
   },
-  /** A certificate with which a peer is a controller in the agents' eyes. */
+  /** A certificate that identifies a peer as a controller to agents. */
   async peerIdentity() {
     const identity = await createRenewedIdentity({
       authority,
@@ -90,11 +90,11 @@ answerQuestions({
     return { key: privateKey, cert: certificate, ca: authority.trustBundle };
   },
   /**
-   * Durable tasks at an even rate: a put, the watch, the stream. Answers when each was handed over, by task id, and how many
-   * the store refused because it was too slow for the rate.
+   * Durable tasks at an even rate: a put, the watch, the stream. Returns the delivery time by task id, and the number
+   * that the store refused because it was too slow for the rate.
    */
   async change({ ids, perSecond, seconds }: { ids: string[]; perSecond: number; seconds: number }) {
-    const asked: Record<string, number> = {};
+    const requestedAt: Record<string, number> = {};
     const pending: Promise<void>[] = [];
     let refused = 0;
     const begun = performance.now();
@@ -103,7 +103,7 @@ answerQuestions({
       if (dueMs > 1) await new Promise((resolve) => setTimeout(resolve, dueMs));
       const taskId = `bench-${randomUUID()}`;
       const machineId = ids[Math.floor(Math.random() * ids.length)] ?? "";
-      asked[taskId] = performance.timeOrigin + performance.now();
+      requestedAt[taskId] = performance.timeOrigin + performance.now();
       const request = {
         ownerId: `service-of-${machineId}`,
         generation: 1,
@@ -114,12 +114,12 @@ answerQuestions({
       } as const;
       const submitted = fleet.submit(machineId, taskId, request).catch(() => {
         refused += 1;
-        delete asked[taskId];
+        delete requestedAt[taskId];
       });
       pending.push(submitted);
     }
     await Promise.all(pending);
-    return { asked, refused };
+    return { requestedAt, refused };
   },
   unfinished: async ({ tasks }: { tasks: string[] }) =>
     tasks.filter((taskId) => fleet.task(taskId)?.status !== "completed").length,

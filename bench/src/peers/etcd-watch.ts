@@ -1,28 +1,28 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
-import { answerQuestions } from "../support/questions.ts";
+import { answerQueries } from "../support/peer-queries.ts";
 
-// What etcd itself takes from a put to the watch's event, through the same client, in a process that does nothing else.
+// etcd's own time from a put to the watch's event, by the same client, in a process without other work.
 const { etcdUrl } = JSON.parse(process.argv[2] ?? "") as { etcdUrl: string };
 const store = createEtcdStore({ hosts: [etcdUrl], log: silentLog });
 const value = JSON.stringify({ text: "x".repeat(1_000) });
-const askedAt = new Map<string, number>();
+const putAt = new Map<string, number>();
 let delays: number[] = [];
 
 const ready = new Promise<void>((resolve) => {
   store.watch("/bench-echo/", {
     reset: () => undefined,
     put({ key }) {
-      const at = askedAt.get(key);
+      const at = putAt.get(key);
       if (at !== undefined) delays.push(performance.now() - at);
-      askedAt.delete(key);
+      putAt.delete(key);
     },
     delete: () => undefined,
     synced: () => resolve(),
   });
 });
 
-answerQuestions({
+answerQueries({
   /** Milliseconds from each put to its event. */
   async echo({ perSecond, seconds }: { perSecond: number; seconds: number }) {
     delays = [];
@@ -32,11 +32,11 @@ answerQuestions({
       const dueMs = begun + (sent * 1_000) / perSecond - performance.now();
       if (dueMs > 1) await new Promise((resolve) => setTimeout(resolve, dueMs));
       const key = `/bench-echo/${sent}`;
-      askedAt.set(key, performance.now());
+      putAt.set(key, performance.now());
       pending.push(store.commit({ conditions: [], puts: [{ key, value }], deletes: [] }));
     }
     await Promise.all(pending);
-    while (askedAt.size > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (putAt.size > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     return delays;
   },
 });

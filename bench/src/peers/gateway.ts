@@ -21,8 +21,8 @@ import {
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { uuidv7 } from "uuidv7";
 
-// The API's own gateway and access over one kept answer, so that nothing but the check of who asks is between the two kinds:
-// in one the method is as the protos have it, in the other they declare it as needing no credential.
+// The API's own gateway and access with one constant response, so that only authentication differs between the two
+// kinds: one has the method of the protos, the other the same method declared public.
 interface Settings {
   readonly key: string;
   readonly cert: string;
@@ -69,7 +69,7 @@ const handlers = Object.fromEntries(service.methods.map(({ localName }) => [loca
 const handler = createGateway({
   services: [{ service, handlers, checks: {} }],
   authenticator: access.authenticator,
-  // Counted as always, and never reached.
+  // Counted as usual, and never reached.
   rateLimit: { reads: 1_000_000_000, changes: 1_000_000_000 },
   keptAnswers: { find: unused, take: unused, keep: unused },
   reached: collections.reached,
@@ -83,7 +83,7 @@ const server = createApiServer({ key, cert, log, handler });
 process.send?.({ port: await server.listen(0, "127.0.0.1") });
 process.once("disconnect", () => process.exit());
 
-/** The service as its proto would make it with the scope "public" on the read. */
+/** The service as its proto would define it with the scope "public" on the read. */
 function declaredPublic() {
   const file = clone(FileDescriptorProtoSchema, ManagedServiceService.file.proto);
   for (const { options } of file.service.flatMap(({ method }) =>

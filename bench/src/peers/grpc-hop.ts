@@ -1,7 +1,7 @@
 import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall } from "@grpc/grpc-js";
 import { hopMethod } from "../support/hop-method.ts";
 
-// The far end of the hop: answers with the same bytes. No codec, so that only the hop is paid for.
+// The far end of the hop: a constant response without a codec, so that only the hop is measured.
 const { body } = JSON.parse(process.argv[2] ?? "") as { body: string };
 const bytes = Buffer.from(body);
 const server = new Server();

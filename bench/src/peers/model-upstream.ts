@@ -1,7 +1,7 @@
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
-// A provider of models that answers at once, whole or as a stream of many chunks, and always tells the same usage.
+// A model provider that responds at once, complete or as a stream of many chunks, with constant usage.
 interface Settings {
   readonly key: string;
   readonly cert: string;

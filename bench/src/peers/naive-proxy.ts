@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Pool } from "undici";
 
-// The least that a proxy of models does: it passes the body on with another key, and the answer back, and counts nothing.
+// The minimum of a model proxy: forwards the body with another key, and the response back, without accounting.
 interface Settings {
   readonly upstream: string;
   readonly ca: string;

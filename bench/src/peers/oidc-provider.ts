@@ -1,10 +1,10 @@
 import { createServer } from "node:https";
 import Provider, { type Adapter, type AdapterPayload } from "oidc-provider";
 import pg from "pg";
-import { answerQuestions } from "../support/questions.ts";
+import { answerQueries } from "../support/peer-queries.ts";
 
-// What a team would run: oidc-provider with a plain adapter, a row a document, on the database that the issuer's users are in;
-// access tokens are JWTs as ours are, so that a refresh is two signatures and one rotation.
+// A typical alternative: oidc-provider with a plain adapter, a row for each document, on the database with the issuer's
+// users; access tokens are JWTs like ours, so that a refresh is two signatures and one rotation.
 interface Settings {
   readonly database: pg.PoolConfig;
   readonly key: string;
@@ -91,8 +91,8 @@ const serve = provider.callback();
 const server = createServer({ key, cert }, (request, response) => void serve(request, response));
 await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
 
-answerQuestions({
-  /** Refresh tokens of so many users. */
+answerQueries({
+  /** Refresh tokens of this many users. */
   async tokens({ count }: { count: number }) {
     const client = await provider.Client.find(clientId);
     if (client === undefined) throw new Error("the client is not there");

@@ -11,14 +11,14 @@ import { signalAll } from "../support/signal-all.ts";
 import type { FailingPair } from "../support/write-gaps.ts";
 import { newPatroniMember, patroniLogin, type PatroniMember, type PatroniTimeouts, startPatroni } from "./patroni.ts";
 
-/** How often and how many times HAProxy asks for the primary. */
+/** Interval and number of HAProxy's checks for the primary. */
 export interface ProxyChecks {
   readonly inter: string;
   readonly fall: number;
   readonly rise: number;
 }
 
-/** As Patroni's documentation has them, and without any patience. */
+/** The checks of Patroni's documentation, and the fastest ones. */
 export const documentedChecks: ProxyChecks = { inter: "3s", fall: 3, rise: 2 };
 export const quickChecks: ProxyChecks = { inter: "1s", fall: 1, rise: 1 };
 
@@ -29,7 +29,10 @@ interface ClusterMember {
   readonly lag?: number | string;
 }
 
-/** Patroni on a primary and a replica, with etcd, behind HAProxy: without TLS. A member that is killed starts when it is mended. */
+/**
+ * Patroni on a primary and a replica, with etcd, behind HAProxy, without TLS. A killed member starts again when it is
+ * repaired.
+ */
 export async function createPatroniPair(
   patroni: string,
   etcd: TestEtcd,
@@ -44,7 +47,7 @@ export async function createPatroniPair(
   for (const member of members) await start(member);
   const proxy = await startProxy(members, checks);
 
-  /** As any member that answers sees it. */
+  /** The cluster as any member that responds reports it. */
   async function cluster(): Promise<readonly ClusterMember[]> {
     return Promise.any(
       members.map(async ({ rest }) => {
@@ -87,7 +90,7 @@ export async function createPatroniPair(
         case "switchover": {
           const candidate = members.find(({ name }) => name !== leader)?.name;
           const body = JSON.stringify({ leader, candidate });
-          // It answers when it is over.
+          // It responds when the switchover is over.
           void fetch(`http://127.0.0.1:${member.rest}/switchover`, { method: "POST", body }).catch(() => undefined);
           return () => undefined;
         }
@@ -95,7 +98,7 @@ export async function createPatroniPair(
           killAtOnce(await postmaster(process.pid));
           return () => undefined;
         case "machine killed":
-          // The first process of its namespace takes all others with it.
+          // The first process of a namespace ends all others with it.
           await process.end("SIGKILL");
           return () => start(member);
         case "machine stands still": {
@@ -116,7 +119,7 @@ export async function createPatroniPair(
   };
 }
 
-/** The one process of PostgreSQL's below Patroni that started the others. */
+/** The postmaster below Patroni. */
 async function postmaster(patroni: number): Promise<number> {
   const below = findBelow(patroni);
   const name = async (pid: number) => (await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "")).trim();
@@ -151,7 +154,7 @@ ${servers.join("\n")}
 `,
     { mode: 0o644 },
   );
-  // It says nothing when all is well.
+  // It prints nothing when it is healthy.
   const argv = ["/bin/sh", "-c", `echo started; exec /usr/sbin/haproxy -db -f ${file}`];
   const launch = testProgram("postgresql", "17").launch({ argv, uid: testUid, binds: [directory], asRoot });
   return { port, directory, process: await startTemporaryProcess(launch, /started/) };

@@ -12,7 +12,7 @@ import type { Made } from "./bare-postgresql.ts";
 
 const patroniVersion = "4.1.5";
 
-/** Patroni out of PyPI with a Python that runs inside the node image; fetched once. Returns its directory. */
+/** Patroni from PyPI with a Python that runs inside the node image; fetched once. Returns its directory. */
 export async function preparePatroni(): Promise<string> {
   const directory = join(cacheDirectory(process.env), "bench", `patroni-${patroniVersion}`);
   if (existsSync(directory)) return directory;
@@ -34,27 +34,27 @@ export async function preparePatroni(): Promise<string> {
   return directory;
 }
 
-/** Of Patroni's own, in seconds. */
+/** Patroni's time-outs, in seconds. */
 export interface PatroniTimeouts {
   readonly ttl: number;
   readonly loop_wait: number;
   readonly retry_timeout: number;
 }
 
-/** As it comes, and the least that it takes. */
+/** The default time-outs, and the smallest possible ones. */
 export const defaultTimeouts: PatroniTimeouts = { ttl: 30, loop_wait: 10, retry_timeout: 10 };
 export const smallestTimeouts: PatroniTimeouts = { ttl: 20, loop_wait: 1, retry_timeout: 3 };
 
 export interface PatroniMember {
   readonly name: string;
-  /** Of PostgreSQL, and of Patroni's REST API, on 127.0.0.1. */
+  /** Ports of PostgreSQL and of Patroni's REST API, on 127.0.0.1. */
   readonly port: number;
   readonly rest: number;
-  /** Its data; empty, or of a member that runs no more. */
+  /** Data directory: empty, or of a member that does not run any more. */
   readonly directory: string;
 }
 
-/** Whom to sign in as; nobody is asked for a password. */
+/** Login without a password. */
 export const patroniLogin = { host: "127.0.0.1", user: "postgres", database: "postgres" };
 
 export async function newPatroniMember(name: string): Promise<PatroniMember> {
@@ -62,7 +62,7 @@ export async function newPatroniMember(name: string): Promise<PatroniMember> {
   return { name, port, rest, directory: programDirectory("bench-patroni") };
 }
 
-/** Starts a member of the cluster `scope`; resolves once it says something. Checksums and fsync are on, as ours has them. */
+/** Starts a member of the cluster `scope`; resolves at its first output. Checksums and fsync are on, as in ours. */
 export async function startPatroni(
   patroni: string,
   etcd: TestEtcd,
@@ -97,7 +97,7 @@ postgresql:
   return startTemporaryProcess(postgresql.launch({ argv, uid: testUid, binds: [directory, patroni], asRoot }), /INFO/);
 }
 
-/** From the start of Patroni on an empty directory to the first write that its primary takes. */
+/** Time from the start of Patroni on an empty directory to the first write of its primary. */
 export async function makePatroni(patroni: string, etcd: TestEtcd): Promise<Made> {
   const member = await newPatroniMember("one");
   const begun = performance.now();

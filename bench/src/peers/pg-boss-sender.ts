@@ -1,10 +1,10 @@
 import { createHmac } from "node:crypto";
 import { PgBoss } from "pg-boss";
 import { type BenchDelivery, bodyOf } from "../support/bench-delivery.ts";
-import { answerQuestions } from "../support/questions.ts";
+import { answerQueries } from "../support/peer-queries.ts";
 
-// What a team would write: jobs in PostgreSQL by pg-boss, fetched 64 at a time, sent with Node's own fetch at once, and
-// each completed when its answer is there, so that a crash repeats what was not.
+// A typical alternative: jobs in PostgreSQL by pg-boss, fetched 64 at a time, sent concurrently by Node's fetch, and
+// each completed after its response, so that a crash repeats the others.
 const { historyUrl, url } = JSON.parse(process.argv[2] ?? "") as { historyUrl: string; url: string };
 const queue = "deliveries";
 const boss = new PgBoss({ connectionString: historyUrl, schedule: false, supervise: false });
@@ -28,7 +28,7 @@ async function send(delivery: BenchDelivery): Promise<void> {
   if (!answer.ok) throw new Error(`the sink answered ${answer.status}`);
 }
 
-answerQuestions({
+answerQueries({
   async fill({ deliveries }: { deliveries: BenchDelivery[] }) {
     for (let from = 0; from < deliveries.length; from += 1_000)
       await boss.insert(
@@ -36,7 +36,7 @@ answerQuestions({
         deliveries.slice(from, from + 1_000).map((data) => ({ data })),
       );
   },
-  /** Until the queue is empty. */
+  /** Runs until the queue is empty. */
   async go() {
     for (;;) {
       const jobs = await boss.fetch<BenchDelivery>(queue, { batchSize: 64 });

@@ -8,19 +8,19 @@ import { ensureTree } from "@holdfast/image/make-image.ts";
 import { imagesDirectory, makeImageScript } from "@holdfast/image/node-image.ts";
 import { type Cost, costOf } from "../support/cost.ts";
 
-/** Where the engine is that it backs up. */
+/** Location of the engine that it backs up. */
 export interface PgBackRestOptions {
   readonly dataDirectory: string;
   readonly socketDirectory: string;
   readonly port: number;
   readonly uid: number;
-  /** Empty, and the engine's user's: repository, settings and logs. */
+  /** Empty directory of the engine's user, for repository, settings and logs. */
   readonly directory: string;
 }
 
 const packages = ["util-linux", "mount", "pgbackrest"];
 
-/** pgBackRest at its best: zstd-1, bundles, blocks, AES-256, as the engine's user, into a directory. */
+/** pgBackRest with its fastest settings: zstd-1, bundles, blocks, AES-256, as the engine's user, into a directory. */
 export async function createPgBackRest(options: PgBackRestOptions) {
   const { dataDirectory, socketDirectory, port, uid, directory } = options;
   const digest = createHash("sha256").update(packages.join() + readFileSync(makeImageScript, "utf8"));
@@ -65,7 +65,7 @@ pg1-database=holdfast
   const run = (...words: string[]): Promise<Cost> => costOf(launch(...words));
   await run("stanza-create");
   return {
-    /** What the newest backup takes in the repository, without what others have. */
+    /** Size of the newest backup in the repository, without the parts of others. */
     async storedBytes(): Promise<number> {
       const { command, args } = launch("info", "--output=json");
       const { stdout } = await promisify(execFile)(command, [...args]);

@@ -4,7 +4,7 @@ import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { pin, serverCore } from "../support/peer-process.ts";
 
-/** Portkey's gateway as it comes, on the core of the servers. */
+/** Portkey's gateway with its defaults, on the core of the servers. */
 export interface Portkey {
   readonly url: string;
   readonly pid: number;

@@ -1,7 +1,7 @@
 import { createRest, type RestTarget } from "@holdfast/test/support/api/rest.ts";
-import { answerQuestions } from "../support/questions.ts";
+import { answerQueries } from "../support/peer-queries.ts";
 
-// Sends as much as a request may have, so many at a time, each again until it is taken, and no more once the time is over.
+// Sends the largest allowed requests, several at a time, and repeats each until it is accepted, until the time is over.
 const { target, path } = JSON.parse(process.argv[2] ?? "") as {
   target: Pick<RestTarget, "baseUrl" | "ca" | "authorization">;
   path: string;
@@ -10,8 +10,8 @@ const rest = createRest(target);
 const message = { payload: { text: "x".repeat(262_000) } };
 const rawBody = Buffer.from(JSON.stringify({ messages: Array.from({ length: 100 }, () => message) }));
 
-answerQuestions({
-  /** Answers how often there was each status, and of how many requests it is known, or not, whether they were taken. */
+answerQueries({
+  /** Returns the number of responses by status, and the numbers of requests with known and unknown acceptance. */
   async go({ atOnce, seconds }: { atOnce: number; seconds: number }) {
     const until = performance.now() + seconds * 1_000;
     const leftMs = () => Math.ceil(until - performance.now());
@@ -25,7 +25,7 @@ answerQuestions({
           .catch(() => ({ status: 0 }));
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         if (status === 202) return void (taken += 1);
-        // As Retry-After says.
+        // Delay of Retry-After.
         await new Promise((resolve) => setTimeout(resolve, Math.min(1_000, Math.max(leftMs(), 0))));
       }
     }

@@ -2,19 +2,18 @@ import { createSecureServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { ControllerFrameSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { createFrameReader } from "../support/frame-reader.ts";
-import { answerQuestions } from "../support/questions.ts";
+import { answerQueries } from "../support/peer-queries.ts";
 
-// The least that a bidi gRPC stream can be in Node: each frame is answered by bytes that were made before, nobody reads
-// more of it than its length.
+// The minimum of a bidirectional gRPC stream in Node: prepared bytes answer each frame, of which only the length is
+// read.
 interface Settings {
   readonly key: string;
   readonly cert: string;
   readonly ca: string;
   readonly port?: number;
-  /** What the welcome says of controllers; itself when there are none. */
+  /** Controllers in the welcome; this server if absent. */
   readonly controllers?: readonly string[];
-  /** What its agents are told of how long they take to come back, as a controller tells them. */
+  /** Announced time in which agents return, as a controller announces it. */
   readonly fleetReturnMs?: number;
 }
 
@@ -28,21 +27,21 @@ const server = createSecureServer({
   minVersion: "TLSv1.3",
 });
 const acknowledgement = framed({ case: "heartbeatAck", value: { sequence: 1n, fleetReturnMs } });
-let held = 0;
+let streams = 0;
 
 server.on("stream", (stream) => {
   stream.respond({ ":status": 200, "content-type": "application/grpc" });
   let welcomed = false;
   const read = createFrameReader(() => {
     stream.write(welcomed ? acknowledgement : welcome);
-    if (!welcomed) held += 1;
+    if (!welcomed) streams += 1;
     welcomed = true;
   });
   stream.on("data", read);
   stream.on("error", () => stream.close());
-  stream.on("close", () => welcomed && (held -= 1));
+  stream.on("close", () => welcomed && (streams -= 1));
 });
-answerQuestions({ held: async () => held });
+answerQueries({ streams: async () => streams });
 let welcome: Buffer = Buffer.alloc(0);
 server.listen(port, "127.0.0.1", () => {
   const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -58,4 +57,20 @@ function framed(
   const head = Buffer.alloc(5);
   head.writeUInt32BE(bytes.length, 1);
   return Buffer.concat([head, bytes]);
+}
+
+/** Calls back for each gRPC message in a stream of bytes, by its length alone. */
+export function createFrameReader(onMessage: () => void): (bytes: Buffer) => void {
+  let buffered: Buffer = Buffer.alloc(0);
+  return (bytes) => {
+    buffered = buffered.length === 0 ? bytes : Buffer.concat([buffered, bytes]);
+    let at = 0;
+    while (buffered.length - at >= 5) {
+      const end = at + 5 + buffered.readUInt32BE(at + 1);
+      if (buffered.length < end) break;
+      at = end;
+      onMessage();
+    }
+    buffered = buffered.subarray(at);
+  };
 }

@@ -10,11 +10,11 @@ import { patienceMs, writeImpatiently } from "../support/impatient-writer.ts";
 import { openMembers } from "../support/sorted-set.ts";
 import type { FailingPair } from "../support/write-gaps.ts";
 
-/** The next failover of the same primary begins no sooner than twice this after the last. */
+/** The next failover of the same primary starts at the earliest twice this time after the last. */
 const failoverTimeoutMs = 5_000;
 const group = "bench";
 
-/** Two servers of Valkey and three sentinels, of which two must agree, without TLS; only standing still can be measured. */
+/** Two Valkey servers and three sentinels, of which two must agree, without TLS; only for a paused primary. */
 export async function createSentinelPair(downAfterMs: number): Promise<FailingPair> {
   const valkey = testProgram("valkey", "8.1");
   const directory = programDirectory("bench-sentinel");
@@ -61,8 +61,8 @@ export async function createSentinelPair(downAfterMs: number): Promise<FailingPa
     }
   }
   async function primary(): Promise<string | undefined> {
-    const told = (await ask(sentinels[0] ?? 0, "SENTINEL", "get-master-addr-by-name", group)) as string[] | null;
-    return told?.[1];
+    const reply = (await ask(sentinels[0] ?? 0, "SENTINEL", "get-master-addr-by-name", group)) as string[] | null;
+    return reply?.[1];
   }
 
   const writer = writeImpatiently(async () => openMembers(await connect(Number(await primary()))));
@@ -72,8 +72,8 @@ export async function createSentinelPair(downAfterMs: number): Promise<FailingPa
     async settled() {
       const look = async () => {
         const usable = String(await ask(sentinels[0] ?? 0, "SENTINEL", "ckquorum", group)).startsWith("OK 3");
-        const told = String(await ask(Number(await primary()), "INFO", "replication"));
-        return usable && /role:master\r\nconnected_slaves:1\r\nslave0:.*state=online/.test(told);
+        const reply = String(await ask(Number(await primary()), "INFO", "replication"));
+        return usable && /role:master\r\nconnected_slaves:1\r\nslave0:.*state=online/.test(reply);
       };
       await waitUntil("the replica follows and all sentinels agree", look, { everyMs: 200 });
     },

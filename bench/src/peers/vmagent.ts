@@ -5,17 +5,17 @@ import { judgeImage } from "@holdfast/test/support/engines/judge-image.ts";
 import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
 import { testUid } from "@holdfast/test/support/platform/platform-software.ts";
 
-/** Debian's vmagent, which takes remote write and sends it on, with its queue on disk. */
+/** Debian's vmagent, which receives remote write and forwards it, with its queue on disk. */
 export interface VmAgent {
   readonly pid: number;
-  /** Where it takes remote write. */
+  /** URL of its remote write endpoint. */
   readonly url: string;
-  /** Bytes that it sent so far. */
+  /** Bytes sent so far. */
   sentBytes(): Promise<number>;
   remove(): Promise<void>;
 }
 
-/** Sends to the URL with snappy, as ours does. */
+/** Sends to the URL with snappy, like ours. */
 export async function startVmAgent(to: string): Promise<VmAgent> {
   const image = await judgeImage("metrics");
   if (typeof image === "string") throw new Error(image);

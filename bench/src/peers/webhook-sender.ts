@@ -3,13 +3,13 @@ import {
   openWebhookPlatform,
   type WebhookServers,
 } from "@holdfast/test/support/servers/webhook-platform.ts";
-import { answerQuestions } from "../support/questions.ts";
+import { answerQueries } from "../support/peer-queries.ts";
 
-// Ours: what a controller has for webhooks, in a process of its own.
+// Our sender: a controller's webhook delivery, in a process of its own.
 const servers = JSON.parse(process.argv[2] ?? "") as WebhookServers;
 const platform = await openWebhookPlatform(servers);
 let delivering: Delivering | undefined;
-answerQuestions({
+answerQueries({
   async go() {
     delivering = platform.deliver();
   },

@@ -1,9 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { answerQuestions } from "../support/questions.ts";
+import { answerQueries } from "../support/peer-queries.ts";
 
-// What receives: it keeps when each event came first, by the number in its data; what is sent to /hang
-// is never answered.
+// The receiver: records the first arrival of each event by the number in its data; never responds to /hang.
 const arrivals = new Map<number, bigint>();
 let received = 0;
 let hanging = 0;
@@ -26,9 +25,9 @@ const server = createServer((request, response) => {
     response.end();
   });
 });
-answerQuestions({
+answerQueries({
   counts: async () => ({ received, distinct: arrivals.size, hangingMost }),
-  /** First arrivals of the numbers, in nanoseconds of the monotonic clock, as text; null for what did not come. */
+  /** First arrival of each number, in nanoseconds of the monotonic clock as text; null for a missing one. */
   arrivals: async ({ from, to }: { from: number; to: number }) =>
     Array.from({ length: to - from }, (_, i) => arrivals.get(from + i)?.toString() ?? null),
   async clear() {

@@ -5,7 +5,7 @@ import { chunks, countOf, payload, type QueuePeer } from "./queue-peer.ts";
 const waiting = "graphile_worker._private_jobs";
 const logger = new Logger(() => () => undefined);
 
-/** graphile-worker as its documentation has it where throughput is wanted: a local queue, completions together. */
+/** graphile-worker with its documentation's settings for throughput: a local queue, batched completions. */
 export async function graphileWorkerQueue(
   pool: pg.Pool,
   { concurrency, localQueue }: { readonly concurrency: number; readonly localQueue: number },
@@ -19,7 +19,7 @@ export async function graphileWorkerQueue(
         await utils.addJobs(Array.from({ length }, () => ({ identifier: "work", payload })));
     },
     async drain() {
-      const wanted = await countOf(pool, waiting);
+      const count = await countOf(pool, waiting);
       let done = 0;
       const last = Promise.withResolvers<void>();
       const runner = await run({
@@ -37,7 +37,7 @@ export async function graphileWorkerQueue(
         taskList: {
           work: async () => {
             done += 1;
-            if (done === wanted) last.resolve();
+            if (done === count) last.resolve();
           },
         },
       });

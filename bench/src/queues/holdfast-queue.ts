@@ -2,7 +2,7 @@ import { createQueue } from "../../../sdk/src/queue/index.ts";
 import type pg from "pg";
 import { chunks, countOf, payload, type QueuePeer } from "./queue-peer.ts";
 
-/** The worker of the SDK over SQL. */
+/** The SDK's worker over SQL. */
 export function holdfastQueue(
   pool: pg.Pool,
   queueName: string,
@@ -16,13 +16,13 @@ export function holdfastQueue(
       for (const length of chunks(count)) await queue.enqueue(Array.from({ length }, () => payload));
     },
     async drain() {
-      const wanted = await countOf(pool, waiting);
+      const count = await countOf(pool, waiting);
       let done = 0;
       const last = Promise.withResolvers<void>();
       const worker = queue.work(
         () => {
           done += 1;
-          if (done === wanted) last.resolve();
+          if (done === count) last.resolve();
         },
         { concurrency, batch },
       );
@@ -34,7 +34,7 @@ export function holdfastQueue(
   };
 }
 
-/** The statements that the documentation has for users, each a round trip: claim a hundred, ack a hundred. */
+/** The statements of the users' documentation, each a round trip: claim a hundred, acknowledge a hundred. */
 export function naiveQueue(pool: pg.Pool, queueName: string, batch: number): QueuePeer {
   const base = holdfastQueue(pool, queueName, { concurrency: 1, batch });
   return {

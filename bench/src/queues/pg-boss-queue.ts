@@ -5,7 +5,7 @@ import { chunks, countOf, payload, type QueuePeer } from "./queue-peer.ts";
 const queue = "work";
 const waiting = "pgboss.job WHERE name = 'work' AND state < 'completed'";
 
-/** pg-boss, so many jobs fetched and completed at a time. */
+/** pg-boss, with batches of this size fetched and completed. */
 export async function pgBossQueue(pool: pg.Pool, batchSize: number): Promise<QueuePeer> {
   const boss = new PgBoss({
     db: { executeSql: (text: string, values: unknown[]) => pool.query(text, values as never) },

@@ -1,13 +1,16 @@
 import type pg from "pg";
 
-/** A job queue on PostgreSQL, as one who uses it would have it. */
+/** A job queue on PostgreSQL, as an application uses it. */
 export interface QueuePeer {
   readonly name: string;
-  /** Sends so many messages; they wait when it resolves. */
+  /** Sends this many messages; resolves when they wait. */
   fill(count: number): Promise<void>;
-  /** Works on all that waits, one after another or many at a time; resolves when the last one is done, with how many there were. */
+  /**
+   * Processes all waiting messages, sequentially or concurrently; resolves with their number when the last one is
+   * finished.
+   */
   drain(): Promise<number>;
-  /** How many wait or are at work. */
+  /** Number of messages that wait or are in flight. */
   left(): Promise<number>;
   close(): Promise<void>;
 }
@@ -20,7 +23,7 @@ export async function countOf(pool: pg.Pool, from: string): Promise<number> {
   return Number(rows[0]?.n);
 }
 
-/** How many go in each of the requests that send `count`. */
+/** Sizes of the requests that send `count` messages. */
 export function chunks(count: number): number[] {
   return Array.from({ length: Math.ceil(count / 1_000) }, (_, n) => Math.min(1_000, count - n * 1_000));
 }

@@ -1,4 +1,4 @@
-/** A delivery as the peers send it: the same members as ours. */
+/** A delivery of the peers, with the same members as ours. */
 export interface BenchDelivery {
   readonly id: string;
   readonly secret: string;
@@ -9,7 +9,7 @@ export function bodyOf({ id, data }: BenchDelivery): string {
   return JSON.stringify({ id, event_type: "service.running", timestamp: new Date().toISOString(), data });
 }
 
-/** Data of an event of usual size; `n` tells them apart. */
+/** Data of an event of typical size; `n` identifies it. */
 export function benchData(n: number): Record<string, unknown> {
   return {
     service_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10",

@@ -1,17 +1,17 @@
 import { spawn } from "node:child_process";
 import type { Launch } from "@holdfast/image/in-image.ts";
 
-/** What a run of a program took. */
+/** Cost of a program run. */
 export interface Cost {
   readonly wallMs: number;
   /** User and system time of all its processes. */
   readonly cpuMs: number;
 }
 
-/** Runs a program to its end, with all that it starts and waits for; throws with what it said when it fails. */
+/** Runs a program to its end, with all children that it waits for; throws with its output when it fails. */
 export async function costOf({ command, args }: Launch): Promise<Cost> {
   const startedAt = performance.now();
-  // The shell tells the times of its children last.
+  // The shell prints the times of its children last.
   const child = spawn("sh", ["-c", '"$@" || exit $?; times', "sh", command, ...args], { cwd: "/" });
   let output = "";
   for (const stream of [child.stdout, child.stderr])

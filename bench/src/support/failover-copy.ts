@@ -1,11 +1,13 @@
+import { readFileSync, readlinkSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Platform } from "@holdfast/test/support/platform/platform.ts";
 import { queryOnce } from "@holdfast/test/support/api/clients.ts";
 import { createServices, expectStatus, type RunningService } from "@holdfast/test/support/platform/services.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
-import { bareCopy } from "./bare-copy.ts";
 import { print, times } from "./figures.ts";
+import { costOf } from "./cost.ts";
 
-/** POST of a replica until it streams, against pg_basebackup of the same data onto the same disk. */
+/** Time from the POST of a replica until it streams, against pg_basebackup of the same data onto the same disk. */
 export async function measureCopy(on: Platform, megabytes: number): Promise<void> {
   const services = createServices(on);
   const large = await services.createRunning("large", { storage_size_gb: 10 });
@@ -42,4 +44,20 @@ async function fill(on: Platform, { connection, password }: RunningService, mega
   for (let from = 0; from < megabytes * 1_000; from += batch)
     await run(`INSERT INTO filler SELECT i, (SELECT ${text} FROM generate_series(1, 30) WHERE i IS NOT NULL)
       FROM generate_series(${from + 1}, ${from + batch}) AS i`);
+}
+
+const program = "/usr/lib/postgresql/17/bin/pg_basebackup";
+
+/** Milliseconds of pg_basebackup's copy of an engine's data to the same disk, inside the engine's machine. */
+export async function bareCopy(engine: number): Promise<number> {
+  const data = readlinkSync(`/proc/${engine}/cwd`);
+  const [, , , port, socketDirectory] = readFileSync(`/proc/${engine}/root${data}/postmaster.pid`, "utf8").split("\n");
+  const copy = join(dirname(data), "bench-copy");
+  const options = [`--pgdata=${copy}`, "--checkpoint=fast", `--host=${socketDirectory}`, `--port=${port}`];
+  const enter = ["--target", String(engine), "--mount", "--pid", "--"];
+  try {
+    return (await costOf({ command: "nsenter", args: [...enter, program, ...options, "--username=holdfast"] })).wallMs;
+  } finally {
+    rmSync(`/proc/${engine}/root${copy}`, { recursive: true, force: true });
+  }
 }

@@ -13,7 +13,7 @@ import { print, ratios, times } from "./figures.ts";
 const scale = 20;
 const load = ["--no-vacuum", "--client=8", "--jobs=2"];
 
-/** What `pgbench` and `pg` connect to, over TLS. */
+/** Connection of `pgbench` and `pg`, over TLS. */
 interface Target {
   readonly host: string;
   readonly port: number;
@@ -22,7 +22,10 @@ interface Target {
   readonly database: string;
 }
 
-/** Transactions a second of pgbench on a primary with an asynchronous replica, against the same two servers run bare, in turn. */
+/**
+ * Transactions per second of pgbench on a primary with an asynchronous replica, against the same two servers without a
+ * platform, alternating.
+ */
 export async function measurePgbench(on: Platform, pairs: number, seconds: number): Promise<void> {
   const services = createServices(on);
   const main = await services.createRunning("pgbench", { node_count: 2, storage_size_gb: 5 });
@@ -32,7 +35,7 @@ export async function measurePgbench(on: Platform, pairs: number, seconds: numbe
   try {
     for (const target of Object.values(targets)) await pgbench(target, "--initialize", `--scale=${scale}`, "--quiet");
     const found = { ours: [] as number[], bare: [] as number[] };
-    // The first of each warms caches; then each goes first as often as the other.
+    // The first of each warms caches; then the order alternates.
     for (let pair = 0; pair <= pairs; pair += 1) {
       for (const name of pair % 2 === 0 ? (["ours", "bare"] as const) : (["bare", "ours"] as const)) {
         const rate = await transactions(targets[name], seconds);
@@ -55,7 +58,7 @@ async function bareBeside(on: Platform, { service }: RunningService): Promise<Ba
     const node = service.nodes.find((each) => each.role === role)?.id;
     return on.processes().machines.find(({ id }) => id === node)?.engine;
   };
-  // A service runs as soon as its primary does.
+  // A service is Running as soon as its primary is.
   const replica = await waitUntil("the replica's engine runs", () => engine("replica"));
   return createBarePair(engine("primary") ?? 0, replica);
 }
@@ -69,14 +72,14 @@ function targetOfBare({ user }: BarePair, port: number): Target {
   return { host: "127.0.0.1", port, user, password: "", database: "postgres" };
 }
 
-/** A second; throws when the table of their history did not get a row of each. */
+/** Transactions per second; throws if their history table lacks a row. */
 async function transactions(target: Target, seconds: number): Promise<number> {
   const before = await count(target);
-  const told = await pgbench(target, ...load, `--time=${seconds}`);
-  const processed = Number(/transactions actually processed: (\d+)/.exec(told)?.[1]);
+  const output = await pgbench(target, ...load, `--time=${seconds}`);
+  const processed = Number(/transactions actually processed: (\d+)/.exec(output)?.[1]);
   const rows = (await count(target)) - before;
   if (rows !== processed) throw new Error(`${rows} rows of ${processed} transactions`);
-  return Number(/^tps = ([\d.]+)/m.exec(told)?.[1]);
+  return Number(/^tps = ([\d.]+)/m.exec(output)?.[1]);
 }
 
 /** Both replicas are replicas, and have all rows. */

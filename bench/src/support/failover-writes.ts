@@ -7,14 +7,14 @@ import { median, ms, percentile, print, times } from "./figures.ts";
 import { createOwnPair } from "./own-pair.ts";
 import { type Fault, type FailingPair, gapOf } from "./write-gaps.ts";
 
-/** The silence after which our controllers suspect a primary. */
+/** Silence after which our controllers suspect a primary. */
 const silenceMs = 4_500;
-/** What a failover of Sentinel may take beside its silence. */
+/** Time of a Sentinel failover beside the silence. */
 const sentinelShareMs = 350;
 
 type Gaps = Readonly<Record<string, readonly number[]>>;
 
-/** For how long ours and Patroni's take no write, in turn. */
+/** Time without writes of ours and of Patroni's, alternating. */
 export async function measureWrites(on: Platform, switchovers: number, failures: number): Promise<void> {
   const patroni = await preparePatroni();
   const etcd = await startTestEtcd();
@@ -32,7 +32,7 @@ export async function measureWrites(on: Platform, switchovers: number, failures:
       if (missing > 0) throw new Error(`${missing} acknowledged rows of ${name} are missing after switchovers`);
     }
     const found = new Map<Fault, Gaps>();
-    // Not one after the other of a kind: what crashed again within a minute is started the later, ours on purpose.
+    // The order alternates: a machine that crashes again within a minute starts later, on purpose.
     for (let round = 0; round < failures; round += 1)
       for (const fault of ["engine killed", "machine killed", "machine stands still"] as const)
         found.set(fault, await inTurn(pairs, fault, 1, found.get(fault)));
@@ -44,7 +44,10 @@ export async function measureWrites(on: Platform, switchovers: number, failures:
   }
 }
 
-/** For how long ours and Sentinel's take no write when the primary stands still, in turn; both wait for the same silence. */
+/**
+ * Time without writes of ours and of Sentinel's when the primary is paused, alternating; both wait for the same
+ * silence.
+ */
 export async function measureValkey(on: Platform, failures: number): Promise<void> {
   const pairs: Record<string, FailingPair> = {};
   try {
@@ -61,7 +64,7 @@ export async function measureValkey(on: Platform, failures: number): Promise<voi
   }
 }
 
-/** Adds so many rounds to what was found before. */
+/** Adds rounds to the earlier results. */
 async function inTurn(
   pairs: Readonly<Record<string, FailingPair>>,
   fault: Fault,
@@ -95,7 +98,7 @@ function printGaps(fault: string, gaps: Gaps): void {
   }
 }
 
-/** Replication is asynchronous: what a failed primary alone had is gone. */
+/** Replication is asynchronous: writes that only a failed primary had are lost. */
 async function printMissing(pairs: Readonly<Record<string, FailingPair>>): Promise<void> {
   for (const [name, { writer }] of Object.entries(pairs)) {
     const missing = await writer.missing();

@@ -1,4 +1,4 @@
-/** The value that this share of all values does not exceed; nearest rank. */
+/** Percentile by nearest rank: the value that this share of all values does not exceed. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
@@ -8,13 +8,13 @@ export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
 
-/** Median of the ratios of what was measured side by side, and how far they lie apart. */
+/** Median and range of the ratios of paired measurements. */
 export function ratios(ours: readonly number[], peer: readonly number[]): { median: number; min: number; max: number } {
   const each = ours.map((value, index) => value / (peer[index] ?? Number.NaN));
   return { median: median(each), min: Math.min(...each), max: Math.max(...each) };
 }
 
-/** Prints one figure: its value, and what it is to be. */
+/** Prints one figure with its target. */
 export function print(name: string, value: string, bar = ""): void {
   const line = `${name.padEnd(58)} ${value.padStart(22)}`;
   process.stdout.write(bar === "" ? `${line}\n` : `${line}   bar ${bar}\n`);

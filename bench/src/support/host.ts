@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { cpus, loadavg, totalmem } from "node:os";
 import { print } from "./figures.ts";
 
-/** What the figures come from; the load before the run says whether anybody else was at work. */
+/** Prints the hardware; the load before the run shows other work on the machine. */
 export function printHost(): void {
   const [cpu] = cpus();
   print("machine", `${cpus().length} x ${cpu?.model.trim()}, ${(totalmem() / 2 ** 30).toFixed(0)} GiB`);
@@ -23,7 +23,7 @@ export interface Memory {
   readonly privateMb: number;
 }
 
-/** Memory of a process: PSS counts what it shares with others in parts. */
+/** Memory of a process: PSS divides shared pages among their processes. */
 export function memoryOf(pid: number): Memory {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
   const mb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(rollup)?.[1] ?? 0) / 1_024;

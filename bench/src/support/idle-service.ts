@@ -1,7 +1,7 @@
 import { noMaintenance } from "@holdfast/controller/services/service/maintenance-memory.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
 
-/** A service that runs and has been left alone. */
+/** A running service without pending work. */
 export function idleService(id: string, organizationId: string): ManagedServiceObject {
   const now = Date.now();
   const nodeId = `${id}-1`;

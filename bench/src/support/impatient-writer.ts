@@ -1,27 +1,27 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, type ClientConfig } from "pg";
 
-/** A session with whatever takes writes now. */
+/** A session with the server that currently accepts writes. */
 export interface WriteSession {
-  /** Resolves when the row with this number is acknowledged; the number of one whose acknowledgment was lost comes again. */
+  /** Resolves when the row with this number is acknowledged; a number with a lost acknowledgment is written again. */
   write(number: number): Promise<unknown>;
-  /** How many of the numbers below this are there. */
+  /** Number of the existing rows below this number. */
   countBelow(number: number): Promise<number>;
-  /** Waits for nobody: the server may stand still. */
+  /** Closes without waiting: the server may be paused. */
   leave(): void;
 }
 
-/** Writes a row each 5 ms, and opens a session anew, by the name, whenever one fails. */
+/** Writes a row each 5 ms, and reconnects by name after each failure. */
 export interface ImpatientWriter {
-  /** When each acknowledged row was, of `performance.now()`; its place is its number. */
+  /** Times of the acknowledged rows, of `performance.now()`; the index is the row's number. */
   readonly acknowledgedAt: readonly number[];
-  /** Acknowledged rows that are not there. */
+  /** Number of acknowledged rows that do not exist. */
   missing(): Promise<number>;
   /** Resolves when its last write is over. */
   stop(): Promise<void>;
 }
 
-/** How long a session waits for a connection and for an answer. */
+/** Time limit of a connection and of a response. */
 export const patienceMs = 500;
 
 const everyMs = 5;
@@ -63,7 +63,7 @@ export function writeImpatiently(open: () => Promise<WriteSession>): ImpatientWr
   };
 }
 
-/** Rows of a table of PostgreSQL, which the first session makes. */
+/** Rows of a PostgreSQL table, which the first session creates. */
 export async function openRows(config: ClientConfig): Promise<WriteSession> {
   const client = new Client({ ...config, connectionTimeoutMillis: patienceMs, query_timeout: patienceMs });
   client.on("error", () => undefined);

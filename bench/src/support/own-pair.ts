@@ -44,7 +44,7 @@ export async function createOwnPair(on: Platform, engine: "postgresql" | "valkey
         { describe: async () => `${JSON.stringify(await states())}\n${await services.describe(id)}` },
       );
       await services.settled(id, "Running");
-      // Only what its primary counts on can take its place.
+      // Only a failover candidate can take over from its primary.
       const isCounted = async () => isCountedOn(on.directory, id, (await nodeOf("primary")) ?? "");
       await waitUntil("the primary counts on its replica", isCounted);
     },
@@ -54,7 +54,7 @@ export async function createOwnPair(on: Platform, engine: "postgresql" | "valkey
         return () => undefined;
       }
       const { launcher, engine: pid } = await machine();
-      // Its host starts a machine that died again by itself.
+      // Its host restarts a dead machine by itself.
       if (fault !== "machine stands still") {
         killAtOnce(fault === "engine killed" ? pid : launcher);
         return () => undefined;

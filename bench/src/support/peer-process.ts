@@ -1,34 +1,34 @@
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { controllerFlags } from "@holdfast/controller/node-flags.ts";
-import type { Answer } from "./questions.ts";
+import type { Answer } from "./peer-queries.ts";
 
-/** A process that is measured, or that is not to disturb what is, on one core; it answers questions over its channel. */
+/** A measured process, or one that must not disturb it, pinned to one core; it responds to queries over its channel. */
 export interface PeerProcess {
   readonly pid: number;
-  /** What it said when it was ready. */
+  /** Its first message. */
   readonly ready: Readonly<Record<string, unknown>>;
-  ask<T>(question: object): Promise<T>;
+  query<T>(question: object): Promise<T>;
   end(): Promise<void>;
 }
 
-/** Core of the servers; the load is on another one. */
+/** Core of the servers; the load runs on another one. */
 export const serverCore = 0;
 export const loadCore = 1;
 
-/** Starts `bench/src/peers/<name>.ts`; resolves when it says that it is ready. */
+/** Starts `bench/src/peers/<name>.ts`; resolves at its first message. */
 export async function startPeer(name: string, settings: object, core = serverCore): Promise<PeerProcess> {
   const child = fork(join(import.meta.dirname, "..", "peers", `${name}.ts`), [JSON.stringify(settings)], {
-    // What a controller is compared with runs as it does.
+    // Peers of a controller run with a controller's flags.
     execArgv: ["--expose-gc", "--disable-warning=DEP0123", ...controllerFlags],
   });
   pin(child.pid ?? 0, core);
-  let asked = 0;
+  let pending = 0;
   return {
     pid: child.pid ?? 0,
     ready: await readiness(child),
-    ask(question) {
-      const number = (asked += 1);
+    query(question) {
+      const number = (pending += 1);
       const answer = answerOf<never>(child, number);
       child.send({ ...question, number });
       return answer;
@@ -42,7 +42,7 @@ export async function startPeer(name: string, settings: object, core = serverCor
   };
 }
 
-/** Keeps a process with all of its threads on one core. */
+/** Pins a process with all of its threads to one core. */
 export function pin(pid: number, core: number): void {
   const { status, stderr } = spawnSync("taskset", ["--all-tasks", "--cpu-list", "--pid", String(core), String(pid)], {
     encoding: "utf8",
@@ -50,7 +50,7 @@ export function pin(pid: number, core: number): void {
   if (status !== 0) throw new Error(`taskset: ${stderr}`);
 }
 
-/** The first that it says. */
+/** The first message. */
 function readiness(child: ChildProcess): Promise<Record<string, unknown>> {
   return new Promise((resolve, reject) => {
     const ended = (code: number | null) =>

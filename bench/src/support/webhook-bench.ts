@@ -10,19 +10,19 @@ import {
 import { uuidv7 } from "uuidv7";
 import { loadCore, type PeerProcess, startPeer } from "./peer-process.ts";
 
-/** Servers with fsync, a receiver, and the API's side of webhooks, which does not deliver. */
+/** Servers with fsync, a receiver, and the API's side of webhooks without delivery. */
 export interface WebhookBench {
   readonly servers: WebhookServers;
   readonly sink: PeerProcess;
   readonly sinkUrl: string;
   readonly platform: WebhookPlatform;
-  /** Makes an organization with endpoints at these paths of the receiver. */
+  /** Creates an organization with endpoints at these paths of the receiver. */
   organization(paths: readonly string[]): Promise<string>;
-  /** A process that delivers. */
+  /** Starts a process that delivers. */
   startSender(): Promise<PeerProcess>;
-  /** Attempts that are recorded, and deliveries that wait. */
+  /** Numbers of recorded attempts and of waiting deliveries. */
   counts(): Promise<{ attempts: number; waiting: number }>;
-  /** Forgets events, deliveries and attempts, and takes all endpoints away. */
+  /** Removes events, deliveries, attempts and endpoints. */
   clear(): Promise<void>;
   close(): Promise<void>;
 }
@@ -63,7 +63,7 @@ export async function openWebhookBench(): Promise<WebhookBench> {
         await platform.api.deleteWebhook(create(DeleteWebhookRequestSchema, { id }), platform.call(organizationId));
       }
       await database.query("truncate event, webhook_delivery, webhook_attempt, webhook_repeat, webhook_health");
-      await sink.ask({ ask: "clear" });
+      await sink.query({ query: "clear" });
     },
     async close() {
       await platform.close();
@@ -73,7 +73,7 @@ export async function openWebhookBench(): Promise<WebhookBench> {
   };
 }
 
-/** Resolves when the condition holds; looks every 50 ms. */
+/** Resolves when the condition is true; checks every 50 ms. */
 export async function untilTrue(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 50));
 }

@@ -4,20 +4,20 @@ import { run } from "./webhook-latency.ts";
 
 const organizations = 10;
 const warmUpSeconds = 2;
-/** Endpoints of each organization, and so many events that all of them together get 1,000 deliveries a second. */
+/** Endpoints of each organization, and the event rate at which all of them together get 1,000 deliveries per second. */
 const cases = [
   { name: "one endpoint in five hangs", endpoints: 5, hanging: 1, eventsPerSecond: 200 },
   { name: "19 of an organization's 20 endpoints hang", endpoints: 20, hanging: 19, eventsPerSecond: 50 },
 ] as const;
 type Case = (typeof cases)[number];
 
-/** Healthy endpoints beside others of their organization that never answer, and the same with all well, in turn. */
+/** Healthy endpoints beside hanging ones of their organization, alternating with healthy ones only. */
 export async function measureHanging(bench: WebhookBench, seconds: number, pairs: number): Promise<void> {
   for (const each of cases) {
     const p99 = { well: [] as number[], beside: [] as number[] };
     let inFlight = 0;
     for (let pair = 0; pair < pairs; pair += 1) {
-      // Who comes first changes: the databases are not the same at the end as at the beginning.
+      // The order alternates, as the databases change over time.
       const order = pair % 2 === 0 ? (["well", "beside"] as const) : (["beside", "well"] as const);
       for (const name of order) {
         const measured = await arm(bench, each, name === "beside" ? each.hanging : 0, seconds);
@@ -44,11 +44,11 @@ async function arm(
   const ids: string[] = [];
   for (let n = 0; n < organizations; n += 1) ids.push(await bench.organization(paths));
   const sender = await bench.startSender();
-  await sender.ask({ ask: "go" });
+  await sender.query({ query: "go" });
   const counted = warmUpSeconds * rate;
   await run(bench, ids, 0, counted, rate);
   const latencies = await run(bench, ids, counted, counted + seconds * rate, rate);
-  const { hangingMost } = await bench.sink.ask<{ hangingMost: number }>({ ask: "counts" });
+  const { hangingMost } = await bench.sink.query<{ hangingMost: number }>({ query: "counts" });
   await sender.end();
   await bench.clear();
   return { p99: percentile(latencies, 0.99), hangingMost };

@@ -8,16 +8,16 @@ const organizations = 20;
 const atOnce = 32;
 const kills = 3;
 
-/** So much is always there to deliver, and no more. */
+/** Constant number of waiting deliveries. */
 const ahead = 2_000;
-/** Without an arrival for so long, nothing more comes. */
+/** Without an arrival for this time, no more come. */
 const silentMs = 30_000;
 
-/** Keeps the sender at full load while it is killed and started again; counts what never came. */
+/** Runs the sender at full load while it is killed and restarted; counts the missing deliveries. */
 export async function measureKills(bench: WebhookBench, seconds: number): Promise<void> {
   const ids: string[] = [];
   for (let n = 0; n < organizations; n += 1) ids.push(await bench.organization(["/"]));
-  const counts = () => bench.sink.ask<{ received: number; distinct: number }>({ ask: "counts" });
+  const counts = () => bench.sink.query<{ received: number; distinct: number }>({ query: "counts" });
   const until = performance.now() + seconds * 1_000;
   let next = 0;
   let arrived = 0;
@@ -39,18 +39,18 @@ export async function measureKills(bench: WebhookBench, seconds: number): Promis
   let sender: PeerProcess | undefined;
   for (let kill = 0; kill <= kills; kill += 1) {
     sender = await bench.startSender();
-    await sender.ask({ ask: "go" });
+    await sender.query({ query: "go" });
     if (kill === kills) break;
     await sleep((seconds * 1_000) / (kills + 1));
     await sender.end();
   }
   await Promise.all([emitting, looking]);
-  let heardAt = performance.now();
+  let receivedAt = performance.now();
   await untilTrue(async () => {
     const { distinct } = await counts();
-    if (distinct > arrived) heardAt = performance.now();
+    if (distinct > arrived) receivedAt = performance.now();
     arrived = distinct;
-    return distinct === next || performance.now() - heardAt > silentMs;
+    return distinct === next || performance.now() - receivedAt > silentMs;
   });
   const { received, distinct } = await counts();
   await sender?.end();

@@ -5,12 +5,12 @@ import { untilTrue, type WebhookBench } from "./webhook-bench.ts";
 
 const organizations = 20;
 
-/** Commit to receiver at a steady rate: from the moment in which etcd has acknowledged the change. */
+/** Commit to receiver at a steady rate, from etcd's acknowledgment of the change. */
 export async function measureLatency(bench: WebhookBench, seconds: number, perSecond: number): Promise<void> {
   const ids: string[] = [];
   for (let n = 0; n < organizations; n += 1) ids.push(await bench.organization(["/"]));
   const sender = await bench.startSender();
-  await sender.ask({ ask: "go" });
+  await sender.query({ query: "go" });
   await run(bench, ids, 0, perSecond * 3, perSecond);
   const latencies = await run(bench, ids, perSecond * 3, perSecond * (3 + seconds), perSecond);
   await sender.end();
@@ -20,7 +20,10 @@ export async function measureLatency(bench: WebhookBench, seconds: number, perSe
   print("p99", ms(percentile(latencies, 0.99)), "<= 20 ms at 1,000/s");
 }
 
-/** Emits the numbers at the rate, whatever becomes of them, and resolves to how long each took; throws for one that did not come. */
+/**
+ * Emits the numbers at the rate, whatever becomes of them; resolves with the duration of each, and throws for a missing
+ * one.
+ */
 export async function run(
   bench: WebhookBench,
   organizationIds: readonly string[],
@@ -42,7 +45,7 @@ export async function run(
     );
   }
   await Promise.all(commits);
-  const arrivals = () => bench.sink.ask<(string | null)[]>({ ask: "arrivals", from, to });
+  const arrivals = () => bench.sink.query<(string | null)[]>({ query: "arrivals", from, to });
   let came: (string | null)[] = [];
   await untilTrue(async () => {
     came = await arrivals();

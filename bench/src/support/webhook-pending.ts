@@ -7,7 +7,7 @@ const organizations = 20;
 const endpointsEach = 5;
 const seconds = 20;
 
-/** Memory of a sender while so many deliveries wait, beside that of one with a twentieth of them. */
+/** Memory of a sender with this many waiting deliveries, beside that of one with a twentieth of them. */
 export async function measurePending(bench: WebhookBench, pending: number): Promise<void> {
   const fewer = Math.round(pending / 20);
   const few = await peakWith(bench, fewer);
@@ -35,14 +35,14 @@ async function peakWith(bench: WebhookBench, pending: number): Promise<{ rssMb: 
     await client.query("analyze webhook_delivery");
   });
   const sender = await bench.startSender();
-  await sender.ask({ ask: "go" });
+  await sender.query({ query: "go" });
   const began = performance.now();
   let rssMb = 0;
   let done = 0;
   do {
     await sleep(200);
     rssMb = Math.max(rssMb, memoryOf(sender.pid).rssMb);
-    done = (await bench.sink.ask<{ received: number }>({ ask: "counts" })).received;
+    done = (await bench.sink.query<{ received: number }>({ query: "counts" })).received;
   } while (performance.now() - began < seconds * 1_000 && done < pending);
   const perSecond = done / ((performance.now() - began) / 1_000);
   await sender.end();

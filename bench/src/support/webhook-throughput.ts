@@ -5,7 +5,7 @@ import { uuidv7 } from "uuidv7";
 import { benchData } from "./bench-delivery.ts";
 import { median, print, ratios, times } from "./figures.ts";
 import { type PeerProcess, startPeer } from "./peer-process.ts";
-import type { Usage } from "./questions.ts";
+import type { Usage } from "./peer-queries.ts";
 import { untilTrue, type WebhookBench } from "./webhook-bench.ts";
 
 const organizations = 8;
@@ -14,11 +14,11 @@ const secret = "5".repeat(64);
 
 interface Arm {
   readonly perSecond: number[];
-  /** CPU of the sending process for each delivery: it says more than a rate when others are at work on the machine. */
+  /** CPU of the sending process for each delivery, which is more reliable than a rate under other load. */
   readonly cpuUs: number[];
 }
 
-/** Deliveries a second out of what waits, each recorded when it counts, side by side with the peers. */
+/** Deliveries per second from a backlog, each recorded when it counts, side by side with the peers. */
 export async function measureThroughput(bench: WebhookBench, count: number, pairs: number): Promise<void> {
   const arms = { ours: arm(), bare: arm(), boss: arm() };
   const peerDeliveries = Array.from({ length: count }, (_, n) => ({ id: uuidv7(), secret, data: benchData(n) }));
@@ -28,7 +28,7 @@ export async function measureThroughput(bench: WebhookBench, count: number, pair
       ours: await ours(bench, count),
       boss: await boss(bench, peerDeliveries.slice(0, Math.ceil(count / 4))),
     };
-    // The first round warms up.
+    // The first round is a warm-up.
     if (pair === 0) continue;
     for (const name of ["ours", "bare", "boss"] as const) {
       arms[name].perSecond.push(measured[name].perSecond);
@@ -59,9 +59,9 @@ interface Measured {
   readonly cpuUs: number;
 }
 
-/** Runs it, and tells what it took of a sender. */
+/** Runs the work; returns the sender's cost. */
 async function measured(sender: PeerProcess, count: number, run: () => Promise<unknown>): Promise<Measured> {
-  const cpuUs = async () => (await sender.ask<Usage>({ ask: "usage" })).cpuUs;
+  const cpuUs = async () => (await sender.query<Usage>({ query: "usage" })).cpuUs;
   const before = await cpuUs();
   const began = performance.now();
   await run();
@@ -69,7 +69,7 @@ async function measured(sender: PeerProcess, count: number, run: () => Promise<u
   return { perSecond: count / seconds, cpuUs: ((await cpuUs()) - before) / count };
 }
 
-/** Fills the history while nobody delivers, then lets a sender go. */
+/** Fills the history while no sender runs, then starts one. */
 async function ours(bench: WebhookBench, count: number): Promise<Measured> {
   const { platform } = bench;
   const ids: string[] = [];
@@ -90,7 +90,7 @@ async function ours(bench: WebhookBench, count: number): Promise<Measured> {
   await platform.history.database.query("analyze webhook_delivery");
   const sender = await bench.startSender();
   const result = await measured(sender, count, async () => {
-    await sender.ask({ ask: "go" });
+    await sender.query({ query: "go" });
     await untilTrue(async () => (await bench.counts()).waiting === 0);
   });
   const { attempts } = await bench.counts();
@@ -102,15 +102,15 @@ async function ours(bench: WebhookBench, count: number): Promise<Measured> {
 
 async function bare({ sinkUrl }: WebhookBench, deliveries: readonly object[]): Promise<Measured> {
   const sender = await startPeer("bare-sender", { url: sinkUrl });
-  const result = await measured(sender, deliveries.length, () => sender.ask({ ask: "go", deliveries }));
+  const result = await measured(sender, deliveries.length, () => sender.query({ query: "go", deliveries }));
   await sender.end();
   return result;
 }
 
 async function boss({ servers, sinkUrl }: WebhookBench, deliveries: readonly object[]): Promise<Measured> {
   const sender = await startPeer("pg-boss-sender", { historyUrl: servers.historyUrl, url: `${sinkUrl}/` });
-  await sender.ask({ ask: "fill", deliveries });
-  const result = await measured(sender, deliveries.length, () => sender.ask({ ask: "go" }));
+  await sender.query({ query: "fill", deliveries });
+  const result = await measured(sender, deliveries.length, () => sender.query({ query: "go" }));
   await sender.end();
   return result;
 }

@@ -1,25 +1,28 @@
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import type { ImpatientWriter } from "./impatient-writer.ts";
 
-/** What happens to the primary; a machine that is killed or stands still stays so until it is mended. */
+/** Faults of the primary; a killed or paused machine stays so until it is repaired. */
 export type Fault = "switchover" | "engine killed" | "machine killed" | "machine stands still";
 
-/** A primary and a replica, of the platform or of a peer, that somebody writes to all the time. */
+/** A primary and a replica, of the platform or of a peer, under constant writes. */
 export interface FailingPair {
   readonly writer: ImpatientWriter;
-  /** Resolves when both nodes are well, and the replica lacks next to nothing. */
+  /** Resolves when both nodes are healthy, and the replica has almost caught up. */
   settled(): Promise<void>;
-  /** Name of the node that is the primary; undefined while nobody is, or nobody knows. */
+  /** Name of the primary's node; undefined while there is none, or it is unknown. */
   primary(): Promise<string | undefined>;
-  /** Resolves once the fault is there; answers what mends it. */
+  /** Causes the fault; resolves with its repair. */
   strike(fault: Fault): Promise<() => unknown>;
   close(): Promise<void>;
 }
 
-/** What is written within this time of a fault may have been under way before. */
+/** Writes within this time of a fault may have started before it. */
 const underWayMs = 100;
 
-/** The longest time between two writes that were acknowledged, around a fault, in milliseconds; throws if nobody took over who must. */
+/**
+ * Longest time between two acknowledged writes around a fault, in milliseconds; throws if a required failover did not
+ * happen.
+ */
 export async function gapOf(pair: FailingPair, fault: Fault): Promise<number> {
   const { acknowledgedAt } = pair.writer;
   const begun = performance.now();
@@ -29,7 +32,7 @@ export async function gapOf(pair: FailingPair, fault: Fault): Promise<number> {
   const isOther = async () => ![undefined, primary].includes(await pair.primary());
   const mend = await pair.strike(fault);
   const struckAt = performance.now();
-  // A primary that only died may go on as one.
+  // A primary that only died may continue as the primary.
   if (fault === "switchover" || fault === "machine stands still") {
     await waitUntil("another is the primary", isOther, { withinMs: 180_000 });
   }

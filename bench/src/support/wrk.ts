@@ -10,8 +10,8 @@ export interface Load {
 }
 
 /**
- * Asks for the URL over connections that are kept, from the other core. Throws when any answer was not 200. A file of
- * Authorization headers, a line each, is gone through in turn.
+ * GET requests over persistent connections, from the other core. Throws when any status was not 200. A file of
+ * Authorization headers, a line each, is used in rotation.
  */
 export function load(
   url: string,
@@ -24,7 +24,7 @@ export function load(
   return run(url, headers, connections, seconds, script);
 }
 
-/** The same with a POST of what is in the file. */
+/** The same with a POST of the file's contents. */
 export function loadPosts(
   url: string,
   headers: Readonly<Record<string, string>>,

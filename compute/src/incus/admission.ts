@@ -1,33 +1,36 @@
+import { existsSync } from "node:fs";
 import { type Admission, type MachineSpec, rootBytesOf } from "../compute-provider.ts";
 import { admitAhead, admitDisk, admitRoot, firstBytes, memoryOf, spaceOf } from "../local/free-space.ts";
 import type { RootStorage } from "../local/host-facts.ts";
 import type { MachineRecord } from "../local/machine-record.ts";
+import type { IncusClient } from "./incus-client.ts";
 
 const youngMs = 120_000;
 
-/** What a host has for machines. */
-export interface HostRoom {
+/** Capacity of a host for machines. */
+export interface HostCapacity {
   readonly roots: RootStorage;
-  /** Where data disks are. */
+  /** Directory of the data disks. */
   readonly directory: string;
-  /** What snapshots of data disks there may still come to take. */
+  /** Space that snapshots of data disks may still take. */
   readonly snapshotBytes: number;
-  /** Machines that are yet to write what a new one writes. */
+  /** Number of machines whose first writes are still to come. */
   readonly youngMachines: number;
 }
 
-/** Pure: of how many of these machines what a new one writes is yet to come. */
+/** Pure: number of machines whose first writes are still to come. */
 export function countYoung(machines: readonly MachineRecord[], now: number): number {
   return machines.filter(({ createdAt }) => now - createdAt < youngMs).length;
 }
 
 /**
- * Can the host take this machine besides those it has, or give one that it has what it is to grow to? A refusal names what is
- * short, and by how much. What is promised to machines counts before (place-machine.ts), by whoever knows of all promises.
+ * Admits a new machine beside the existing ones, or the growth of an existing one (`exists`). A refusal names the
+ * missing resource and the amount. Promises to machines are counted before, by the controllers (place-machine.ts),
+ * which know all of them.
  */
-export async function admitMachine(spec: MachineSpec, isMade: boolean, room: HostRoom): Promise<Admission> {
-  const { roots, directory, snapshotBytes, youngMachines } = room;
-  const rooted: Admission = isMade ? { admitted: true } : admitNewRoot(rootBytesOf(spec.plan), roots, youngMachines);
+export async function admitMachine(spec: MachineSpec, exists: boolean, capacity: HostCapacity): Promise<Admission> {
+  const { roots, directory, snapshotBytes, youngMachines } = capacity;
+  const rooted: Admission = exists ? { admitted: true } : admitNewRoot(rootBytesOf(spec.plan), roots, youngMachines);
   if (!rooted.admitted) return rooted;
   const space = await spaceOf(directory, youngMachines * firstBytes + snapshotBytes);
   return spec.ahead ? admitAhead(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
@@ -36,4 +39,37 @@ export async function admitMachine(spec: MachineSpec, isMade: boolean, room: Hos
 function admitNewRoot(rootBytes: number, roots: RootStorage, youngMachines: number): Admission {
   if (roots.problem !== "") return { admitted: false, reason: roots.problem };
   return admitRoot(rootBytes, { ...roots, promisedBytes: youngMachines * roots.firstBytes }, roots.firstBytes);
+}
+
+/** Prerequisites of virtual machines that the host lacks, as far as they can be detected without starting one. */
+export interface MissingGuestSupport {
+  readonly kvm: boolean;
+  readonly vsock: boolean;
+  readonly qemu: boolean;
+}
+
+/**
+ * Reason why no virtual machine can be created here, for users; undefined if one can. The daemon's own answer decides.
+ */
+export async function detectGuestRefusal(incus: IncusClient, signal: AbortSignal): Promise<string | undefined> {
+  const { environment } = await incus.call<{ environment: { driver: string } }>("GET", "/1.0", signal);
+  if (environment.driver.split(" | ").includes("qemu")) return undefined;
+  return guestRefusal({
+    kvm: !existsSync("/dev/kvm"),
+    vsock: !existsSync("/dev/vhost-vsock"),
+    qemu: !["/usr/bin", "/usr/local/bin"].some((directory) => existsSync(`${directory}/qemu-system-x86_64`)),
+  });
+}
+
+/** Pure: the missing prerequisites, with their remedies. */
+export function guestRefusal({ kvm, vsock, qemu }: MissingGuestSupport): string {
+  const missing = [
+    ...(kvm
+      ? ["it has no KVM (/dev/kvm): switch virtualisation on in its firmware, or on the host that it is a guest of"]
+      : []),
+    ...(vsock ? ["it has no /dev/vhost-vsock: load the kernel module vhost_vsock"] : []),
+    ...(qemu ? ["it has no QEMU: install qemu-system-x86, qemu-system-modules-spice and ovmf"] : []),
+  ];
+  const found = missing.length === 0 ? "its Incus does not offer them: the log of incusd says why" : missing.join("; ");
+  return `The host cannot run virtual machines: ${found}; then restart Incus. Plans of kind container run here.`;
 }

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-it("takes the empty groups of one project away from every tree, and nobody else's", () => {
+it("removes the empty groups of one project from every tree, and no other project's", () => {
   const gone = [
     "memory/lxc.payload.holdfast-7_hf-a/init.scope",
     "cpu/lxc.monitor.holdfast-7_hf-b",
@@ -18,7 +18,7 @@ it("takes the empty groups of one project away from every tree, and nobody else'
   ];
   const stays = ["memory/lxc.payload.holdfast-77_hf-a", "memory/holdfast-7", "cpu/lxc.payload.web", "lxc.pivot"];
   for (const name of [...gone, ...stays]) mkdirSync(join(root, name), { recursive: true });
-  // Stands for a group in use: its directory cannot be removed.
+  // A stand-in for a group in use: its directory cannot be removed.
   const busy = join(root, "cpu/lxc.payload.holdfast-7_hf-busy");
   mkdirSync(busy);
   writeFileSync(join(busy, "process"), "");

@@ -5,8 +5,8 @@ import { hasCode } from "@holdfast/common/system-error.ts";
 const groupTrees = "/sys/fs/cgroup";
 
 /**
- * Removes the control groups of a project's containers that nothing runs in: what watches over a container takes them away, and
- * leaves them when it is killed itself. `root` is where the host's trees are: one, or a directory for each.
+ * Removes the empty control groups of a project's containers. The monitor of a container removes them itself, unless it
+ * is killed. `root` has the host's trees: one, or a directory for each controller.
  */
 export function removeContainerGroups(project: string, root = groupTrees): void {
   const ours = new RegExp(`^lxc\\.(payload|monitor)\\.${project}_hf-`);
@@ -14,13 +14,13 @@ export function removeContainerGroups(project: string, root = groupTrees): void 
     for (const name of directoriesIn(tree)) if (ours.test(name)) removeGroup(join(tree, name));
 }
 
-/** With those below it, which are first to go. */
+/** Removes a group after its children. */
 function removeGroup(directory: string): void {
   for (const name of directoriesIn(directory)) removeGroup(join(directory, name));
   try {
     rmdirSync(directory);
   } catch (error) {
-    // Something runs in it, or it went by itself.
+    // A process runs in it, or it was removed meanwhile.
     if (!["EBUSY", "ENOENT", "ENOTEMPTY"].some((code) => hasCode(error, code))) throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { edgeRuleset } from "./edge-rules.ts";
 
-const place = {
+const config = {
   table: "holdfast_77",
   networks: ["10.77.0.0/16", "203.0.113.16/28"],
   links: "hf77-",
@@ -16,8 +16,8 @@ function linesOfChain(text: string, name: string): string[] {
   return begin < 0 ? [] : lines.slice(begin + 1, lines.indexOf("}", begin));
 }
 
-test("without a rule every machine is closed, and the host is open on its ports alone", () => {
-  const text = edgeRuleset(place, []);
+test("without a rule every machine is closed, and the host is open on its ports only", () => {
+  const text = edgeRuleset(config, []);
   expect(text.startsWith("add table inet holdfast_77\ndelete table inet holdfast_77\n")).toBe(true);
   expect(linesOfChain(text, "to_machine")).toEqual([
     "ct direction reply accept",
@@ -34,14 +34,14 @@ test("without a rule every machine is closed, and the host is open on its ports 
   ]);
 });
 
-test("of a host without controllers machines may call nothing", () => {
-  const text = edgeRuleset({ ...place, hostPorts: [] }, []);
+test("machines of a host without controllers may call no port of it", () => {
+  const text = edgeRuleset({ ...config, hostPorts: [] }, []);
   expect(linesOfChain(text, "from_machine")).toEqual(["ct direction reply accept", "goto refused"]);
 });
 
-test("a rule opens its port to its networks, each family by itself, and says whose it is", () => {
+test("a rule opens its port to its networks by address family, and names its owner", () => {
   const from = ["192.0.2.0/24", "198.51.100.7/32", "2001:db8::/32"];
-  const text = edgeRuleset(place, [{ owner, to: "10.77.0.2", port: 5432, from }]);
+  const text = edgeRuleset(config, [{ owner, to: "10.77.0.2", port: 5432, from }]);
   expect(linesOfChain(text, "to_10_77_0_2")).toEqual([
     'ip saddr 192.0.2.0/24 tcp dport 5432 accept comment "managed-service s"',
     'ip saddr 198.51.100.7/32 tcp dport 5432 accept comment "managed-service s"',
@@ -51,9 +51,9 @@ test("a rule opens its port to its networks, each family by itself, and says who
   expect(linesOfChain(text, "near_10_77_0_0_28")).toEqual(["ip daddr 10.77.0.2 jump to_10_77_0_2"]);
 });
 
-test("a machine's public address has rules of its own, and is closed without one", () => {
+test("a machine's public address has its own rules, and is closed without one", () => {
   const rule = { owner, port: 5432, from: ["192.0.2.0/24"] };
-  const text = edgeRuleset(place, [
+  const text = edgeRuleset(config, [
     { ...rule, to: "10.77.0.2" },
     { ...rule, to: "203.0.113.17" },
     { owner, to: "10.77.0.2", port: null, from: ["10.77.0.3/32"] },
@@ -69,19 +69,19 @@ test("a machine's public address has rules of its own, and is closed without one
   ]);
 });
 
-test("a rule that names nobody opens nothing", () => {
-  const text = edgeRuleset(place, [{ owner, to: "10.77.0.2", port: 5432, from: [] }]);
+test("a rule without networks opens nothing", () => {
+  const text = edgeRuleset(config, [{ owner, to: "10.77.0.2", port: 5432, from: [] }]);
   expect(linesOfChain(text, "to_10_77_0_2")).toEqual([]);
 });
 
-test("peers reach all that a machine serves", () => {
-  const text = edgeRuleset(place, [{ owner, to: "10.77.0.2", port: null, from: ["10.77.0.3/32"] }]);
+test("peers reach every port of a machine", () => {
+  const text = edgeRuleset(config, [{ owner, to: "10.77.0.2", port: null, from: ["10.77.0.3/32"] }]);
   expect(linesOfChain(text, "to_10_77_0_2")).toEqual(['ip saddr 10.77.0.3/32 accept comment "managed-service s"']);
 });
 
-test("machines may call where a rule says that somebody else listens, and nobody more can call them for it", () => {
+test("a rule for a controller lets machines call it, and does not open the machines", () => {
   const controller = { kind: "controller", id: "c-2" };
-  const text = edgeRuleset(place, [
+  const text = edgeRuleset(config, [
     { owner: controller, to: "10.77.0.1", port: 9001, from: ["0.0.0.0/0"] },
     { owner: controller, to: "192.0.2.9", port: 8444, from: ["0.0.0.0/0"] },
     { owner: controller, to: "2001:db8::9", port: 8444, from: ["::/0"] },
@@ -97,10 +97,10 @@ test("machines may call where a rule says that somebody else listens, and nobody
   expect(linesOfChain(text, "forward").at(-1)).toBe('iifname "hf77-*" goto from_machine');
 });
 
-test("a packet is held against networks of sixteen addresses before it is against addresses", () => {
+test("a packet is matched against networks of sixteen addresses before single addresses", () => {
   const to = ["10.77.0.2", "10.77.0.15", "10.77.0.16", "10.77.1.2", "203.0.113.17"];
   const text = edgeRuleset(
-    place,
+    config,
     to.map((address) => ({ owner, to: address, port: 5432, from: ["192.0.2.0/24"] })),
   );
   expect(linesOfChain(text, "to_machine").slice(2, -1)).toEqual([
@@ -113,7 +113,7 @@ test("a packet is held against networks of sixteen addresses before it is agains
     "ip daddr 10.77.0.15 jump to_10_77_0_15",
     "ip daddr 10.77.0.2 jump to_10_77_0_2",
   ]);
-  // A set is what a session could be cut by.
+  // A set could interrupt sessions.
   expect(text.split("\n").filter((line) => /[{}]/.test(line) && !/^ *(table|chain) .*\{$|^ *\}$/.test(line))).toEqual(
     [],
   );

@@ -1,48 +1,48 @@
 import { BlockList, isIP } from "node:net";
 import type { ReachRule } from "../compute-provider.ts";
 
-/** What the rules of an installation's machines stand on. */
-export interface EdgePlace {
-  /** Name of the table; nobody else's rules are in it. */
+/** Fixed parts of an installation's packet filter. */
+export interface EdgeConfig {
+  /** Name of the nftables table, which has only our rules. */
   readonly table: string;
-  /** Networks of all machines: that of private addresses first, then those of public ones. */
+  /** Networks of all machines: the private network first, then the public ones. */
   readonly networks: readonly string[];
-  /** What the names of the machines' links begin with. */
+  /** Name prefix of the machines' network links. */
   readonly links: string;
-  /** Where machines find the host, and on which ports; none where no controller is. */
+  /** Address and ports of the host that machines may call; no ports if it runs no controller. */
   readonly hostAddress: string;
   readonly hostPorts: readonly number[];
 }
 
 /**
- * Pure: the whole table, as nft(8) reads it, which replaces the one before in one transaction. Replies pass; everything
- * else to a machine needs a rule, for each of its packets: a session is cut when its rule goes. A machine itself begins
- * nothing but what a rule of another machine or of a controller allows, and calls to the host's ports.
+ * Pure: the complete table in the syntax of nft(8), which replaces the previous one in one transaction. Replies pass.
+ * Every other packet to a machine needs a rule, so that a session ends when its rule is removed. A machine may open
+ * connections only where a rule of another machine or of a controller admits it, and to the host's ports.
  *
- * Nothing in it is a set or a map. A packet that meets the transaction goes through the rules of before or through those of
- * after, but looks into sets as they are at that moment, finds those of before empty, and would be refused.
+ * The table has no sets and maps. A packet during the transaction passes either the old or the new rules, but sees sets
+ * in their current state: it would find the old ones empty, and be refused.
  */
-export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): string {
-  const { table } = place;
-  return [`add table inet ${table}`, `delete table inet ${table}`, ...edgeLines(place, rules)].join("\n");
+export function edgeRuleset(config: EdgeConfig, rules: readonly ReachRule[]): string {
+  const { table } = config;
+  return [`add table inet ${table}`, `delete table inet ${table}`, ...edgeLines(config, rules)].join("\n");
 }
 
-/** Pure: the table that allows nothing, as nft(8) reads it, which fails as a whole when there is a table. */
-export function closedRuleset(place: EdgePlace): string {
-  return [`create table inet ${place.table}`, ...edgeLines(place, [])].join("\n");
+/** Pure: the table without any rule, in the syntax of nft(8); its creation fails if the table exists. */
+export function closedRuleset(config: EdgeConfig): string {
+  return [`create table inet ${config.table}`, ...edgeLines(config, [])].join("\n");
 }
 
-function edgeLines(place: EdgePlace, rules: readonly ReachRule[]): string[] {
-  const { table, networks, links, hostAddress, hostPorts } = place;
-  const [toMachines, toOthers] = splitRules(place, rules);
+function edgeLines(config: EdgeConfig, rules: readonly ReachRule[]): string[] {
+  const { table, networks, links, hostAddress, hostPorts } = config;
+  const [toMachines, toOthers] = splitRules(config, rules);
   const machines = [...new Set(toMachines.map(({ to }) => to))].sort();
-  const neighbourhoods = Map.groupBy(machines, neighbourhoodOf);
+  const subnets = Map.groupBy(machines, subnetOf);
   return [
     `table inet ${table} {`,
     ...chain("forward", [
       "type filter hook forward priority filter; policy accept;",
       ...networks.map((network) => `ip daddr ${network} goto to_machine`),
-      // By the link too: an address may be of a network that the host no longer has.
+      // Also by link: an address may belong to a network that the host no longer has.
       `oifname "${links}*" goto to_machine`,
       `iifname "${links}*" goto from_machine`,
     ]),
@@ -56,9 +56,9 @@ function edgeLines(place: EdgePlace, rules: readonly ReachRule[]): string[] {
     ]),
     ...chain("to_machine", [
       "ct direction reply accept",
-      // Those of ICMP that belong to a connection, such as of a packet that is too large.
+      // ICMP packets of a connection, such as "packet too big".
       "ct state related accept",
-      ...[...neighbourhoods.keys()].map((network) => `ip daddr ${network} jump ${chainOf("near", network)}`),
+      ...[...subnets.keys()].map((network) => `ip daddr ${network} jump ${chainOf("near", network)}`),
       "goto refused",
     ]),
     ...chain("from_machine", [
@@ -71,9 +71,9 @@ function edgeLines(place: EdgePlace, rules: readonly ReachRule[]): string[] {
       ),
       "goto refused",
     ]),
-    // A refusal is told at once; a machine that merely does not answer looks as if it were down.
+    // A reset refuses at once; a silent machine would look as if it were down.
     ...chain("refused", ["meta l4proto tcp reject with tcp reset", "drop"]),
-    ...[...neighbourhoods].flatMap(([network, addresses]) =>
+    ...[...subnets].flatMap(([network, addresses]) =>
       chain(
         chainOf("near", network),
         addresses.map((address) => `ip daddr ${address} jump ${chainOf("to", address)}`),
@@ -90,19 +90,24 @@ function edgeLines(place: EdgePlace, rules: readonly ReachRule[]): string[] {
   ];
 }
 
-/** Sixteen addresses: a packet is held against each network that has machines, and then against those in its own. */
-function neighbourhoodOf(address: string): string {
+/**
+ * Network of sixteen addresses: a packet is matched against the networks with machines, then against the addresses of
+ * its own network.
+ */
+function subnetOf(address: string): string {
   const last = Number(address.slice(address.lastIndexOf(".") + 1));
   return `${address.slice(0, address.lastIndexOf("."))}.${last - (last % 16)}/28`;
 }
 
-function chainOf(what: "near" | "to", place: string): string {
-  return `${what}_${place.replaceAll(/[./]/g, "_")}`;
+function chainOf(what: "near" | "to", network: string): string {
+  return `${what}_${network.replaceAll(/[./]/g, "_")}`;
 }
 
-/** Those to machines of these networks, and those to whom machines may call elsewhere. */
+/**
+ * Splits the rules into those for machines of these networks, and those for other destinations that machines may call.
+ */
 function splitRules(
-  { networks, hostAddress }: EdgePlace,
+  { networks, hostAddress }: EdgeConfig,
   rules: readonly ReachRule[],
 ): [toMachines: ReachRule[], toOthers: ReachRule[]] {
   const own = new BlockList();

@@ -4,24 +4,27 @@ import { join } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { Enrollment } from "../compute-provider.ts";
-import { makeWhole, removeDrafts } from "../local/atomic-file.ts";
-import { diskFailure, makeSparse } from "../local/data-disk.ts";
+import { createAtomically, removeDrafts } from "../local/atomic-file.ts";
+import { diskFailure, createSparseFile } from "../local/data-disk.ts";
 import { enrollmentText } from "../local/enrollment-file.ts";
 import type { DirectoryLock } from "../local/directory-lock.ts";
 import type { MachinePaths } from "../local/machine-paths.ts";
 import type { GuestDiskPaths } from "./virtual-machine-config.ts";
 
-/** What the agent keeps: journal, keys, logs, and a day of samples. Sparse. */
+/** State of the agent: journal, keys, logs, and samples of a day. Sparse. */
 const stateBytes = 1024 ** 3;
-/** A page, and more than an enrollment with many controllers. */
+/** One page, more than an enrollment with many controllers needs. */
 const enrollmentBytes = 4_096;
 const ending = ".squashfs";
 
-/** Directories of the host as read-only disks for guests, each packed once. */
+/** Host directories as read-only squashfs disks for guests, each packed once. */
 export interface PackedDirectories {
-  /** Path of the disk with what is in the directory, made first (seconds). What has a name never changes. */
+  /**
+   * Path of the disk with the directory's contents; packs it first if it is missing (seconds). The contents of a name
+   * never change.
+   */
   pack(name: string, directory: string, signal: AbortSignal): Promise<string>;
-  /** Removes disks of node images that are not among these. Guests that have one open go on. */
+  /** Removes disks of node images other than these. Guests continue to use open ones. */
   keepOnly(images: ReadonlySet<string>): Promise<void>;
 }
 
@@ -29,14 +32,14 @@ export function createPackedDirectories(directory: string, lock: DirectoryLock):
   async function make(path: string, from: string, signal: AbortSignal): Promise<void> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await removeDrafts(path);
-    // The draft of an earlier version.
+    // A draft of an earlier version.
     await rm(`${path}.partial`, { force: true });
-    await makeWhole(path, async (draft) => {
-      // Read far more often than made, from the host's memory: what unpacks fastest is best.
+    await createAtomically(path, async (draft) => {
+      // Packed once and read often from the host's memory, so decompression speed matters most.
       const args = [await realpath(from), draft, "-comp", "lz4", "-noappend", "-quiet", "-no-progress"];
       await runProgram("mksquashfs", args, { signal }).catch((error: unknown) => {
         signal.throwIfAborted();
-        throw diskFailure("A disk for virtual machines could not be made (mksquashfs)", error);
+        throw diskFailure("A disk for virtual machines could not be created (mksquashfs)", error);
       });
     });
   }
@@ -45,7 +48,7 @@ export function createPackedDirectories(directory: string, lock: DirectoryLock):
     async pack(name, from, signal) {
       const path = join(directory, name + ending);
       if (existsSync(path)) return path;
-      await lock.hold(`packed ${name}`, signal, async () => {
+      await lock.withLock(`packed ${name}`, signal, async () => {
         if (!existsSync(path)) await make(path, from, signal);
       });
       return path;
@@ -54,7 +57,7 @@ export function createPackedDirectories(directory: string, lock: DirectoryLock):
       if (!existsSync(directory)) return;
       for (const name of await readdir(directory)) {
         const id = /^([a-z]+-[0-9a-f]{16})\.squashfs$/.exec(name)?.[1];
-        // Packed code and node have names of another form.
+        // Packed code and node have names of another pattern.
         if (id !== undefined && !id.startsWith("code-") && !id.startsWith("node-") && !images.has(id))
           await rm(join(directory, name), { force: true });
       }
@@ -62,19 +65,19 @@ export function createPackedDirectories(directory: string, lock: DirectoryLock):
   };
 }
 
-/** The disks of a guest that are its own. */
+/** Disks of one guest. */
 export type OwnDisks = Pick<GuestDiskPaths, "data" | "state" | "enrollment">;
 
-/** Makes those that are missing; the data disk is there. No two may ever have a data disk mounted: the host does not. */
+/** Creates the missing disks; the data disk exists. The host never mounts the data disk, as only one system may. */
 export async function openOwnDisks(paths: MachinePaths): Promise<OwnDisks> {
   const [state, enrollment] = [join(paths.directory, "state.img"), join(paths.directory, "enrollment.img")];
   await makeFile(state, stateBytes);
   await makeFile(enrollment, enrollmentBytes);
-  // The data disk of a storage tier lies elsewhere.
+  // The data disk of a storage tier is in another directory.
   return { data: await realpath(paths.diskFile), state, enrollment };
 }
 
-/** Writes what it enrolls with over what was there, so that a guest that runs reads it as well. */
+/** Writes the enrollment in place, so that a running guest reads it as well. */
 export async function writeEnrollmentDisk(
   paths: MachinePaths,
   machineId: string,
@@ -86,7 +89,7 @@ export async function writeEnrollmentDisk(
   const { enrollment: path } = await openOwnDisks(paths);
   const file = await open(path, "r+");
   try {
-    // Space at the end of a document in JSON is nothing.
+    // Trailing spaces are valid in a JSON document.
     await file.write(text.padEnd(enrollmentBytes), 0);
     await file.sync();
   } finally {
@@ -95,7 +98,7 @@ export async function writeEnrollmentDisk(
 }
 
 async function makeFile(path: string, bytes: number): Promise<void> {
-  // An earlier version that was killed may have left an empty one.
+  // A killed earlier version may have left an empty file.
   if (existsSync(path) && (await stat(path)).size > 0) return;
-  await makeWhole(path, (draft) => makeSparse(draft, bytes));
+  await createAtomically(path, (draft) => createSparseFile(draft, bytes));
 }

@@ -1,21 +1,21 @@
 import { existsSync, readdirSync } from "node:fs";
 import { runProgram } from "@holdfast/common/run-program.ts";
 
-/** The host's end of a machine's network; names of interfaces have at most 15 characters. */
+/** Name of a machine's link on the host, such as `hf77-12`; interface names have at most 15 characters. */
 export function hostLink(addressBlock: string, number: number | ""): string {
   return `${prefixOf(addressBlock)}${number}`;
 }
 
 /**
- * Removes a link that has outlived its machine: when what watches over a container is killed, nobody takes the link away,
- * and with it in the way the machine cannot start again.
+ * Removes a link that outlived its machine. When a container's monitor is killed, nothing removes the link, and the
+ * machine cannot start again.
  */
 export async function removeLink(name: string): Promise<void> {
   if (!existsSync(`/sys/class/net/${name}`)) return;
   try {
     await runProgram("ip", ["link", "delete", name]);
   } catch (error) {
-    // It went by itself.
+    // It was removed meanwhile.
     if (existsSync(`/sys/class/net/${name}`)) throw error;
   }
 }

@@ -19,7 +19,7 @@ const able =
     () => false,
   ));
 
-/** Two hosts on one network, each a network namespace with machines behind links as Incus makes them. */
+/** Two hosts on one network, each a network namespace with machines behind links as Incus creates them. */
 const hosts = {
   west: { name: `hf-west-${process.pid}`, block: "10.201", address: "192.0.2.1", machines: ["member", "stranger"] },
   east: { name: `hf-east-${process.pid}`, block: "10.202", address: "192.0.2.2", machines: ["peer"] },
@@ -45,21 +45,17 @@ const machineOf = (id: string) => {
 describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need root and nftables)"}`, () => {
   const listeners: ChildProcess[] = [];
 
-  async function keep(
-    id: HostId,
-    neighbours: readonly Neighbour[],
-    networks: readonly string[] = [],
-  ): Promise<HostPath[]> {
+  async function keep(id: HostId, peers: readonly Neighbour[], networks: readonly string[] = []): Promise<HostPath[]> {
     const work: PathWork = {
       block: hosts[id].block,
       networks,
-      neighbours,
+      peers,
       rules: services.flatMap((service) => serviceRulesOf(service, id, machineOf)),
     };
     const argv = ["netns", "exec", hosts[id].name, process.execPath, worker, JSON.stringify(work)];
     return JSON.parse(await ip(...argv)) as HostPath[];
   }
-  const neighbour = (id: HostId): Neighbour => ({
+  const peer = (id: HostId): Neighbour => ({
     hostId: id,
     network: `${hosts[id].block}.0.0/16`,
     address: hosts[id].address,
@@ -97,22 +93,22 @@ describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need r
     for (const name of names) await ip("netns", "delete", name).catch(() => undefined);
   });
 
-  it("are missing until they are kept, and then lead members of a service to each other, and nobody else", async () => {
+  it("are missing until they are set, and then connect members of a service only", async () => {
     expect(await from("member", "peer")).toBe("silent");
-    expect(await keep("west", [neighbour("east")])).toEqual([{ hostId: "east", problem: "" }]);
-    expect(await keep("east", [neighbour("west")])).toEqual([{ hostId: "west", problem: "" }]);
+    expect(await keep("west", [peer("east")])).toEqual([{ hostId: "east", problem: "" }]);
+    expect(await keep("east", [peer("west")])).toEqual([{ hostId: "west", problem: "" }]);
     expect(await from("member", "peer")).toBe("open");
     expect(await from("peer", "member")).toBe("open");
     expect(await from("stranger", "peer")).toBe("refused");
     expect(await from("peer", "stranger")).toBe("refused");
     expect(await Promise.all(Object.values(hosts).map(forwarding))).toEqual(["1", "1"]);
-    // Kept again, all of it is as it was.
+    // A second call changes nothing.
     const before = await ip("-n", hosts.west.name, "route", "show");
-    expect(await keep("west", [neighbour("east")])).toEqual([{ hostId: "east", problem: "" }]);
+    expect(await keep("west", [peer("east")])).toEqual([{ hostId: "east", problem: "" }]);
     expect(await ip("-n", hosts.west.name, "route", "show")).toBe(before);
   });
 
-  it("let a host be no router for anything but its machines, unless it is one already", async () => {
+  it("forward packets for machines only, unless the host is a router already", async () => {
     const [west, east, beyond] = [hosts.west.name, hosts.east.name, inside("beyond")];
     await ip("netns", "add", beyond);
     await ip("-n", west, "link", "add", "other", "type", "veth", "peer", "name", "eth0", "netns", beyond);
@@ -128,23 +124,23 @@ describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need r
 
     expect(await reached()).toBe("silent");
     await ip("netns", "exec", west, "sysctl", "-qw", "net.ipv4.ip_forward=1");
-    await keep("west", [neighbour("east")]);
+    await keep("west", [peer("east")]);
     expect(await reached()).toBe("open");
     await keep("west", []);
     expect(await forwarding(hosts.west)).toBe("1");
     await ip("netns", "exec", west, "sysctl", "-qw", "net.ipv4.ip_forward=0");
   });
 
-  it("that cannot be had are told with what is in the way", async () => {
-    const [behind] = await keep("west", [{ ...neighbour("east"), address: "203.0.113.9" }]);
+  it("that cannot be set are reported with the obstacle", async () => {
+    const [behind] = await keep("west", [{ ...peer("east"), address: "203.0.113.9" }]);
     expect(behind?.problem).toBe(
       "10.202.0.0/16 has no route: east (203.0.113.9) is behind 192.0.2.254, which needs one.",
     );
-    const [silent] = await keep("west", [{ ...neighbour("east"), address: "192.0.2.77" }]);
+    const [silent] = await keep("west", [{ ...peer("east"), address: "192.0.2.77" }]);
     expect(silent?.problem).toMatch(/^10\.202\.0\.0\/16 does not answer by way of 192\.0\.2\.77: /);
   });
 
-  it("lead nowhere where no machine has the address, and leave alone whoever has a way there", async () => {
+  it("blackhole unused addresses, and leave other routes alone", async () => {
     const west = hosts.west.name;
     const own = `${hosts.west.block}.0.0/16`;
     const networks = [own, "203.0.113.16/28", "203.0.113.40/32", "192.0.2.0/24"];
@@ -153,12 +149,12 @@ describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need r
     const ends = async () => (await ip("-n", west, "route", "show", "type", "unreachable")).match(/^\S+ \S+/gm) ?? [];
     expect(await routeTo("203.0.113.20")).toContain("via 192.0.2.254");
 
-    await keep("west", [neighbour("east")], networks);
+    await keep("west", [peer("east")], networks);
     for (const address of ["203.0.113.20", "203.0.113.40", `${hosts.west.block}.0.77`])
       await expect(routeTo(address), address).rejects.toThrow(/No route to host|unreachable/);
     expect(await attempt(["ip", "netns", "exec", hosts.east.name], `${hosts.west.block}.0.77`, 5432)).toBe("refused");
     expect(await routeTo("203.0.113.41")).toContain("via 192.0.2.254");
-    // The device that is on a network goes before, as do a machine and an operator's route with a bad metric.
+    // The device of a network has priority, as do a machine and an operator's route with a bad metric.
     expect(await routeTo(hosts.east.address)).toContain("dev lan");
     expect(await routeTo(addressOf("member"))).toContain(`dev hf${hosts.west.block.slice(3)}-2`);
     await ip("-n", west, "route", "add", "203.0.113.16/28", "via", "192.0.2.254", "metric", "4000000000");
@@ -167,17 +163,17 @@ describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need r
 
     const before = await ends();
     expect(before).toHaveLength(networks.length);
-    await keep("west", [neighbour("east")], networks);
+    await keep("west", [peer("east")], networks);
     expect(await ends()).toEqual(before);
-    await keep("west", [neighbour("east")], [own]);
+    await keep("west", [peer("east")], [own]);
     expect(await ends()).toEqual([`unreachable ${own}`]);
     await keep("west", [], []);
     expect(await ends()).toEqual([]);
     expect(await routeTo("203.0.113.20")).toContain("via 192.0.2.254");
   });
 
-  it("are removed as if they had never been", async () => {
-    await keep("west", [neighbour("east")]);
+  it("are removed without a trace", async () => {
+    await keep("west", [peer("east")]);
     await keep("west", []);
     expect(await ip("-n", hosts.west.name, "route", "show")).not.toContain("10.202.0.0/16");
     expect(await forwarding(hosts.west)).toBe("0");
@@ -185,7 +181,7 @@ describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need r
   });
 });
 
-/** A machine that takes connections on PostgreSQL's port. */
+/** A machine that accepts connections on PostgreSQL's port. */
 async function listening(place: string): Promise<ChildProcess> {
   const program = `require("node:net").createServer((socket) => socket.end()).listen(5432, () => console.log("up"))`;
   const child = spawn("ip", ["netns", "exec", place, process.execPath, "-e", program], {

@@ -3,80 +3,91 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, isIP } from "node:net";
 import { runProgram } from "@holdfast/common/run-program.ts";
 import type { HostPath, HostPaths, Neighbour } from "../compute-provider.ts";
-import { deadEndMetric, planDeadEnds } from "./dead-ends.ts";
+import {
+  blackholeMetric,
+  planBlackholeRoutes,
+  type KernelRoute,
+  pathGuard,
+  pathProtocol,
+  planPaths,
+  type PeerRoute,
+} from "./path-plan.ts";
 import { hostLink } from "./host-link.ts";
 import { edgeTable } from "./machine-edge.ts";
 import { nft } from "./nft.ts";
-import { type KernelRoute, pathGuard, pathProtocol, planPaths, type Way } from "./path-plan.ts";
 
-/** A host that answers does so at once; one that is merely slow is asked again soon. */
-const answerWithinMs = 2_000;
-/** Nobody listens there: a refusal is an answer. */
+/** Time limit of a probe; a slow host is probed again soon. */
+const responseTimeoutMs = 2_000;
+/** A port without a listener: a refusal proves that the host is reached. */
 const closedPort = 1;
 
-/** What an installation's paths on this machine stand on. */
-interface PathPlace {
-  /** Name of the guard's table. */
+/** Fixed parts of an installation's routes on this machine. */
+interface PathConfig {
+  /** Name of the guard's nftables table. */
   readonly table: string;
-  /** What the names of its machines' links begin with. */
+  /** Name prefix of its machines' links. */
   readonly links: string;
-  /** Marks its routes among those of other installations. */
+  /** Metric of its routes, which distinguishes them from other installations' routes. */
   readonly metric: number;
-  /** The same of those that lead nowhere. */
-  readonly deadEndMetric: number;
+  /** Metric of its blackhole routes. */
+  readonly blackholeMetric: number;
 }
 
 /**
- * Sets a route to the machines of each neighbour that is on a network of this machine, takes back those that are not wanted any
- * more, and tells which neighbours' machines are not reached. Forwarding is switched on for the devices that they come from,
- * guarded so that nothing else is forwarded; where the machine forwards anyway it is left as it is. Whatever in `networks`, those of
- * this machine's own machines, is no machine's leads nowhere.
+ * Routes to the machines of other hosts.
+ *
+ * `apply` sets a route to each peer that shares a network with this machine, removes the other routes that it set, and
+ * reports the peers whose machines do not respond. It enables forwarding on the devices that peers' machines come from,
+ * and guards these so that nothing else is forwarded; if the machine forwards anyway, it changes nothing. Addresses of
+ * `networks`, which are this host's machines', get blackhole routes.
  */
 export function createHostPaths(addressBlock: string, networks: readonly string[]): HostPaths {
-  const place = placeOf(addressBlock);
+  const config = configOf(addressBlock);
   return {
-    async keep(neighbours, signal) {
-      const ways = await Promise.all(neighbours.map((neighbour) => wayTo(neighbour, signal)));
+    async keep(peers, signal) {
+      const peerRoutes = await Promise.all(peers.map((peer) => routeTo(peer, signal)));
       const routes = await ipRoutes(["show", "table", "main"], signal);
-      const ends = planDeadEnds(networks, routes, place.deadEndMetric);
-      for (const network of ends.add) await ip(["replace", ...deadEnd(network, place)], signal);
-      for (const network of ends.remove) await ip(["delete", ...deadEnd(network, place)], signal);
-      const plan = planPaths(ways, routes, place.metric);
+      const blackholes = planBlackholeRoutes(networks, routes, config.blackholeMetric);
+      for (const network of blackholes.add) await ip(["replace", ...blackholeRoute(network, config)], signal);
+      for (const network of blackholes.remove) await ip(["delete", ...blackholeRoute(network, config)], signal);
+      const plan = planPaths(peerRoutes, routes, config.metric);
       for (const { network, via, dev } of plan.add)
-        await ip(["replace", network, "via", via, "dev", dev, ...markOf(place)], signal);
-      for (const network of plan.remove) await ip(["delete", network, ...markOf(place)], signal);
-      await forwardFrom(place, plan.devices, signal);
-      return Promise.all(ways.map((way) => pathOf(way, plan.behind.get(way.neighbour.hostId), signal)));
+        await ip(["replace", network, "via", via, "dev", dev, ...attributesOf(config)], signal);
+      for (const network of plan.remove) await ip(["delete", network, ...attributesOf(config)], signal);
+      await forwardFrom(config, plan.devices, signal);
+      return Promise.all(
+        peerRoutes.map((peerRoute) => pathOf(peerRoute, plan.behind.get(peerRoute.peer.hostId), signal)),
+      );
     },
   };
 }
 
-/** Takes back all that was ever kept for the machines of the block. */
+/** Removes all routes and guards of the block's machines. */
 export async function removePaths(addressBlock: string, signal: AbortSignal): Promise<void> {
   await createHostPaths(addressBlock, []).keep([], signal);
-  // Also a guard that was left without devices.
-  const { table, links } = placeOf(addressBlock);
+  // The guard may also exist without devices.
+  const { table, links } = configOf(addressBlock);
   await nft(pathGuard(table, links, []), signal);
 }
 
-function placeOf(addressBlock: string): PathPlace {
+function configOf(addressBlock: string): PathConfig {
   const number = Number(addressBlock.split(".")[1]);
   return {
     table: `${edgeTable(addressBlock)}_paths`,
     links: hostLink(addressBlock, ""),
     metric: number,
-    deadEndMetric: deadEndMetric(number),
+    blackholeMetric: blackholeMetric(number),
   };
 }
 
-async function pathOf({ neighbour, route }: Way, gateway: string | undefined, signal: AbortSignal): Promise<HostPath> {
-  const { hostId, network, address } = neighbour;
+async function pathOf({ peer, route }: PeerRoute, gateway: string | undefined, signal: AbortSignal): Promise<HostPath> {
+  const { hostId, network, address } = peer;
   if (gateway !== undefined)
     return {
       hostId,
       problem: `${network} has no route: ${hostId} (${address}) is behind ${gateway}, which needs one.`,
     };
-  // Two hosts on one machine: the kernel knows both.
+  // Both hosts are on this machine, so the kernel has the route.
   const problem = route?.type === "local" ? undefined : await probe(network, signal);
   return {
     hostId,
@@ -84,29 +95,29 @@ async function pathOf({ neighbour, route }: Way, gateway: string | undefined, si
   };
 }
 
-async function wayTo(neighbour: Neighbour, signal: AbortSignal): Promise<Way> {
+async function routeTo(peer: Neighbour, signal: AbortSignal): Promise<PeerRoute> {
   try {
-    const { address } = isIP(neighbour.address) ? neighbour : await lookup(neighbour.address, 4);
+    const { address } = isIP(peer.address) ? peer : await lookup(peer.address, 4);
     const [route] = await ipRoutes(["get", address], signal);
-    return { neighbour: { ...neighbour, address }, route };
+    return { peer: { ...peer, address }, route };
   } catch (error) {
     if (signal.aborted) throw error;
-    return { neighbour, route: undefined };
+    return { peer, route: undefined };
   }
 }
 
-/** Switched on for a device where it is off, and off again where it was switched on here and is not wanted any more. */
-async function forwardFrom(place: PathPlace, devices: readonly string[], signal: AbortSignal): Promise<void> {
-  const before = await guarded(place.table, signal);
+/** Enables forwarding for the devices where it is off; disables it again for devices that are not needed any more. */
+async function forwardFrom(config: PathConfig, devices: readonly string[], signal: AbortSignal): Promise<void> {
+  const before = await guarded(config.table, signal);
   const forwardsAll = readFileSync("/proc/sys/net/ipv4/ip_forward", "utf8").trim() === "1";
   const switched = forwardsAll ? [] : devices.filter((device) => before.includes(device) || !isForwarding(device));
-  // The guard is there before anything is let through.
-  if (switched.join() !== before.join()) await nft(pathGuard(place.table, place.links, switched), signal);
+  // The guard must exist before forwarding is enabled.
+  if (switched.join() !== before.join()) await nft(pathGuard(config.table, config.links, switched), signal);
   for (const device of switched) writeForwarding(device, "1");
   if (!forwardsAll) for (const device of before) if (!switched.includes(device)) writeForwarding(device, "0");
 }
 
-/** Devices that the guard names; none where there is no guard. */
+/** Devices in the guard; empty if there is no guard. */
 async function guarded(table: string, signal: AbortSignal): Promise<string[]> {
   try {
     const { stdout } = await runProgram("nft", ["list", "table", "inet", table], { signal });
@@ -122,7 +133,7 @@ function isForwarding(device: string): boolean {
   return readFileSync(forwardingOf(device), "utf8").trim() === "1";
 }
 
-/** A device that is gone forwards nothing. */
+/** Does nothing for a device that is absent. */
 function writeForwarding(device: string, value: "0" | "1"): void {
   if (readdirSync("/proc/sys/net/ipv4/conf").includes(device)) writeFileSync(forwardingOf(device), value);
 }
@@ -131,11 +142,11 @@ function forwardingOf(device: string): string {
   return `/proc/sys/net/ipv4/conf/${device}/forwarding`;
 }
 
-/** What keeps the host's own address of a network from being reached; undefined when it answers, a refusal too. */
+/** Reason why the host's own address in the network is not reached; undefined if it responds, also by a refusal. */
 function probe(network: string, signal: AbortSignal): Promise<string | undefined> {
   const host = network.replace(/\.0\/16$/, ".1");
   return new Promise((resolve) => {
-    const socket = connect({ host, port: closedPort, timeout: answerWithinMs, signal });
+    const socket = connect({ host, port: closedPort, timeout: responseTimeoutMs, signal });
     const end = (problem: string | undefined) => {
       socket.destroy();
       resolve(problem);
@@ -146,11 +157,11 @@ function probe(network: string, signal: AbortSignal): Promise<string | undefined
   });
 }
 
-function deadEnd(network: string, place: PathPlace): string[] {
-  return ["unreachable", network, ...markOf({ metric: place.deadEndMetric })];
+function blackholeRoute(network: string, config: PathConfig): string[] {
+  return ["unreachable", network, ...attributesOf({ metric: config.blackholeMetric })];
 }
 
-function markOf({ metric }: Pick<PathPlace, "metric">): string[] {
+function attributesOf({ metric }: Pick<PathConfig, "metric">): string[] {
   return ["proto", pathProtocol, "metric", String(metric)];
 }
 

@@ -3,40 +3,43 @@ import { connect, type PeerCertificate } from "node:tls";
 import { fingerprintOf } from "@holdfast/common/fingerprint.ts";
 import { Agent } from "undici";
 
-/** Where an Incus daemon is. */
+/** Address of an Incus daemon. */
 export type IncusAddress = IncusSocket | IncusRemote;
 
 export interface IncusSocket {
-  /** The daemon's Unix socket. */
+  /** Path of the daemon's Unix socket. */
   readonly socket: string;
 }
 
-/** A daemon that listens to HTTPS (`core.https_address`). Each end knows the other's certificate; no authority and no name counts. */
+/**
+ * A daemon with an HTTPS listener (`core.https_address`). Each side pins the other's certificate, without authorities
+ * and names.
+ */
 export interface IncusRemote {
-  /** Such as `https://10.0.0.5:8443`. */
+  /** URL such as `https://10.0.0.5:8443`. */
   readonly url: string;
-  /** The client's certificate and key, PEM. */
+  /** Certificate and key of the client, PEM. */
   readonly certificate: string;
   readonly key: string;
-  /** The daemon's own certificate, PEM; any other is refused, and this one when it has expired. */
+  /** Pinned certificate of the daemon, PEM; any other is refused, and this one after its expiry. */
   readonly serverCertificate: string;
 }
 
-/** A daemon that says nothing for so long will not: everything long is an operation. */
-const answerWithinMs = 30_000;
+/** Time limit of a response; everything that takes longer is an operation. */
+const responseTimeoutMs = 30_000;
 
-/** Origin of the daemon's URLs. Over a Unix socket the host is only a word. */
+/** Origin of the daemon's URLs. Over a Unix socket the host name is only a placeholder. */
 export function originOf(address: IncusAddress): string {
   return "socket" in address ? "http://incus.invalid" : new URL(address.url).origin;
 }
 
-/** Connections to a daemon; over HTTPS only to the one with the certificate that is known. */
+/** Connections to a daemon; over HTTPS only to the one with the pinned certificate. */
 export function dispatcherFor(address: IncusAddress): Agent {
   const connect = "socket" in address ? { socketPath: address.socket } : tlsOptions(address);
-  return new Agent({ connect, headersTimeout: answerWithinMs, bodyTimeout: answerWithinMs });
+  return new Agent({ connect, headersTimeout: responseTimeoutMs, bodyTimeout: responseTimeoutMs });
 }
 
-/** Code of the error for a daemon whose certificate is in order, and not the known one. */
+/** Error code for a daemon with a valid certificate other than the pinned one. */
 export const otherCertificate = "ERR_INCUS_OTHER_CERTIFICATE";
 
 function tlsOptions({ certificate, key, serverCertificate }: IncusRemote) {
@@ -49,13 +52,13 @@ function tlsOptions({ certificate, key, serverCertificate }: IncusRemote) {
     checkServerIdentity: (_name: string, peer: PeerCertificate) =>
       fingerprintOf(peer.raw) === pinned
         ? undefined
-        : Object.assign(new Error("the daemon of Incus has another certificate"), { code: otherCertificate }),
+        : Object.assign(new Error("the Incus daemon has another certificate"), { code: otherCertificate }),
   };
 }
 
 /**
- * The certificate that a daemon shows, PEM, if it has this fingerprint; nothing is sent to it, and no certificate of ours
- * shown. Throws when it is another one.
+ * The daemon's certificate, PEM, if it has this fingerprint. Sends nothing, and presents no client certificate. Throws
+ * for another certificate.
  */
 export async function fetchServerCertificate(url: string, fingerprint: string, signal: AbortSignal): Promise<string> {
   const { hostname, port } = new URL(url);
@@ -72,10 +75,10 @@ export async function fetchServerCertificate(url: string, fingerprint: string, s
       socket.once("secureConnect", resolve);
       socket.once("error", reject);
     });
-    const shown = socket.getPeerX509Certificate();
-    if (shown === undefined || fingerprintOf(shown.raw) !== fingerprint.toLowerCase())
-      throw new Error(`${url} shows another certificate than ${fingerprint}`);
-    return shown.toString();
+    const presented = socket.getPeerX509Certificate();
+    if (presented === undefined || fingerprintOf(presented.raw) !== fingerprint.toLowerCase())
+      throw new Error(`${url} presents another certificate than ${fingerprint}`);
+    return presented.toString();
   } finally {
     signal.removeEventListener("abort", abort);
     socket.destroy();

@@ -4,29 +4,29 @@ import { dispatcherFor, type IncusAddress, originOf } from "./incus-address.ts";
 import { createIncusEvents, type IncusEvents, type OperationState } from "./incus-events.ts";
 import { createIncusTransport, incusUrl, IncusError, type IncusTransport, type Method } from "./incus-transport.ts";
 
-/** Incus as this provider uses it. Nothing here polls: the end of an operation is an event. */
+/** Client of the Incus REST API. It does not poll: the end of an operation is an event. */
 export interface IncusClient {
-  /** A read, or a change that is made at once: its metadata. */
+  /** Performs a read or a synchronous change; returns its metadata. */
   call<T>(method: Method, path: string, signal: AbortSignal, body?: object): Promise<T>;
-  /** The text of a file that Incus keeps, such as a log. */
+  /** Text of a file that Incus serves, such as a log. */
   text(path: string, signal: AbortSignal): Promise<string>;
-  /** Begins an operation and resolves at its end with what it left. When the signal fires, it goes on without us. */
+  /** Starts an operation and resolves with its result. When the signal fires, the operation continues. */
   run(
     method: Method,
     path: string,
     signal: AbortSignal,
     body?: object | AsyncIterable<Uint8Array>,
   ): Promise<OperationState>;
-  /** Resolves when no operation works on the instance any more: one that we gave up waiting for may. */
+  /** Resolves when no operation works on the instance any more, including those whose caller stopped waiting. */
   settled(instance: string, signal: AbortSignal): Promise<void>;
   readonly events: IncusEvents;
   close(): Promise<void>;
 }
 
-/** So many ends of operations are kept for answers that arrive after the event. */
-const endsKept = 512;
-const lookAgainMs = 5_000;
-const answerWithinMs = 30_000;
+/** Number of finished operations that are cached for responses that arrive after the event. */
+const endsMax = 512;
+const recheckIntervalMs = 5_000;
+const responseTimeoutMs = 30_000;
 
 export function createIncusClient(address: IncusAddress, project: string): IncusClient {
   const dispatcher = dispatcherFor(address);
@@ -42,7 +42,7 @@ export function createIncusClient(address: IncusAddress, project: string): Incus
     waiting.delete(operation.id);
     ends.set(operation.id, operation);
     for (const id of ends.keys()) {
-      if (ends.size <= endsKept) break;
+      if (ends.size <= endsMax) break;
       ends.delete(id);
     }
   }
@@ -52,29 +52,29 @@ export function createIncusClient(address: IncusAddress, project: string): Incus
       if (event.type === "operation") settle(event.metadata);
     },
     opened() {
-      // Ends that happened while nobody listened.
-      for (const id of waiting.keys()) lookUp(id, send).then(settle, () => undefined);
+      // Operations that ended while the event stream was down.
+      for (const id of waiting.keys()) readOperation(id, send).then(settle, () => undefined);
     },
   });
 
   async function end(id: string, signal: AbortSignal): Promise<OperationState> {
-    const known = ends.get(id);
-    if (known !== undefined) return known;
+    const ended = ends.get(id);
+    if (ended !== undefined) return ended;
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {
       const waiters = waiting.get(id) ?? new Set();
       waiting.set(id, waiters);
-      // The way is the event; a stream that ended and came back at the wrong moment must not leave us waiting for ever.
-      const net = setInterval(() => {
-        lookUp(id, send).then(settle, () => undefined);
-      }, lookAgainMs);
+      // The event ends the wait; the recheck covers a stream that ended and reopened at the wrong moment.
+      const recheck = setInterval(() => {
+        readOperation(id, send).then(settle, () => undefined);
+      }, recheckIntervalMs);
       const waiter = (operation: OperationState) => {
-        clearInterval(net);
+        clearInterval(recheck);
         signal.removeEventListener("abort", abort);
         resolve(operation);
       };
       const abort = () => {
-        clearInterval(net);
+        clearInterval(recheck);
         waiters.delete(waiter);
         reject(signal.reason);
       };
@@ -108,8 +108,8 @@ export function createIncusClient(address: IncusAddress, project: string): Incus
       await Promise.all(
         mine.map(async ({ id }) => {
           const ended = end(id, signal);
-          // It may have ended before we waited.
-          lookUp(id, send).then(settle, () => undefined);
+          // The operation may have ended before the wait began.
+          readOperation(id, send).then(settle, () => undefined);
           await ended;
         }),
       );
@@ -122,16 +122,29 @@ export function createIncusClient(address: IncusAddress, project: string): Incus
   };
 }
 
-async function lookUp(id: string, send: IncusTransport): Promise<OperationState> {
+async function readOperation(id: string, send: IncusTransport): Promise<OperationState> {
   try {
-    return (await send<OperationState>("GET", `/1.0/operations/${id}`, AbortSignal.timeout(answerWithinMs))).metadata;
+    return (await send<OperationState>("GET", `/1.0/operations/${id}`, AbortSignal.timeout(responseTimeoutMs)))
+      .metadata;
   } catch (error) {
     if (!(error instanceof IncusError) || error.status !== 404) throw error;
-    // Incus forgets operations soon after their end, and all of them when it is restarted.
-    return { id, status_code: 410, err: "Incus has lost sight of what it was doing", resources: null, metadata: null };
+    // Incus discards operations soon after their end, and all of them at its restart.
+    return { id, status_code: 410, err: "Incus lost the operation", resources: null, metadata: null };
   }
 }
 
 function names(resources: OperationState["resources"]): string[] {
   return (resources?.["instances"] ?? []).map((path) => basename(path.split("?")[0] ?? ""));
+}
+
+/** Resolves with any response of the daemon, also one that reports that it is not ready yet. */
+export async function pingIncus(socket: string, signal: AbortSignal): Promise<void> {
+  const address = { socket };
+  const dispatcher = dispatcherFor(address);
+  try {
+    const { body } = await request(new URL("/1.0", originOf(address)), { dispatcher, signal });
+    await body.dump();
+  } finally {
+    await dispatcher.destroy();
+  }
 }

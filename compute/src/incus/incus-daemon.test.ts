@@ -17,8 +17,8 @@ import { freePorts } from "../../../test/support/platform/free-ports.ts";
 import { createTestCertificate } from "../../../test/support/controller/test-certificate.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { preparedEngines } from "../process/prepared-engines.ts";
-import { inside, instanceName } from "./instance-config.ts";
-import { makeEstate, ownerOf, removeEstate } from "./incus-estate.ts";
+import { instanceUsers, instanceName } from "./instance-config.ts";
+import { createIncusResources, ownerOf, removeIncusResources } from "./incus-resources.ts";
 import { openIncus } from "./open-incus.ts";
 
 const run = promisify(execFile);
@@ -42,8 +42,8 @@ describe.skipIf(missing !== undefined)(
         command: ["/usr/bin/perl", "-e", "$SIG{TERM}=sub{exit};sleep(1)while(1);"],
         tiers: ["maxiops", "standard", "small"],
         pools: { standard: "plain", small: "small" },
-        // The tests say when.
-        spares: { kinds: preparedEngines, count: 1, quietMs: 3_600_000 },
+        // The tests trigger the preparation.
+        preparedDisks: { kinds: preparedEngines, count: 1, idleMs: 3_600_000 },
       });
     });
     afterAll(async () => {
@@ -56,7 +56,7 @@ describe.skipIf(missing !== undefined)(
       return (await run("nsenter", enter)).stdout.trim();
     }
 
-    /** Settings of a client with a certificate of its own, or another one. */
+    /** Settings of a client with a new certificate of its own, or with the given one. */
     async function client(
       name: string,
       more: { readonly endsAt?: number; readonly server?: string; readonly token?: string },
@@ -69,7 +69,7 @@ describe.skipIf(missing !== undefined)(
       };
       const settings = {
         incusSocket: "",
-        incusProject: machines.estate.project,
+        incusProject: machines.resources.project,
         incusUrl: url,
         incusCert: await write("crt", cert),
         incusKey: await write("key", key),
@@ -79,7 +79,7 @@ describe.skipIf(missing !== undefined)(
       return { cert, settings };
     }
 
-    /** As `incus config trust add NAME` prints it. */
+    /** Output of `incus config trust add NAME`. */
     async function newToken(name: string): Promise<string> {
       const body = { name, type: "client", token: true };
       const { metadata } = await machines.incus.call<{ metadata: Record<string, unknown> }>(
@@ -92,7 +92,7 @@ describe.skipIf(missing !== undefined)(
       return Buffer.from(JSON.stringify({ client_name: name, fingerprint, addresses, secret })).toString("base64");
     }
 
-    it("takes an image after an import was broken off, and after it was killed during one", async () => {
+    it("imports an image after an interrupted import, and after a kill during one", async () => {
       const impatient = new AbortController();
       const first = machines.provider.prepare(impatient.signal);
       setTimeout(() => impatient.abort(new Error("enough")), 500);
@@ -101,15 +101,15 @@ describe.skipIf(missing !== undefined)(
       await new Promise((resolve) => setTimeout(resolve, 500));
       await machines.killDaemon();
       expect(["HostUnreachable", "IncusError", "ComputeFailure", undefined]).toContain(await second);
-      // Two controllers at once make one.
+      // Two concurrent controllers prepare one disk.
       await Promise.all([machines.provider.prepare(signal), machines.another().prepare(signal)]);
       expect(await machines.incus.call<string[]>("GET", "/1.0/images", signal)).toHaveLength(1);
       expect(await machines.incus.call<string[]>("GET", "/1.0/instances", signal)).toEqual([]);
     });
 
-    it("gives a machine a disk that an engine bootstrapped ahead, as the machine's engine has it", async () => {
+    it("gives a machine a prepared disk with the owner of the machine's engine", async () => {
       await machines.provider.refill(signal);
-      const ready = () => readdirSync(join(machines.layout.spares, "postgresql-17"));
+      const ready = () => readdirSync(join(machines.layout.preparedDisks, "postgresql-17"));
       expect(ready()).toHaveLength(1);
       const spec = testMachineSpec({ diskBytes: 2 * gib });
       await machines.provider.create(spec, signal);
@@ -117,7 +117,7 @@ describe.skipIf(missing !== undefined)(
       expect(await machines.provider.get(spec.id, signal)).toMatchObject({ hasData: false, diskBytes: 2 * gib });
       await machines.provider.start(spec.id, enrollment, signal);
       const owners = await insideOf(spec.id, "stat", "-c", "%u:%g", "/data", "/data/postgresql/PG_VERSION");
-      const owner = `${inside.engine}:${inside.engine}`;
+      const owner = `${instanceUsers.engine}:${instanceUsers.engine}`;
       expect(owners.split("\n")).toEqual([owner, owner]);
       const [blocks = 0, size = 0] = (await insideOf(spec.id, "stat", "-f", "-c", "%b %S", "/data"))
         .split(" ")
@@ -130,7 +130,7 @@ describe.skipIf(missing !== undefined)(
       for (const { id } of [spec, another]) await machines.provider.destroy(id, signal);
     });
 
-    it("is spoken to over HTTPS by who has a token, once, and has its certificate", async () => {
+    it("accepts a client over HTTPS by a one-time token, then by its certificate", async () => {
       const [port = 0] = await freePorts(1);
       await machines.incus.call("PATCH", "/1.0", signal, { config: { "core.https_address": `127.0.0.1:${port}` } });
       url = `https://127.0.0.1:${port}`;
@@ -140,27 +140,27 @@ describe.skipIf(missing !== undefined)(
       const { settings } = await client("one", { token });
       const incus = await openIncus(settings, silentLog);
       const provider = machines.another(incus);
-      const heard = new Set<string>();
-      const watch = provider.watch((id) => heard.add(id));
+      const seen = new Set<string>();
+      const watch = provider.watch((id) => seen.add(id));
       const spec = testMachineSpec();
       expect(await provider.create(spec, signal)).toMatchObject({ state: "stopped" });
       await provider.start(spec.id, enrollment, signal);
-      await expect.poll(() => heard.has(spec.id)).toBe(true);
+      await expect.poll(() => seen.has(spec.id)).toBe(true);
       watch.close();
       await provider.destroy(spec.id, signal);
       expect(await machines.provider.get(spec.id, signal)).toBeUndefined();
       await provider.close();
-      // It is trusted by now, and the daemon known by its certificate as well.
+      // It is trusted by now, and the daemon is pinned by its certificate.
       const later = { ...settings, incusTokenFile: "", incusServerCert: join(files, "server.crt") };
       await writeFile(later.incusServerCert, serverCertificate);
       const again = await openIncus(later, silentLog);
       expect(await again.call<string[]>("GET", "/1.0/instances", signal)).toEqual([]);
       await again.close();
       const thief = await client("thief", { token });
-      await expect(openIncus(thief.settings, silentLog)).rejects.toThrow(/does not take the token|does not trust/);
+      await expect(openIncus(thief.settings, silentLog)).rejects.toThrow(/does not accept the token|does not trust/);
     });
 
-    it("is not spoken to by a client that it does not trust, or whose certificate has expired", async () => {
+    it("refuses a client that it does not trust, or whose certificate has expired", async () => {
       const stranger = await client("stranger", { server: serverCertificate });
       await expect(openIncus(stranger.settings, silentLog)).rejects.toThrow("does not trust this client's certificate");
       const expired = await client("expired", { server: serverCertificate, endsAt: Date.now() - 60_000 });
@@ -170,20 +170,20 @@ describe.skipIf(missing !== undefined)(
       await expect(openIncus(expired.settings, silentLog)).rejects.toThrow(/HOLDFAST_INCUS_CERT: .* has expired on/);
     });
 
-    it("is refused when it has another certificate than the one that is known, before it is told anything", async () => {
+    it("is refused for another certificate than the pinned one, before any request", async () => {
       const other = await createTestCertificate();
       const wrong = await client("wrong", { server: other.cert });
-      await expect(openIncus(wrong.settings, silentLog)).rejects.toThrow("its Incus shows another certificate");
+      await expect(openIncus(wrong.settings, silentLog)).rejects.toThrow("its Incus presents another certificate");
       const fields = JSON.parse(Buffer.from(await newToken("forged"), "base64").toString()) as object;
       const forged = Buffer.from(JSON.stringify({ ...fields, fingerprint: "00".repeat(32) })).toString("base64");
       const byToken = await client("forged", { token: forged });
-      await expect(openIncus(byToken.settings, silentLog)).rejects.toThrow("shows another certificate");
+      await expect(openIncus(byToken.settings, silentLog)).rejects.toThrow("presents another certificate");
       const unknown = await client("unknown", {});
       await expect(openIncus(unknown.settings, silentLog)).rejects.toThrow("by what else is the daemon known");
     });
 
-    it("takes no machine while its pool is full, with the figure, or cannot be written, and takes one again after", async () => {
-      const { pool } = machines.estate;
+    it("admits no machine while its pool is full or cannot be written, and admits again after", async () => {
+      const { pool } = machines.resources;
       const directory = join(machines.socket, "..", "storage-pools", pool);
       const filler = join(directory, "filler");
       const spec = testMachineSpec();
@@ -200,7 +200,7 @@ describe.skipIf(missing !== undefined)(
       await remount("ro");
       try {
         await expect(machines.provider.create(spec, signal)).rejects.toThrow(
-          /Incus could not make the machine: .*ead-only/,
+          /Incus could not create the machine: .*ead-only/,
         );
       } finally {
         await remount("rw");
@@ -212,7 +212,7 @@ describe.skipIf(missing !== undefined)(
       await machines.provider.destroy(spec.id, signal);
     });
 
-    it("makes the root of a machine in the pool of its tier, whatever that is made of, and refuses where that one is full", async () => {
+    it("creates roots in the pool of the machine's tier, of any driver, and refuses when it is full", async () => {
       const make = (name: string, driver: string, config = {}) =>
         machines.incus.call("POST", "/1.0/storage-pools", signal, { name, driver, config });
       await make("plain", "dir");
@@ -231,7 +231,7 @@ describe.skipIf(missing !== undefined)(
         expect(await machines.provider.get(spec.id, signal)).toMatchObject({ state: "running" });
         const another = testMachineSpec({ storageTier });
         if (pool === "small") {
-          // In pieces, until there is no more: how much a small pool keeps for itself is its own to know.
+          // In pieces until the pool is full: the reserve of a small pool is not known.
           const filler = join(machines.socket, "..", "storage-pools", pool, "filler");
           const script = `n=0; while fallocate -o $((n * ${piece})) -l ${piece} ${filler}; do n=$((n + 1)); done; sync -f ${filler}`;
           await onDaemon("sh", "-c", script);
@@ -239,7 +239,7 @@ describe.skipIf(missing !== undefined)(
             admitted: false,
             reason: expect.stringMatching(/pool is too full: 0\.\d GiB of 4\.0 GiB are free/),
           });
-          // One that is there already has its root, and is asked for its disk alone.
+          // An existing machine has its root; only its disk is admitted.
           const grown = { ...spec, diskBytes: 2 * gib };
           expect(await machines.provider.admit(grown, signal)).toEqual({ admitted: true });
           expect(await machines.provider.admit(testMachineSpec(), signal)).toEqual({ admitted: true });
@@ -254,27 +254,27 @@ describe.skipIf(missing !== undefined)(
       });
     });
 
-    /** Runs it among the daemon's mounts. */
+    /** Runs a program in the daemon's mount namespace. */
     async function onDaemon(...argv: string[]): Promise<void> {
       await run("nsenter", ["-t", String(await daemonOf(machines.incus)), "-m", ...argv]);
     }
 
-    it("keeps what has one of our names and is not ours", async () => {
+    it("retains resources with our names that Holdfast did not create", async () => {
       const theirs = { project: "holdfast-99", pool: "holdfast-99", poolBytes: gib };
       await machines.incus.call("POST", "/1.0/projects", signal, { name: theirs.project, config: {} });
       await expect(ownerOf(machines.incus, theirs, signal)).rejects.toThrow(
-        "has a project holdfast-99 that Holdfast has not made",
+        "has a project holdfast-99 that Holdfast did not create",
       );
-      await expect(removeEstate(machines.incus, theirs, signal)).rejects.toThrow("holdfast-99");
+      await expect(removeIncusResources(machines.incus, theirs, signal)).rejects.toThrow("holdfast-99");
       await machines.incus.call("DELETE", `/1.0/projects/${theirs.project}`, signal);
       await machines.incus.call("POST", "/1.0/storage-pools", signal, { name: theirs.pool, driver: "dir" });
       await expect(ownerOf(machines.incus, theirs, signal)).rejects.toThrow("has a storage pool holdfast-99");
       await machines.incus.call("DELETE", `/1.0/storage-pools/${theirs.pool}`, signal);
-      await makeEstate(machines.incus, theirs, "/ours", signal);
+      await createIncusResources(machines.incus, theirs, "/ours", signal);
       await machines.incus.call("DELETE", `/1.0/projects/${theirs.project}`, signal);
-      // As an interrupted removal leaves it.
+      // The state after an interrupted removal.
       expect(await ownerOf(machines.incus, theirs, signal)).toBe("/ours");
-      await removeEstate(machines.incus, theirs, signal);
+      await removeIncusResources(machines.incus, theirs, signal);
       expect(await ownerOf(machines.incus, theirs, signal)).toBeUndefined();
     });
   },

@@ -1,14 +1,14 @@
 import { WebSocket } from "undici";
 import { incusUrl, type IncusEndpoint, unreachable } from "./incus-transport.ts";
 
-/** One message of Incus's event stream, of the two kinds that we follow. */
+/** One message of Incus's event stream, of the two subscribed types. */
 export type IncusEvent =
   | { readonly type: "operation"; readonly metadata: OperationState }
   | { readonly type: "lifecycle"; readonly metadata: { readonly action: string; readonly name?: string } };
 
 export interface OperationState {
   readonly id: string;
-  /** Below 200 while it is under way; 200 when it succeeded; above when it did not. */
+  /** Below 200 while it runs; 200 when it succeeded; above when it failed. */
   readonly status_code: number;
   readonly err: string;
   readonly resources: Readonly<Record<string, readonly string[]>> | null;
@@ -17,11 +17,11 @@ export interface OperationState {
 
 export interface IncusEventListener {
   event(event: IncusEvent): void;
-  /** The stream is open, for the first time or again: what happened while it was not was missed. */
+  /** The stream opened, for the first time or again; events during an interruption were missed. */
   opened(): void;
 }
 
-/** Incus's event stream; it is opened again whenever it ends, until it is closed. */
+/** Incus's event stream; reopened whenever it ends, until it is closed. */
 export interface IncusEvents {
   subscribe(listener: IncusEventListener): { close(): void };
   /** Resolves when the stream is open; rejects when Incus cannot be reached. */
@@ -54,7 +54,7 @@ export function createIncusEvents(endpoint: IncusEndpoint): IncusEvents {
         const event = JSON.parse(text) as IncusEvent;
         for (const listener of listeners) listener.event(event);
       });
-      // An error is always followed by the end.
+      // A close event always follows an error.
       current.addEventListener("error", () => undefined);
       current.addEventListener("close", () => {
         opening = undefined;

@@ -5,17 +5,17 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure } from "../compute-failure.ts";
-import { readIfThere } from "../local/atomic-file.ts";
+import { readIfExists } from "../local/atomic-file.ts";
 import type { DirectoryLock } from "../local/directory-lock.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { IncusError, isForgotten, unlessThere } from "./incus-transport.ts";
-import { inside } from "./instance-config.ts";
+import { instanceUsers } from "./instance-config.ts";
 
-/** Node images as Incus has them: imported once from the same tree that the process provider uses. */
+/** Node images in Incus: imported once from the same tree that the process provider uses. */
 export interface IncusImages {
-  /** Fingerprint of the image made from this tree, imported first when Incus has it not (seconds). */
+  /** Fingerprint of the image of this tree; imports it first if it is missing (seconds). */
   ensure(imageRoot: string, signal: AbortSignal): Promise<string>;
-  /** Removes imports of node images that are not among these; a young one may be somebody's who is about to make a machine. */
+  /** Removes imports of node images other than these. New ones stay: a machine may be in creation from them. */
   keepOnly(ids: ReadonlySet<string>, now: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -27,9 +27,9 @@ export interface IncusImagesDeps {
 }
 
 const users =
-  `holdfast:x:${inside.engine}:${inside.engine}::/data:/bin/sh\n` +
-  `holdfast-agent:x:${inside.agent}:${inside.engine}::/var/lib/holdfast:/bin/sh\n`;
-/** Of a node image, by its id, with what the users of its passwd come to. */
+  `holdfast:x:${instanceUsers.engine}:${instanceUsers.engine}::/data:/bin/sh\n` +
+  `holdfast-agent:x:${instanceUsers.agent}:${instanceUsers.engine}::/var/lib/holdfast:/bin/sh\n`;
+/** Alias of an import: node image id, and a digest of the users in its passwd. */
 const aliasPattern = /^([a-z]+-[0-9a-f]{16})-[0-9a-f]{8}$/;
 const youngMs = 86_400_000;
 
@@ -54,10 +54,10 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
     }
   }
 
-  /** What Incus says against it, such as that the pool is full, is for the user. */
+  /** Incus's error, such as a full pool, is a message for the user. */
   async function importImage(imageRoot: string, alias: string, signal: AbortSignal): Promise<string> {
     try {
-      return await onceMoreIfForgotten(() => importTree(imageRoot, alias, signal));
+      return await retryIfForgotten(() => importTree(imageRoot, alias, signal));
     } catch (error) {
       if (!(error instanceof IncusError)) throw error;
       throw new ComputeFailure(`Incus could not take the node image: ${error.message}`, { cause: error });
@@ -65,30 +65,30 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
   }
 
   async function importTree(imageRoot: string, alias: string, signal: AbortSignal): Promise<string> {
-    log.info("image is imported", { image: alias });
+    log.info("importing node image", { image: alias });
     const directory = await mkdtemp(join(tmpdir(), "holdfast-image-"));
     try {
       await mkdir(join(directory, "rootfs", "etc"), { recursive: true });
       await writeFile(join(directory, "metadata.yaml"), metadata(alias));
       const passwd = await readFile(join(imageRoot, "etc", "passwd"), "utf8");
       await writeFile(join(directory, "rootfs", "etc", "passwd"), passwd + users, { mode: 0o644 });
-      const resolvers = (await readIfThere("/etc/resolv.conf")) ?? "";
+      const resolvers = (await readIfExists("/etc/resolv.conf")) ?? "";
       await writeFile(join(directory, "rootfs", "etc", "resolv.conf"), resolvers, { mode: 0o644 });
-      // Incus names images so as well.
+      // Incus names an image by the same digest.
       const digest = createHash("sha256");
-      // What an interrupted import has left counts.
+      // The result of an interrupted import counts.
       await unlessThere(incus.run("POST", "/1.0/images", signal, hashed(archiveOf(imageRoot, directory), digest)));
       const fingerprint = digest.digest("hex");
       await unpack(fingerprint, signal);
       await unlessThere(incus.call("POST", "/1.0/images/aliases", signal, { name: alias, target: fingerprint }));
-      log.info("image imported", { image: alias, fingerprint });
+      log.info("node image imported", { image: alias, fingerprint });
       return fingerprint;
     } finally {
       await rm(directory, { recursive: true, force: true });
     }
   }
 
-  /** The pool unpacks an image when its first instance is made; better now than when a user waits for it. */
+  /** The pool unpacks an image for its first instance; do it now rather than while a user waits. */
   async function unpack(fingerprint: string, signal: AbortSignal): Promise<void> {
     const name = `image-${fingerprint.slice(0, 16)}`;
     const devices = { root: { type: "disk", path: "/", pool } };
@@ -105,14 +105,14 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
         if (names.length === 0 || names.some((id) => ids.has(id))) continue;
         if (now - Date.parse(uploaded_at) < youngMs) continue;
         await incus.run("DELETE", `/1.0/images/${fingerprint}`, signal);
-        log.info("image removed", { image: names[0], fingerprint });
+        log.info("node image import removed", { image: names[0], fingerprint });
       }
     },
     async ensure(imageRoot, signal) {
       const alias = `${basename(imageRoot)}-${createHash("sha256").update(users).digest("hex").slice(0, 8)}`;
       return (
         (await find(alias, signal)) ??
-        lock.hold(
+        lock.withLock(
           `image ${alias}`,
           signal,
           async () => (await find(alias, signal)) ?? importImage(imageRoot, alias, signal),
@@ -122,8 +122,8 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
   };
 }
 
-/** What Incus has forgotten was done or not: it is done again, over what is there. */
-async function onceMoreIfForgotten<T>(work: () => Promise<T>): Promise<T> {
+/** Repeats work whose result Incus lost; the work is idempotent. */
+async function retryIfForgotten<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -140,12 +140,12 @@ async function* hashed(stream: AsyncIterable<Uint8Array>, hash: Hash): AsyncIter
 }
 
 /**
- * An image as Incus takes it: metadata.yaml, and the tree as `rootfs`. A name that comes twice counts as it came last, so
- * what is ours lies over the tree.
+ * The image in the format of Incus: metadata.yaml, and the tree as `rootfs`. Of entries with the same name the last
+ * counts, so that our files replace those of the tree.
  */
 async function* archiveOf(imageRoot: string, ours: string): AsyncIterable<Uint8Array> {
   const tree = ["-C", imageRoot, "--one-file-system", "--exclude=./dev/*", "."];
-  // Of symbolic links only the names, not what they point to, are moved below `rootfs`.
+  // For symbolic links, only their names are moved below `rootfs`, not their targets.
   const args = [
     "--create",
     "--numeric-owner",
@@ -161,15 +161,15 @@ async function* archiveOf(imageRoot: string, ours: string): AsyncIterable<Uint8A
     tar.once("error", reject);
     tar.once("close", resolve);
   });
-  let said = "";
+  let stderr = "";
   tar.stderr.setEncoding("utf8").on("data", (text: string) => {
-    said = (said + text).slice(-1_000);
+    stderr = (stderr + text).slice(-1_000);
   });
   try {
     yield* tar.stdout as AsyncIterable<Uint8Array>;
     const status = await ended;
-    // 1: something of a file changed while it was read. Contents never do; its links are counted when somebody copies the tree.
-    if (status !== 0 && status !== 1) throw new Error(`the node image could not be packed: ${said.trim()}`);
+    // Status 1: a file changed while it was read. Contents never do; link counts change when the tree is copied.
+    if (status !== 0 && status !== 1) throw new Error(`the node image could not be packed: ${stderr.trim()}`);
   } finally {
     tar.kill("SIGKILL");
   }

@@ -17,7 +17,7 @@ const run = promisify(execFile);
 const signal = new AbortController().signal;
 const skip = await incusMissing();
 
-/** A first process with a child that has left its session, as engines have. LXC takes arguments without spaces only. */
+/** A first process with a child that left its session, as engines have. LXC takes only arguments without spaces. */
 const standIn = [
   "/usr/bin/perl",
   "-e",
@@ -71,7 +71,7 @@ async function open(): Promise<ConformanceSubject> {
       return blocks * size;
     },
     otherImage: async () => machines.images.other({ packed: true }),
-    // The data of a machine are those of users that the host has not: it writes them below the machine's mount.
+    // The machine's users do not exist on the host; the data are below the machine's mount.
     seen: async (id, path) =>
       path.startsWith("/data/")
         ? join(dataSource(layout.machine(id)), path.slice("/data/".length))
@@ -98,12 +98,12 @@ async function open(): Promise<ConformanceSubject> {
       return { content: JSON.parse(await readFile(path, "utf8")), mode: (await stat(path)).mode };
     },
     async leftovers() {
-      // The kernel takes a moment to let a loop device go.
+      // The kernel frees a loop device after a moment.
       const loopsBelow = () => execFileSync("losetup", ["--all"]).toString().split("\n").filter(below);
       const below = (line: string) => line.includes(layout.machines) || line.includes(`${directory}/machines`);
       await waitUntil("the loop devices are gone", () => loopsBelow().length === 0).catch(() => undefined);
-      const places = [layout.machines, layout.addresses, layout.publicAddresses];
-      const left = (await Promise.all(places.map(namesIn))).flat();
+      const locations = [layout.machines, layout.addresses, layout.publicAddresses];
+      const left = (await Promise.all(locations.map(namesIn))).flat();
       const mounts = (await readFile("/proc/mounts", "utf8")).split("\n");
       const instances = await incus.call<string[]>("GET", "/1.0/instances", signal);
       const numbers = left.filter((name) => name !== "1");
@@ -116,7 +116,7 @@ async function open(): Promise<ConformanceSubject> {
   };
 }
 
-/** What the kernel holds the process's control groups to; version 1 or 2, as the host has it. */
+/** Limits of a process's control groups, of version 1 or 2. */
 async function limitsIn(groups: string): Promise<MachinePlan | undefined> {
   const pathOf = (controller: string) =>
     groups

@@ -3,10 +3,10 @@ import { HostUnreachable } from "../compute-failure.ts";
 import { localHostId } from "../router/hosts-provider.ts";
 import { otherCertificate } from "./incus-address.ts";
 
-/** What Incus answered when it did not do what was asked; the message is Incus's own. */
+/** An error response of Incus, with its message. */
 export class IncusError extends Error {
   override readonly name = "IncusError";
-  /** As in HTTP: 404 not found, 409 there already, 400 for an operation that failed, 410 for one that Incus has forgotten. */
+  /** HTTP status: 404 not found, 409 exists, 400 for a failed operation, 410 for an operation that Incus lost. */
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -15,14 +15,14 @@ export class IncusError extends Error {
   }
 }
 
-/** An operation says by words alone that what it was to make exists. */
+/** An operation reports an existing resource only by its message. */
 export function isThereAlready(error: unknown): boolean {
   return (
     error instanceof IncusError && (error.status === 409 || /already exists|UNIQUE constraint/i.test(error.message))
   );
 }
 
-/** Resolves when it was made, and when it is there already. */
+/** Resolves when the resource was created or exists already. */
 export async function unlessThere(made: Promise<unknown>): Promise<void> {
   try {
     await made;
@@ -31,17 +31,20 @@ export async function unlessThere(made: Promise<unknown>): Promise<void> {
   }
 }
 
-/** Incus was started anew while it worked: what came of it is for whoever looks again, and no failure of what was asked. */
+/**
+ * True if Incus restarted during the operation. Its result is unknown and must be observed; it is no failure of the
+ * request.
+ */
 export function isForgotten(error: unknown): boolean {
   return error instanceof IncusError && error.status === 410;
 }
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** The frame that every answer of Incus comes in. */
-export interface IncusAnswer<T> {
+/** Envelope of every response of Incus. */
+export interface IncusResponse<T> {
   readonly type: "sync" | "async" | "error";
-  /** Path of the operation that was begun. */
+  /** Path of the started operation. */
   readonly operation: string;
   readonly error_code: number;
   readonly error: string;
@@ -49,25 +52,25 @@ export interface IncusAnswer<T> {
 }
 
 /**
- * One request to Incus's REST API. Throws IncusError for an answer that is an error, HostUnreachable when there is no answer: then
- * what was asked may have been done.
+ * Sends one request to Incus's REST API. Throws IncusError for an error response, and HostUnreachable without a
+ * response: the request may have taken effect.
  */
 export type IncusTransport = <T>(
   method: Method,
   path: string,
   signal: AbortSignal,
   body?: object | AsyncIterable<Uint8Array>,
-) => Promise<IncusAnswer<T>>;
+) => Promise<IncusResponse<T>>;
 
-/** An Incus daemon and the project in it that is ours; everything else of it is left alone. */
+/** An Incus daemon, and our project in it; nothing else of the daemon is used. */
 export interface IncusEndpoint {
-  /** Of the daemon's URLs. */
+  /** Origin of the daemon's URLs. */
   readonly origin: string;
   readonly project: string;
   readonly dispatcher: Dispatcher;
 }
 
-/** URL of a path in the project, if the path itself does not name another. */
+/** URL of a path in the project, unless the path names another one. */
 export function incusUrl(path: string, { origin, project }: IncusEndpoint): URL {
   const url = new URL(path, origin);
   if (!url.searchParams.has("project")) url.searchParams.set("project", project);
@@ -78,7 +81,7 @@ export function createIncusTransport(endpoint: IncusEndpoint): IncusTransport {
   return async <T>(method: Method, path: string, signal: AbortSignal, body?: object | AsyncIterable<Uint8Array>) => {
     const content = body === undefined ? null : isStream(body) ? body : JSON.stringify(body);
     const type = isStream(body) ? "application/octet-stream" : "application/json";
-    const answer = await answered(async () => {
+    const envelope = await withTypedErrors(async () => {
       const response = await request(incusUrl(path, endpoint), {
         dispatcher: endpoint.dispatcher,
         method,
@@ -86,15 +89,15 @@ export function createIncusTransport(endpoint: IncusEndpoint): IncusTransport {
         headers: { "content-type": type },
         body: content as Dispatcher.DispatchOptions["body"] & string,
       });
-      return (await response.body.json()) as IncusAnswer<T>;
+      return (await response.body.json()) as IncusResponse<T>;
     });
-    if (answer.type === "error") throw new IncusError(answer.error_code, answer.error);
-    return answer;
+    if (envelope.type === "error") throw new IncusError(envelope.error_code, envelope.error);
+    return envelope;
   };
 }
 
-/** Codes of errors that leave open whether the daemon is there at all, and what it did. */
-const silences = new Set([
+/** Error codes that leave open whether the daemon runs, and what it did. */
+const unreachableCodes = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
   "EHOSTUNREACH",
@@ -107,11 +110,11 @@ const silences = new Set([
   "UND_ERR_SOCKET",
 ]);
 
-/** Whoever answers is not the daemon that is known, or cannot show it any more: nothing was asked of it. */
+/** The peer is not the pinned daemon, or cannot prove it any more. No request was sent. */
 export class NotTheDaemon extends HostUnreachable {}
 
-/** What OpenSSL says of a certificate that is neither the known one nor signed by it. */
-const strangers = new Set([
+/** OpenSSL's error codes for a certificate that is neither the pinned one nor signed by it. */
+const foreignCertificateCodes = new Set([
   "DEPTH_ZERO_SELF_SIGNED_CERT",
   "SELF_SIGNED_CERT_IN_CHAIN",
   "UNABLE_TO_GET_ISSUER_CERT",
@@ -120,15 +123,16 @@ const strangers = new Set([
   otherCertificate,
 ]);
 
-async function answered<T>(ask: () => Promise<T>): Promise<T> {
+async function withTypedErrors<T>(send: () => Promise<T>): Promise<T> {
   try {
-    return await ask();
+    return await send();
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    if (strangers.has(code)) throw new NotTheDaemon(localHostId, `its Incus shows another certificate. ${ifRenewed}`);
+    if (foreignCertificateCodes.has(code))
+      throw new NotTheDaemon(localHostId, `its Incus presents another certificate. ${ifRenewed}`);
     if (code === "CERT_HAS_EXPIRED")
       throw new NotTheDaemon(localHostId, `the certificate of its Incus has expired. ${ifRenewed}`);
-    if (!silences.has(code)) throw error;
+    if (!unreachableCodes.has(code)) throw error;
     throw unreachable(code);
   }
 }
@@ -136,7 +140,7 @@ async function answered<T>(ask: () => Promise<T>): Promise<T> {
 const ifRenewed =
   "Where it was renewed, copy its server.crt to HOLDFAST_INCUS_SERVER_CERT and start the controller again.";
 
-/** The daemon of this host says nothing. */
+/** The daemon of this host does not respond. */
 export function unreachable(reason: string): HostUnreachable {
   return new HostUnreachable(localHostId, `its Incus cannot be reached (${reason}).`);
 }

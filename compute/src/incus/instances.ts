@@ -4,39 +4,39 @@ import type { InstanceKind, MachineSpec } from "../compute-provider.ts";
 import type { ImageChoice } from "../local/node-images.ts";
 import type { Layout } from "../local/machine-paths.ts";
 import { type MachineRecord, readRecord, writeRecord } from "../local/machine-record.ts";
-import type { EdgePlace } from "./edge-rules.ts";
+import type { EdgeConfig } from "./edge-rules.ts";
 import { hostLink, removeLink } from "./host-link.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { guestKey, type InstanceFacts, instanceName } from "./instance-config.ts";
-import type { InstanceForm } from "./instance-form.ts";
+import type { InstanceTemplate } from "./instance-template.ts";
 import type { Instance, InstancePower } from "./instance-power.ts";
 import { closeEdge } from "./machine-edge.ts";
 
-/** Instances of Incus as machines have them: made around a data disk, and started with what is of today. */
+/** Incus instances of machines: created around a data disk, and started with the current code and image. */
 export interface Instances {
-  /** Makes what is missing of a machine: its disk, its record, its instance. */
+  /** Creates the missing parts of a machine: disk, record, instance. */
   make(spec: MachineSpec, signal: AbortSignal): Promise<void>;
-  /** Starts one that is stopped, and counts the start before it happens. */
+  /** Starts a stopped instance; counts the start before it happens. */
   launch(id: string, record: MachineRecord, instance: Instance, signal: AbortSignal): Promise<void>;
 }
 
 export interface InstancesDeps {
   readonly incus: IncusClient;
   readonly power: InstancePower;
-  readonly forms: Readonly<Record<InstanceKind, InstanceForm>>;
-  /** The node image for a machine. */
+  readonly templates: Readonly<Record<InstanceKind, InstanceTemplate>>;
+  /** Node image for a machine. */
   readonly imageFor: (choice: ImageChoice) => NodeImage;
   readonly layout: Layout;
-  readonly edge: EdgePlace;
+  readonly edge: EdgeConfig;
   /** Storage pool for the root of a tier's machine. */
   readonly pool: (tier: string) => string;
   readonly addressBlock: string;
-  /** Makes directories and data disk of a machine, and its record. */
+  /** Creates directories, data disk and record of a machine. */
   readonly makeMachine: (spec: MachineSpec, image: NodeImage) => Promise<MachineRecord>;
 }
 
 export function createInstances(deps: InstancesDeps): Instances {
-  const { incus, power, forms, imageFor, layout, edge, addressBlock } = deps;
+  const { incus, power, templates, imageFor, layout, edge, addressBlock } = deps;
 
   const factsOf = ({ spec, address, publicAddress, number, image, guestKernel }: MachineRecord): InstanceFacts => ({
     machineId: spec.id,
@@ -55,40 +55,44 @@ export function createInstances(deps: InstancesDeps): Instances {
   return {
     async make(spec, signal) {
       const paths = layout.machine(spec.id);
-      const form = forms[kindOf(spec)];
+      const template = templates[kindOf(spec)];
       const before = await readRecord(paths.record);
       const image = imageFor({ ...spec, ...(before?.image !== undefined && { image: before.image }) });
       const [guestKernel] = await Promise.all([
-        form.kernelFor(before?.guestKernel ?? spec.guestKernel, signal),
-        form.ensure(image, signal),
-        // Somebody who gave up waiting may have begun it: it is being made all the same.
+        template.kernelFor(before?.guestKernel ?? spec.guestKernel, signal),
+        template.ensure(image, signal),
+        // A canceled call may have started the creation, which continues.
         incus.settled(instanceName(spec.id), signal),
       ]);
-      // An instance that Incus has lost is made again around the disk that it had.
-      const known = before ?? (await deps.makeMachine(spec, image));
-      const { unfinished, ...opened } = await form.openDisks(paths, known);
+      // An instance that Incus lost is created again around its existing disk.
+      const created = before ?? (await deps.makeMachine(spec, image));
+      const { unfinished, ...opened } = await template.openDisks(paths, created);
       const record = withKernel(opened, guestKernel);
-      const instance = await form.describe({ ...factsOf(record), nodeImage: image.id, plan: spec.plan }, image, signal);
-      const there = await power.look(spec.id, signal);
-      if (there !== undefined && !unfinished) return;
-      // A daemon that was killed while it made it knows its name and has no root for it.
-      if (there !== undefined) await incus.run("DELETE", `/1.0/instances/${instance.name}`, signal);
+      const instance = await template.describe(
+        { ...factsOf(record), nodeImage: image.id, plan: spec.plan },
+        image,
+        signal,
+      );
+      const existing = await power.find(spec.id, signal);
+      if (existing !== undefined && !unfinished) return;
+      // A daemon that was killed during the creation has the instance's name but no root.
+      if (existing !== undefined) await incus.run("DELETE", `/1.0/instances/${instance.name}`, signal);
       await writeRecord(paths.record, { ...record, unfinished: true });
       await power.create(instance, signal);
       await writeRecord(paths.record, record);
     },
     async launch(id, record, instance, signal) {
       const paths = layout.machine(id);
-      const form = forms[kindOf(record.spec)];
+      const template = templates[kindOf(record.spec)];
       const [, opened] = await Promise.all([
         closeEdge(edge, signal),
-        form.openDisks(paths, record),
+        template.openDisks(paths, record),
         removeLink(hostLink(addressBlock, record.number)),
       ]);
       const image = () => imageFor({ ...record.spec, ...(record.image !== undefined && { image: record.image }) });
-      // A machine from before kernels were pinned keeps the kernel that it booted last.
+      // The record of an earlier version has no kernel: the machine keeps the one that it booted last.
       const pinned = withKernel(opened, opened.guestKernel ?? lookUp(instance.config, guestKey));
-      await form.refresh(instance, factsOf(pinned), image, signal);
+      await template.refresh(instance, factsOf(pinned), image, signal);
       await writeRecord(paths.record, { ...pinned, starts: record.starts + 1 });
       await power.start(id, signal);
     },
@@ -99,7 +103,7 @@ function withKernel(record: MachineRecord, guestKernel: string | undefined): Mac
   return guestKernel === undefined ? record : { ...record, guestKernel };
 }
 
-/** Machines that were made before there was a choice are containers. */
+/** Specs of earlier versions have no kind and are containers. */
 export function kindOf({ kind }: Pick<MachineSpec, "kind">): InstanceKind {
   return kind ?? "container";
 }

@@ -14,7 +14,7 @@ const able =
     () => false,
   ));
 
-/** A host and its machine, each a network namespace, with a link between them as Incus makes it. */
+/** A host and its machine, each a network namespace, with a link between them as Incus creates it. */
 const [host, machine] = [`hf-edge-${process.pid}`, `hf-behind-${process.pid}`];
 const block = "10.203";
 const [gateway, address, port] = [`${block}.0.1`, `${block}.0.2`, 5432];
@@ -47,7 +47,7 @@ describe.skipIf(!able)(`the edge of machines${able ? "" : " (skipped: it needs r
     for (const name of [host, machine]) await ip("netns", "delete", name).catch(() => undefined);
   });
 
-  it("refuses nobody whom it lets in, and cuts no session, while its rules are replaced", async () => {
+  it("refuses no admitted client, and ends no session, while its rules are replaced", async () => {
     const owner = { kind: "managed-service", id: "s" };
     const rules = [
       { owner, to: address, port, from: ["192.0.2.0/24", `${block}.0.0/16`] },

@@ -3,18 +3,18 @@ import { ComputeFailure } from "../compute-failure.ts";
 import type { MachineEdge } from "../compute-provider.ts";
 import { addressOf } from "../local/machine-number.ts";
 import { hostLink } from "./host-link.ts";
-import { closedRuleset, type EdgePlace, edgeRuleset } from "./edge-rules.ts";
+import { closedRuleset, type EdgeConfig, edgeRuleset } from "./edge-rules.ts";
 import { nft, nftCommand } from "./nft.ts";
 
 /** Number of the host's own address in a block. */
 export const hostNumber = 1;
 
-/** The edge of the machines of a block, some with addresses of these public networks as well. */
-export function edgePlace(
+/** Packet filter of the machines of a block, with these public networks. */
+export function edgeConfig(
   addressBlock: string,
   publicNetworks: readonly string[],
   hostPorts: readonly number[],
-): EdgePlace {
+): EdgeConfig {
   return {
     table: edgeTable(addressBlock),
     networks: [`${addressBlock}.0.0/16`, ...publicNetworks],
@@ -24,35 +24,36 @@ export function edgePlace(
   };
 }
 
-/** Table of an installation's rules, by the block of its addresses. */
+/** Name of an installation's nftables table, by its address block. */
 export function edgeTable(addressBlock: string): string {
   return `holdfast_${addressBlock.split(".")[1]}`;
 }
 
-/** The edge of machines on this host: rules of nftables. */
-export function createMachineEdge(place: EdgePlace): MachineEdge {
+/** Packet filter of this host's machines, by nftables. */
+export function createMachineEdge(config: EdgeConfig): MachineEdge {
   return {
-    apply: (rules, signal) => nft(edgeRuleset(place, rules), signal),
+    apply: (rules, signal) => nft(edgeRuleset(config, rules), signal),
   };
 }
 
 /**
- * Denies everything if there are no rules yet, so that no machine is ever without. In one step: rules that come meanwhile stay.
+ * Creates a table that denies everything unless a table exists, so that no machine runs unfiltered. One step:
+ * concurrently applied rules stay.
  */
-export async function closeEdge(place: EdgePlace, signal: AbortSignal): Promise<void> {
+export async function closeEdge(config: EdgeConfig, signal: AbortSignal): Promise<void> {
   try {
-    await nft(closedRuleset(place), signal);
+    await nft(closedRuleset(config), signal);
   } catch (error) {
     if (!(error instanceof ComputeFailure && error.message.includes("File exists"))) throw error;
   }
 }
 
-/** Nothing happens when the table is gone. */
+/** Does nothing if the table does not exist. */
 export async function removeEdge(table: string, signal: AbortSignal): Promise<void> {
   await nft(`add table inet ${table}\ndelete table inet ${table}\n`, signal);
 }
 
-/** Incus leaves a table of its own, which all daemons of the host share. It goes when nothing is in it any more. */
+/** Removes the table that all Incus daemons of the host share, once it is empty; Incus leaves it behind. */
 export async function removeIncusTable(signal: AbortSignal): Promise<void> {
   const { stdout } = await runProgram("nft", ["list", "tables", "inet"], { signal });
   if (!stdout.split("\n").includes("table inet incus")) return;

@@ -10,12 +10,12 @@ import type { IncusClient } from "./incus-client.ts";
 import { guestKey, machineIdOf } from "./instance-config.ts";
 import { type Instance, type InstancePower, isUp } from "./instance-power.ts";
 
-/** The machines that are here: by their directories, and by what Incus says of their instances now. */
+/** Inventory of the machines on this host: their directories, and the current report of Incus on their instances. */
 export interface MachineInventory {
   get(id: string, signal: AbortSignal): Promise<MachineFacts | undefined>;
-  /** Also what only a directory, or only Incus, knows of. */
+  /** Includes machines that have only a directory, or only an instance. */
   list(signal: AbortSignal): Promise<MachineFacts[]>;
-  /** Throws ComputeFailure when there is no such machine. */
+  /** Throws ComputeFailure if there is no such machine. */
   record(id: string): Promise<MachineRecord>;
   records(): Promise<MachineRecord[]>;
   watch(onChange: (machineId: string) => void): { close(): void };
@@ -23,7 +23,7 @@ export interface MachineInventory {
 
 export interface MachineInventoryDeps {
   readonly incus: Pick<IncusClient, "call" | "events">;
-  readonly power: Pick<InstancePower, "look">;
+  readonly power: Pick<InstancePower, "find">;
   readonly layout: Layout;
   readonly log: Log;
 }
@@ -35,7 +35,7 @@ export function createMachineInventory({ incus, power, layout, log }: MachineInv
 
   return {
     async get(id, signal) {
-      const instance = await power.look(id, signal);
+      const instance = await power.find(id, signal);
       const record = await readRecord(layout.machine(id).record);
       if (instance === undefined && record === undefined && !(await ids()).includes(id)) return undefined;
       return factsOf(id, instance, record, await snapshotsOf(layout.machine(id).diskFile));
@@ -81,7 +81,7 @@ export function createMachineInventory({ incus, power, layout, log }: MachineInv
   };
 }
 
-/** What is half made, or half lost, shows in its missing address. */
+/** An incomplete machine has an empty address. */
 function factsOf(
   id: string,
   instance: Instance | undefined,
@@ -90,12 +90,12 @@ function factsOf(
 ): MachineFacts {
   const { starts, diskBytes, spec } = record ?? { starts: 0, diskBytes: 0, spec: undefined };
   const guestKernel = record?.guestKernel ?? lookUp(instance?.config ?? {}, guestKey);
-  const isWhole = instance !== undefined && record !== undefined && record.unfinished !== true;
+  const isComplete = instance !== undefined && record !== undefined && record.unfinished !== true;
   return {
     id,
     state: isUp(instance) ? "running" : "stopped",
-    address: isWhole ? record.address : "",
-    publicAddress: isWhole ? (record.publicAddress ?? record.address) : "",
+    address: isComplete ? record.address : "",
+    publicAddress: isComplete ? (record.publicAddress ?? record.address) : "",
     diskBytes,
     plan: spec === undefined ? { vcpu: 0, memoryBytes: 0 } : { ...spec.plan, rootBytes: rootBytesOf(spec.plan) },
     image: record?.image ?? "",
@@ -106,7 +106,7 @@ function factsOf(
   };
 }
 
-/** Ids are names of directories and, behind three letters, of instances. */
+/** Ids are directory names and, after the prefix `hf-`, instance names. */
 export function isMachineId(id: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9-]{0,58}[A-Za-z0-9]$/.test(id);
 }

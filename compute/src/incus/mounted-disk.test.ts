@@ -6,7 +6,7 @@ import { cloneTierMissing } from "../../../test/support/machines/clone-tier.ts";
 import { type DirectoryGuard, guardDirectory } from "../../../test/support/platform/directory-guard.ts";
 import { startHostView } from "../../../test/support/machines/host-view.ts";
 import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
-import { diskBytesMin, makeDisk } from "../local/data-disk.ts";
+import { diskBytesMin, createDisk } from "../local/data-disk.ts";
 import { loopsOf } from "../local/loop-device.ts";
 import { type MachinePaths, machinePaths } from "../local/machine-paths.ts";
 import { dataSource } from "./instance-config.ts";
@@ -25,7 +25,13 @@ describe.skipIf(skip !== undefined)(
       guard = guardDirectory(directory);
       paths = machinePaths(directory, "");
       const imageRoot = findImage(imagesDirectory(process.env), "trixie")?.root;
-      await makeDisk(paths, { kind: "loop", diskBytes: diskBytesMin, uid: null, imageRoot, tierDirectory: undefined });
+      await createDisk(paths, {
+        kind: "loop",
+        diskBytes: diskBytesMin,
+        uid: null,
+        imageRoot,
+        tierDirectory: undefined,
+      });
       await mountDisk(paths);
       await writeFile(mark(), "kept");
     });
@@ -35,7 +41,7 @@ describe.skipIf(skip !== undefined)(
     });
     const mark = () => join(dataSource(paths), "mark");
 
-    it("is nobody's for a while, though programs of the host have views of their own on its mounts", async () => {
+    it("is unmounted in all mount namespaces of the host during the work", async () => {
       const views = await Promise.all([startHostView(), startHostView()]);
       let open: readonly string[] | undefined;
       await whileUnmounted(paths, signal, async () => {
@@ -46,13 +52,13 @@ describe.skipIf(skip !== undefined)(
       for (const view of views) await view.end("SIGKILL");
     });
 
-    it("is not taken for nobody's while a program is at work in it, and goes on as it was", async () => {
+    it("stays mounted while a program has a file of it open", async () => {
       const view = await startHostView(dataSource(paths));
       let done = false;
       const used = whileUnmounted(paths, signal, async () => {
         done = true;
       });
-      await expect(used).rejects.toThrow("Some program of the host keeps the data disk open.");
+      await expect(used).rejects.toThrow("A program of the host has the data disk open.");
       expect(done).toBe(false);
       expect(await readFile(mark(), "utf8")).toBe("kept");
       await view.end("SIGKILL");

@@ -6,9 +6,9 @@ import { ComputeFailure } from "../compute-failure.ts";
 import { loopsOf, refreshLoops } from "../local/loop-device.ts";
 import type { MachinePaths } from "../local/machine-paths.ts";
 import { isMounted } from "../local/mount-info.ts";
-import { dataSource, inside } from "./instance-config.ts";
+import { dataSource, instanceUsers } from "./instance-config.ts";
 
-/** Mounts the machine's data disk on the host, where it stays for as long as the machine exists. */
+/** Mounts a machine's data disk on the host, where it stays as long as the machine exists. */
 export async function mountDisk(paths: MachinePaths): Promise<void> {
   await mkdir(paths.dataDirectory, { recursive: true, mode: 0o700 });
   if (!(await isMounted(paths.dataDirectory))) {
@@ -17,13 +17,13 @@ export async function mountDisk(paths: MachinePaths): Promise<void> {
   }
   try {
     await mkdir(dataSource(paths), { mode: 0o700 });
-    await chown(dataSource(paths), inside.engine, inside.engine);
+    await chown(dataSource(paths), instanceUsers.engine, instanceUsers.engine);
   } catch (error) {
     if (!hasCode(error, "EEXIST")) throw error;
   }
 }
 
-/** Makes the disk and its file system this large; the machine sees it at once. */
+/** Grows the disk and its file system; the machine sees the new size at once. */
 export async function growMountedDisk(paths: MachinePaths, diskBytes: number): Promise<void> {
   await truncate(paths.diskFile, diskBytes);
   await mountDisk(paths);
@@ -32,26 +32,26 @@ export async function growMountedDisk(paths: MachinePaths, diskBytes: number): P
 }
 
 /**
- * Unmounts it, in every program's view of the host. One that was given a view of its own meanwhile, as the monitor of each
- * container is, would keep the mount for as long as it runs; but a mount goes, in all views, with the directory that it is on.
- * The kernel frees the loop device a moment later, unless a program has something of the disk open.
+ * Unmounts the disk in every mount namespace. A namespace that was created meanwhile, such as that of a container's
+ * monitor, has its own copy of the mount, but removing the mount point unmounts it in all of them. The kernel frees the
+ * loop device a moment later, unless a program has a file of the disk open.
  */
 export async function unmountDisk(paths: MachinePaths): Promise<void> {
   while (await isMounted(paths.dataDirectory)) await attempt("unmounted", "umount", [paths.dataDirectory]);
   try {
     await rmdir(paths.dataDirectory);
   } catch (error) {
-    // What somebody put there while no disk was mounted stays.
+    // The directory has files that were written while no disk was mounted; they stay.
     if (!hasCode(error, "ENOENT") && !hasCode(error, "ENOTEMPTY")) throw error;
   }
 }
 
 const closedWithinMs = 5_000;
-const lookEveryMs = 50;
+const pollIntervalMs = 50;
 
 /**
- * Does it while nothing of the host has the disk open: the machine is stopped. Whoever is killed meanwhile leaves it as a
- * reboot does, and the machine's next start mounts it.
+ * Runs the work while nothing on the host has the disk of a stopped machine open. If this process is killed, the
+ * machine's next start mounts the disk, as after a reboot.
  */
 export async function whileUnmounted(
   paths: MachinePaths,
@@ -61,9 +61,9 @@ export async function whileUnmounted(
   try {
     await unmountDisk(paths);
     // The kernel frees the device a moment later.
-    for (let waitedMs = 0; (await loopsOf(paths.diskFile)).length > 0; waitedMs += lookEveryMs) {
-      if (waitedMs >= closedWithinMs) throw new ComputeFailure("Some program of the host keeps the data disk open.");
-      await sleep(lookEveryMs, undefined, { signal });
+    for (let waitedMs = 0; (await loopsOf(paths.diskFile)).length > 0; waitedMs += pollIntervalMs) {
+      if (waitedMs >= closedWithinMs) throw new ComputeFailure("A program of the host has the data disk open.");
+      await sleep(pollIntervalMs, undefined, { signal });
     }
     await work();
   } finally {
@@ -81,12 +81,12 @@ async function attempt(
     await runProgram(command, args);
   } catch (error) {
     const detail = error instanceof Error ? (error.message.trim().split("\n").at(-1) ?? "") : String(error);
-    const besides = more === undefined ? "" : ` (${await more()})`;
-    throw new ComputeFailure(`The data disk could not be ${what}: ${detail}${besides}`, { cause: error });
+    const suffix = more === undefined ? "" : ` (${await more()})`;
+    throw new ComputeFailure(`The data disk could not be ${what}: ${detail}${suffix}`, { cause: error });
   }
 }
 
-/** A host can run out of them. */
+/** Appended to mount errors: a host can run out of loop devices. */
 async function loopsInUse(): Promise<string> {
   const { stdout } = await runProgram("losetup", ["--all", "--noheadings", "--output", "NAME"]);
   return `${stdout.split("\n").filter((line) => line !== "").length} loop devices of the host are in use`;

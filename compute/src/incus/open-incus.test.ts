@@ -11,12 +11,12 @@ import { createTestCertificate, type TestCertificate } from "../../../test/suppo
 import { HostUnreachable } from "../compute-failure.ts";
 import { openIncus } from "./open-incus.ts";
 
-/** What a client decides by itself; what a true daemon decides is in incus-daemon.test.ts. */
-describe("a daemon of Incus over HTTPS", () => {
+/** Decisions of the client alone; those of a real daemon are in incus-daemon.test.ts. */
+describe("an Incus daemon over HTTPS", () => {
   const servers: Server[] = [];
   let files = "";
   let own: TestCertificate;
-  let asked = 0;
+  let requested = 0;
 
   beforeAll(async () => {
     files = await mkdtemp(join(tmpdir(), "holdfast-open-incus-"));
@@ -27,10 +27,10 @@ describe("a daemon of Incus over HTTPS", () => {
     await rm(files, { recursive: true, force: true });
   });
 
-  /** Somebody with this certificate who trusts everybody; its URL. */
+  /** A server with this certificate that trusts every client; returns its URL. */
   async function serving({ cert, key }: TestCertificate): Promise<string> {
     const server = createServer({ cert, key }, (request, response) => {
-      asked += 1;
+      requested += 1;
       response.end(JSON.stringify({ type: "sync", metadata: { auth: "trusted" } }));
     });
     servers.push(server);
@@ -55,25 +55,25 @@ describe("a daemon of Incus over HTTPS", () => {
     return openIncus(settings, log);
   }
 
-  it("is the one with the known certificate", async () => {
+  it("is identified by the pinned certificate", async () => {
     const daemon = await createTestCertificate();
     const incus = await open(await serving(daemon), daemon);
     expect(await incus.call("GET", "/1.0", AbortSignal.timeout(60_000))).toEqual({ auth: "trusted" });
     await incus.close();
   });
 
-  it("is told from another one, and from one whose certificate has expired, before it is asked anything", async () => {
+  it("is refused with another or an expired certificate, before any request", async () => {
     const [known, other] = [await createTestCertificate(), await createTestCertificate()];
     const expired = await createTestCertificate(Date.now() - 60_000);
-    const before = asked;
+    const before = requested;
     await expect(open(await serving(other), known)).rejects.toThrow(
-      /its Incus shows another certificate\. .* copy its server\.crt to HOLDFAST_INCUS_SERVER_CERT/,
+      /its Incus presents another certificate\. .* copy its server\.crt to HOLDFAST_INCUS_SERVER_CERT/,
     );
     await expect(open(await serving(expired), expired)).rejects.toThrow("the certificate of its Incus has expired");
-    expect(asked).toBe(before);
+    expect(requested).toBe(before);
   });
 
-  it("may be away at the start, and says so whenever it is asked", async () => {
+  it("may be down at the start, and every call reports it", async () => {
     const [port = 0] = await freePorts(1);
     const incus = await open(`https://127.0.0.1:${port}`, await createTestCertificate());
     const call = incus.call("GET", "/1.0", AbortSignal.timeout(60_000));
@@ -82,7 +82,7 @@ describe("a daemon of Incus over HTTPS", () => {
     await incus.close();
   });
 
-  it("is not asked with a certificate that has expired, or has another key, and told of one that ends soon", async () => {
+  it("refuses an expired client certificate or a wrong key, and warns before the expiry", async () => {
     const daemon = await createTestCertificate();
     const url = await serving(daemon);
     const ended = await createTestCertificate(Date.now() - 60_000);
@@ -97,6 +97,6 @@ describe("a daemon of Incus over HTTPS", () => {
     await (await open(url, daemon, own, log)).close();
     expect(warned).toEqual([]);
     await (await open(url, daemon, await createTestCertificate(), log)).close();
-    expect(warned).toEqual(["the certificate for incus ends soon"]);
+    expect(warned).toEqual(["incus client certificate expires soon"]);
   });
 });

@@ -8,18 +8,20 @@ import type { ProviderSettings } from "../provider-settings.ts";
 import { NotTheDaemon } from "./incus-transport.ts";
 import { becomeTrusted, readTrustToken, remoteByToken, type TrustToken } from "./incus-trust.ts";
 
-/** Which daemon, and how it is spoken to. */
+/** Settings of the daemon and of the connection to it. */
 export type IncusSettings = Pick<
   ProviderSettings,
   "incusSocket" | "incusProject" | "incusUrl" | "incusCert" | "incusKey" | "incusServerCert" | "incusTokenFile"
 >;
 
-/** A daemon that does not answer now may later; one that hangs must not hang the start. */
+/**
+ * Time limit of the trust check: a daemon that is down may come up later, and a hanging one must not block the start.
+ */
 const trustedWithinMs = 30_000;
 
 /**
- * The daemon that the settings name. Over HTTPS it is known by its certificate, or by the fingerprint in a trust token; throws
- * for one that has another certificate, or that does not trust ours.
+ * Opens the daemon of the settings. Over HTTPS it is identified by its certificate, or by the fingerprint in a trust
+ * token. Throws if it has another certificate, or does not trust ours.
  */
 export async function openIncus(settings: IncusSettings, log: Log, now = Date.now): Promise<IncusClient> {
   const { incusSocket: socket, incusProject: project, incusUrl: url } = settings;
@@ -35,7 +37,7 @@ export async function openIncus(settings: IncusSettings, log: Log, now = Date.no
       await incus.close();
       throw error;
     }
-    log.warn("incus does not answer yet", { url });
+    log.warn("incus does not respond yet", { url });
   }
   return incus;
 }
@@ -48,11 +50,11 @@ async function remoteOf(
 ): Promise<IncusRemote> {
   const { incusUrl: url, incusCert, incusKey, incusServerCert } = settings;
   if (incusCert === "" || incusKey === "")
-    throw new Error("HOLDFAST_INCUS_CERT and HOLDFAST_INCUS_KEY are wanted with HOLDFAST_INCUS_URL");
+    throw new Error("HOLDFAST_INCUS_CERT and HOLDFAST_INCUS_KEY are required with HOLDFAST_INCUS_URL");
   const [certificate, key] = await Promise.all([readFile(incusCert, "utf8"), readFile(incusKey, "utf8")]);
   const endsAt = requireOwn({ file: incusCert, text: certificate }, { file: incusKey, text: key }, now());
-  if (endsAt.getTime() < now() + tellBeforeMs)
-    log.warn("the certificate for incus ends soon", { file: incusCert, at: endsAt.toISOString() });
+  if (endsAt.getTime() < now() + expiryWarningMs)
+    log.warn("incus client certificate expires soon", { file: incusCert, at: endsAt.toISOString() });
   const ours = { url, certificate, key };
   if (incusServerCert !== "") return { ...ours, serverCertificate: await readFile(incusServerCert, "utf8") };
   if (token !== undefined) return remoteByToken(ours, token, signal);
@@ -61,15 +63,18 @@ async function remoteOf(
   );
 }
 
-/** From so long before its end on, each start tells of it. */
-const tellBeforeMs = 30 * 86_400_000;
+/** Each start logs a warning from this long before the certificate's expiry. */
+const expiryWarningMs = 30 * 86_400_000;
 
 interface PemFile {
   readonly file: string;
   readonly text: string;
 }
 
-/** When our certificate ends. Throws, naming the file, when it has, or has another key: a daemon would only close the door. */
+/**
+ * Expiry of our certificate. Throws with the file's name if it has expired, or has another key: the daemon would only
+ * close the connection.
+ */
 function requireOwn(certificate: PemFile, key: PemFile, now: number): Date {
   const own = new X509Certificate(certificate.text);
   const endsAt = own.validToDate;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type KernelRoute, pathGuard, type PathPlan, planPaths, type Way } from "./path-plan.ts";
+import { type KernelRoute, pathGuard, type PathPlan, planPaths, type PeerRoute } from "./path-plan.ts";
 
 const east = { hostId: "east", network: "10.78.0.0/16", address: "192.0.2.2" };
-const by = (route: Partial<KernelRoute> | undefined): Way => ({
-  neighbour: east,
+const by = (route: Partial<KernelRoute> | undefined): PeerRoute => ({
+  peer: east,
   route: route && { dst: "192.0.2.2", ...route },
 });
 const near = by({ dev: "eth0" });
@@ -13,7 +13,7 @@ const added = [{ network: "10.78.0.0/16", via: "192.0.2.2", dev: "eth0" }];
 
 describe("paths to other hosts", () => {
   // biome-ignore format: a table
-  it.each<[string, Way[], KernelRoute[], Partial<PathPlan>]>([
+  it.each<[string, PeerRoute[], KernelRoute[], Partial<PathPlan>]>([
     ["are routes by way of hosts on the same network",     [near], [],                                   { add: added, devices: ["eth0"] }],
     ["are left where they are",                            [near], [ours],                               { devices: ["eth0"] }],
     ["follow a host that moved",                           [near], [{ ...ours, gateway: "192.0.2.9" }],  { add: added, devices: ["eth0"] }],
@@ -29,7 +29,7 @@ describe("paths to other hosts", () => {
     expect(planPaths(ways, routes, 77)).toEqual({ ...nothing, ...expected });
   });
 
-  it("let nothing through that is not for a machine, and have no guard where nothing was switched on", () => {
+  it("forward to machines only, and have no guard where no forwarding was enabled", () => {
     const guard = pathGuard("t", "hf77-", ["eth0", "eth1"]);
     for (const device of ["eth0", "eth1"]) expect(guard).toContain(`iifname "${device}" oifname != "hf77-*" drop`);
     expect(pathGuard("t", "hf77-", [])).toBe("add table inet t\ndelete table inet t\n");

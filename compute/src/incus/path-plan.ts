@@ -1,57 +1,57 @@
 import type { Neighbour } from "../compute-provider.ts";
 
-/** One route of the kernel, as `ip -json route` shows it. */
+/** One route of the kernel, in the format of `ip -json route`. */
 export interface KernelRoute {
   readonly dst: string;
   readonly gateway?: string;
   readonly dev?: string;
   readonly protocol?: string;
   readonly metric?: number;
-  /** `local` for an address of this machine, `unreachable` for what is to lead nowhere. */
+  /** Route type: `local` for an address of this machine, `unreachable` for a blackhole. */
   readonly type?: string;
 }
 
-/** How this machine reaches another host: by which device, and by which gateway if they share no network. */
-export interface Way {
-  readonly neighbour: Neighbour;
-  /** Undefined when there is no route to it at all. */
+/** The kernel's route to another host: its device, and a gateway if they share no network. */
+export interface PeerRoute {
+  readonly peer: Neighbour;
+  /** Undefined if there is no route. */
   readonly route: KernelRoute | undefined;
 }
 
 export interface PathPlan {
   readonly add: readonly { readonly network: string; readonly via: string; readonly dev: string }[];
   readonly remove: readonly string[];
-  /** Devices that other hosts' machines come from. */
+  /** Devices that packets of other hosts' machines come from. */
   readonly devices: readonly string[];
-  /** Gateways that hosts are behind, by host: a route there is for those who run them. */
+  /** Gateways by host id: hosts behind a gateway need a route there, which its operators must set. */
   readonly behind: ReadonlyMap<string, string>;
 }
 
-/** Number of the routes that are ours; the metric says of which installation. */
+/** Routing protocol number of our routes; the metric identifies the installation. */
 export const pathProtocol = "146";
 
 /**
- * Pure: what to change so that the machines of each neighbour are reached by way of it, as far as it is on a network that this
- * machine is on itself. Routes of others are left alone, and count if they lead anywhere.
+ * Pure: the changes that route each peer's machines by way of the peer, for peers on a network of this machine. Other
+ * routes stay, and count unless they are blackholes.
  */
-export function planPaths(ways: readonly Way[], routes: readonly KernelRoute[], metric: number): PathPlan {
+export function planPaths(peerRoutes: readonly PeerRoute[], routes: readonly KernelRoute[], metric: number): PathPlan {
   const isOurs = (route: KernelRoute) => route.protocol === pathProtocol && route.metric === metric;
   const others = routes.filter((route) => !isOurs(route) && route.type !== "unreachable");
-  const near = ways.flatMap(({ neighbour, route }) => {
-    // Two hosts on one machine: the kernel knows both.
+  const near = peerRoutes.flatMap(({ peer, route }) => {
+    // Both hosts are on this machine, so the kernel has the route.
     if (route?.dev === undefined || route.type === "local" || route.gateway !== undefined) return [];
-    return [{ network: neighbour.network, via: neighbour.address, dev: route.dev }];
+    return [{ network: peer.network, via: peer.address, dev: route.dev }];
   });
-  const wanted = near.filter(({ network }) => !others.some(({ dst }) => dst === network));
-  const isThere = (route: KernelRoute, { network, via, dev }: (typeof wanted)[number]) =>
+  const desired = near.filter(({ network }) => !others.some(({ dst }) => dst === network));
+  const isThere = (route: KernelRoute, { network, via, dev }: (typeof desired)[number]) =>
     route.dst === network && route.gateway === via && route.dev === dev;
   const ours = routes.filter(isOurs);
   return {
-    add: wanted.filter((each) => !ours.some((route) => isThere(route, each))),
-    remove: ours.filter(({ dst }) => !wanted.some(({ network }) => network === dst)).map(({ dst }) => dst),
+    add: desired.filter((each) => !ours.some((route) => isThere(route, each))),
+    remove: ours.filter(({ dst }) => !desired.some(({ network }) => network === dst)).map(({ dst }) => dst),
     devices: [...new Set(near.map(({ dev }) => dev))].sort(),
     behind: new Map(
-      ways.flatMap(({ neighbour: { hostId, network }, route }) => {
+      peerRoutes.flatMap(({ peer: { hostId, network }, route }) => {
         const gateway = route?.gateway;
         return gateway === undefined || others.some(({ dst }) => dst === network) ? [] : [[hostId, gateway] as const];
       }),
@@ -60,8 +60,8 @@ export function planPaths(ways: readonly Way[], routes: readonly KernelRoute[], 
 }
 
 /**
- * Pure: a table of nftables that keeps this machine from becoming a router for anything but its own machines, on devices whose
- * forwarding was switched on for these alone.
+ * Pure: an nftables table that forwards only to and from this machine's own machines, on devices whose forwarding was
+ * enabled for them.
  */
 export function pathGuard(table: string, links: string, devices: readonly string[]): string {
   return [
@@ -73,11 +73,48 @@ export function pathGuard(table: string, links: string, devices: readonly string
           `table inet ${table} {`,
           "  chain forward {",
           "    type filter hook forward priority filter - 1; policy accept;",
-          // A rule for each, and no set of them: it would be empty to what is forwarded while this is replaced.
+          // One rule for each device instead of a set, which would be empty for packets during a replacement.
           ...devices.map((device) => `    iifname "${device}" oifname != "${links}*" drop`),
           "  }",
           "}",
         ]),
     "",
   ].join("\n");
+}
+
+/**
+ * Blackhole routes for unused addresses of the machines' networks. Without them, packets for an unused address leave by
+ * the default route, and loop if that router sends the network here. Each network has a route of type `unreachable`,
+ * which rejects at once. It does not affect other routes: a machine's own route is more specific, and any other route
+ * to the same network has a better metric than this one, which is the worst possible for its installation.
+ */
+export interface BlackholeRoutes {
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+}
+
+const worstMetrics = 0xffff_ff00;
+
+/** Metric of an installation's blackhole routes, by its number on this host. */
+export function blackholeMetric(number: number): number {
+  return worstMetrics + number;
+}
+
+/** Pure: the blackhole routes to add and to remove, so that each network has one. Other routes stay. */
+export function planBlackholeRoutes(
+  networks: readonly string[],
+  routes: readonly KernelRoute[],
+  metric: number,
+): BlackholeRoutes {
+  const present = routes.filter((route) => isBlackhole(route) && route.metric === metric).map(({ dst }) => dst);
+  const desired = networks.map((network) => network.replace(/\/32$/, ""));
+  return {
+    add: desired.filter((network) => !present.includes(network)),
+    remove: present.filter((network) => !desired.includes(network)),
+  };
+}
+
+/** True for a blackhole route of any installation. */
+function isBlackhole({ type, protocol }: KernelRoute): boolean {
+  return type === "unreachable" && protocol === pathProtocol;
 }

@@ -4,20 +4,20 @@ import { fileSystemOf } from "../local/mount-info.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { IncusError } from "./incus-transport.ts";
 
-/** A root out of the image is a snapshot: this is what a machine adds to it at first. */
+/** First writes of a machine to its root. A root from an image is a snapshot without a copy. */
 const firstRootWrites = 256 * 1024 ** 2;
 
-/** A storage pool as Incus tells of it. */
+/** A storage pool in Incus's REST API. */
 interface Pool {
-  /** Created when it is well. */
+  /** `Created` for a healthy pool. */
   readonly status: string;
   readonly driver: string;
   readonly config: { readonly source?: string };
 }
 
 /**
- * What a pool has for roots. One that is out of order, or that nobody knows, says so; a daemon that does not answer is the
- * error of the call. `imageBytes` is what an image takes, for pools in which each root is a copy of it.
+ * Facts of a pool for roots. A pool with an error, or an unknown one, has a `problem`; an unreachable daemon is an
+ * error of the call. `imageBytes` is the size of an image, for pools in which each root is a copy of it.
  */
 export async function readRootPool(
   incus: Pick<IncusClient, "call">,
@@ -45,7 +45,10 @@ export async function readRootPool(
   }
 }
 
-/** Of a pool that is a directory of the host: data disks may be on the same. Undefined for one that has a file or disks of its own. */
+/**
+ * File system id of a pool that is a directory of the host, which data disks may share. Undefined for a pool with a
+ * file or disks of its own.
+ */
 async function sharedFileSystem(source: string | undefined): Promise<string | undefined> {
   if (source === undefined || !source.startsWith("/")) return undefined;
   const isDirectory = await stat(source).then(

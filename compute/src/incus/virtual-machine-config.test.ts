@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { machinePaths } from "../local/machine-paths.ts";
-import { guestRefusal } from "./guest-ability.ts";
+import { guestRefusal } from "./admission.ts";
 import { type VirtualMachineSpec, virtualMachineConfig } from "./virtual-machine-config.ts";
 
 const spec: VirtualMachineSpec = {
@@ -27,14 +27,14 @@ const spec: VirtualMachineSpec = {
   command: ["/bin/first", "it's"],
 };
 
-/** Each argument of QEMU, as a shell reads the text. */
+/** Arguments of QEMU, split like in a shell. */
 function words(text: string): string[] {
   return [...text.matchAll(/(?:'[^']*'|\\'|[^\s'\\])+/g)].map(([word]) =>
     word.replaceAll("\\'", "\0").replaceAll("'", "").replaceAll("\0", "'"),
   );
 }
 
-test("a guest has whole processors and its memory, and nothing that only a container can have", () => {
+test("a guest has complete processors and its memory, and no container settings", () => {
   const { type, config, source } = virtualMachineConfig(spec);
   expect({ type, source }).toEqual({ type: "virtual-machine", source: { type: "none" } });
   expect(config).toMatchObject({ "limits.cpu": "2", "limits.memory": "4294967296", "boot.autostart": "false" });
@@ -42,7 +42,7 @@ test("a guest has whole processors and its memory, and nothing that only a conta
     expect(config).not.toHaveProperty([key]);
 });
 
-test("what guests share is read only, and what is its own is not; each is a disk", () => {
+test("shared parts of guests are read-only disks, and own parts are writable disks", () => {
   const { devices } = virtualMachineConfig(spec);
   const readonly = Object.entries(devices).flatMap(([name, device]) =>
     "readonly" in device && device.readonly === "true" ? name : [],
@@ -53,7 +53,7 @@ test("what guests share is read only, and what is its own is not; each is a disk
   expect(devices.eth0).toMatchObject({ nictype: "routed", "ipv4.address": "10.77.0.5", host_name: "hf77-5" });
 });
 
-test("the kernel's command line is the environment of init, and what comes after -- its first program", () => {
+test("the kernel's command line has the environment of init and, after --, the first program", () => {
   const [, kernel, , initramfs, , append = ""] = words(virtualMachineConfig(spec).config["raw.qemu"] ?? "");
   expect([kernel, initramfs]).toEqual(["/g/kernel", "/g/initramfs"]);
   const [before = "", first] = append.split(" -- ");
@@ -77,6 +77,6 @@ test.each([
   [{ kvm: false, vsock: true, qemu: false }, "vhost_vsock"],
   [{ kvm: false, vsock: false, qemu: true }, "qemu-system-x86"],
   [{ kvm: false, vsock: false, qemu: false }, "log of incusd"],
-])("a host that lacks %j says so and what to do", (obstacles, said) => {
-  expect(guestRefusal(obstacles)).toContain(said);
+])("the refusal of a host that lacks %j has the remedy", (obstacles, reason) => {
+  expect(guestRefusal(obstacles)).toContain(reason);
 });

@@ -7,36 +7,39 @@ import {
   type InstanceFacts,
   instanceName,
   nicOf,
-  ownKeys,
+  identityKeys,
   rootOf,
 } from "./instance-config.ts";
 
-/** All that a virtual machine is made from. */
+/** All inputs of a virtual machine's configuration. */
 export interface VirtualMachineSpec extends InstanceFacts {
   readonly boot: GuestBoot;
   readonly disks: GuestDiskPaths;
-  /** Socket for the monitor of its own, besides Incus's. */
+  /** Socket of our own QEMU monitor, beside Incus's. */
   readonly monitor: string;
   /** Addresses of the host's resolvers. */
   readonly resolvers: readonly string[];
-  /** First program and its arguments, with paths as they are inside. */
+  /** First program and its arguments; paths are those inside. */
   readonly command: readonly string[];
 }
 
-/** Files of the host that a guest has as disks; it knows each by the name of its device. */
+/** Host files that a guest has as disks, which it finds by their device names. */
 export interface GuestDiskPaths {
-  /** Read only, and shared by all that have the same: node image, node and code as squashfs. */
+  /** Read-only squashfs, shared by all guests with the same node image, node and code. */
   readonly image: string;
   readonly node: string;
   readonly code: string;
-  /** The machine's own. */
+  /** Disks of this machine alone. */
   readonly data: string;
   readonly state: string;
-  /** What it enrolls with; read only. */
+  /** The enrollment; read-only. */
   readonly enrollment: string;
 }
 
-/** Pure: the body of `POST /1.0/instances`. The root begins empty; the guest's init makes its file system (image/guest). */
+/**
+ * Pure: the body of `POST /1.0/instances` for a virtual machine. The root begins empty; the guest's init formats it
+ * (image/guest).
+ */
 export function virtualMachineConfig(spec: VirtualMachineSpec) {
   return {
     name: instanceName(spec.machineId),
@@ -45,16 +48,16 @@ export function virtualMachineConfig(spec: VirtualMachineSpec) {
     source: { type: "none" },
     config: {
       ...guestLimitsOf(spec.plan),
-      ...ownKeys(spec),
+      ...identityKeys(spec),
       [imageKey]: spec.nodeImage,
       [guestKey]: spec.boot.id,
-      // Kernel and initramfs come from the host, so there is nothing for a firmware to check.
+      // Kernel and initramfs come from the host, so firmware has nothing to verify.
       "security.secureboot": "false",
       "raw.qemu": rawQemu(spec),
     },
     devices: {
       root: { ...rootOf(spec), "io.bus": "virtio-blk" },
-      // A routed link of a guest has no MTU to take over.
+      // A guest's routed link inherits no MTU.
       eth0: { ...nicOf(spec), mtu: "1500" },
       image: disk(spec.disks.image, "read only"),
       node: disk(spec.disks.node, "read only"),
@@ -66,7 +69,7 @@ export function virtualMachineConfig(spec: VirtualMachineSpec) {
   };
 }
 
-/** Whole processors, which is what a guest has. */
+/** Guests have complete processors only. */
 function guestLimitsOf({ vcpu, memoryBytes }: MachinePlan): Record<string, string> {
   return { "limits.cpu": String(Math.max(1, Math.ceil(vcpu))), "limits.memory": String(memoryBytes) };
 }
@@ -75,7 +78,9 @@ function disk(source: string, access: "read only" | "its own") {
   return { type: "disk", source, readonly: String(access === "read only"), "io.bus": "virtio-blk" };
 }
 
-/** Incus starts a guest without firmware when it is given a kernel; the kernel hands what it does not know to init. */
+/**
+ * With a kernel, Incus starts a guest without firmware. The kernel passes unknown parameters to init as environment.
+ */
 function rawQemu({ boot, monitor, ...spec }: VirtualMachineSpec): string {
   const environment = {
     ...environmentOf(spec),
@@ -84,14 +89,14 @@ function rawQemu({ boot, monitor, ...spec }: VirtualMachineSpec): string {
     HOLDFAST_RESOLVERS: spec.resolvers.join(","),
     HOLDFAST_IMAGE: spec.nodeImage,
   };
-  const words = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
-  const append = ["console=ttyS0", "loglevel=4", "panic=1", "rdinit=/init", ...words, "--", ...spec.command];
+  const assignments = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const append = ["console=ttyS0", "loglevel=4", "panic=1", "rdinit=/init", ...assignments, "--", ...spec.command];
   const monitored = `socket,id=holdfast,path=${monitor},server=on,wait=off`;
   const booted = ["-kernel", boot.kernel, "-initrd", boot.initramfs, "-append", append.join(" ")];
   return [...booted, "-chardev", monitored, "-mon", "chardev=holdfast,mode=control"].map(quoted).join(" ");
 }
 
-/** As a POSIX shell reads it. */
+/** Quotes a word for a POSIX shell. */
 function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -19,17 +19,17 @@ import { instanceName } from "./instance-config.ts";
 const signal = new AbortController().signal;
 const skip = await guestsMissing();
 
-/** A first program that tells on the console what it sees. The kernel hands on arguments without spaces only. */
+/** A first program that prints its view to the console. The kernel passes only arguments without spaces. */
 const standIn = [
   "/usr/bin/perl",
   "-e",
   '$|=1;$SIG{TERM}=sub{exit};print("up:",(-e("/etc/other-image")?"other":"first"),"\\n");sleep(1)while(1);',
 ];
-/** A guest boots, which takes long where the processor is emulated. */
+/** The boot of a guest takes long on an emulated processor. */
 const bootsWithinMs = 120_000;
 
 async function openSubject(): Promise<ConformanceSubject> {
-  // Made once for all tests.
+  // Built once for all tests.
   await ensureGuestBoot({ imagesDir: imagesDirectory(process.env) });
   const machines = await startTestIncus({ command: standIn });
   const { directory, layout, provider, publicBlock, incus } = machines;
@@ -57,24 +57,25 @@ async function openSubject(): Promise<ConformanceSubject> {
     reboot: (id) => machines.reboot(instanceName(id)),
     async dataBytes(id) {
       const { size } = await stat(layout.machine(id).diskFile);
-      const told = async () => {
+      const reported = async () => {
         const last = [...(await console(id)).matchAll(/data: (\d+) blocks of (\d+)/g)].at(-1);
         return last && Number(last[1]) * Number(last[2]);
       };
-      // What is left is the file system's log.
-      const grown = async () => (await told().then((bytes = 0) => bytes > 0.9 * size && bytes)) || undefined;
+      // The remainder is the file system's log.
+      const grown = async () => (await reported().then((bytes = 0) => bytes > 0.9 * size && bytes)) || undefined;
       return waitUntil("the guest has made its file system as large as the disk", grown, { withinMs: bootsWithinMs });
     },
     otherImage: async () => machines.images.other({ packed: true }),
-    // Nothing of a guest's root is on the host. It tells on its console which image it runs from, all that is asked for.
+    // The host has nothing of a guest's root. The guest prints the image that it runs from, which is all that the suite
+    // reads.
     async seen(id) {
       await waitUntil("the guest is up", async () => (await imageOf(id)) !== undefined, { withinMs: bootsWithinMs });
       return (await imageOf(id)) === "other" ? directory : join(directory, "nowhere");
     },
-    // What would be written to a guest's disk cannot be from here.
+    // The host cannot write to a guest's disk.
     cloneTier: undefined,
     rootTakes: async () => undefined,
-    // A running guest keeps what it started with.
+    // A running guest keeps its limits.
     limits: async () => undefined,
     async enrollment(id) {
       const file = join(layout.machine(id).directory, "enrollment.img");
@@ -93,56 +94,53 @@ async function openSubject(): Promise<ConformanceSubject> {
 
 computeConformance("incus (virtual machines)", openSubject, skip, "virtual_machine");
 
-test.skipIf(skip !== undefined)(
-  "a guest boots from the kernel that it was made with, whichever is the newest, until it is given another one",
-  async () => {
-    await ensureGuestBoot({ imagesDir: imagesDirectory(process.env) });
-    const machines = await startTestIncus({ command: standIn });
-    try {
-      const { provider, images, incus } = machines;
-      const spec = testMachineSpec({ kind: "virtual_machine" });
-      const { id, guestKernel: first = "" } = await provider.create(spec, signal);
-      const path = `/1.0/instances/${instanceName(id)}`;
-      const enrollment = { installationId: "test", controllers: ["127.0.0.1:1"], caFingerprint: "00", token: "first" };
-      /** Which one its QEMU was started with. */
-      async function started(by: ComputeProvider): Promise<string | undefined> {
-        await provider.stop(id, 1_000, signal);
-        await by.start(id, enrollment, signal);
-        const { pid } = await incus.call<{ pid: number }>("GET", `${path}/state`, signal);
-        return /guest-[0-9a-f]{16}(?=\/kernel)/.exec(await readFile(`/proc/${pid}/cmdline`, "utf8"))?.[0];
-      }
-      const told = async () => (await provider.get(id, signal))?.guestKernel;
-      expect(first).toMatch(/^guest-/);
-      expect(await started(provider)).toBe(first);
-
-      const newer = images.otherGuest();
-      const [newest] = (await provider.images(signal)).filter(({ engine }) => engine === guestLine.engine);
-      expect(newest).toMatchObject({ ...guestLine, available: true, image: newer });
-      expect(await started(machines.another())).toBe(first);
-      expect(await provider.create(spec, signal)).toMatchObject({ guestKernel: first });
-
-      await provider.guestKernels?.replace(id, newer, signal);
-      await machines.another().guestKernels?.replace(id, newer, signal);
-      expect(await told()).toBe(newer);
-      expect(await started(provider)).toBe(newer);
-      const up = async () => (await incus.text(`${path}/console`, signal)).includes("up:first");
-      await waitUntil("the guest is up", up, { withinMs: bootsWithinMs });
-
-      await expect(provider.guestKernels?.replace(id, "guest-00000000000000ff", signal)).rejects.toThrow(
-        "guest-00000000000000ff of virtual machines is not on this host",
-      );
-      await provider.guestKernels?.replace(id, first, signal);
-      expect(await started(provider)).toBe(first);
-      const container = await provider.create(testMachineSpec(), signal);
-      expect(container.guestKernel).toBeUndefined();
-      await expect(provider.guestKernels?.replace(container.id, newer, signal)).rejects.toThrow("no kernel of its own");
-    } finally {
-      await machines.close();
+test.skipIf(skip !== undefined)("a guest boots from its pinned kernel until the kernel is replaced", async () => {
+  await ensureGuestBoot({ imagesDir: imagesDirectory(process.env) });
+  const machines = await startTestIncus({ command: standIn });
+  try {
+    const { provider, images, incus } = machines;
+    const spec = testMachineSpec({ kind: "virtual_machine" });
+    const { id, guestKernel: first = "" } = await provider.create(spec, signal);
+    const path = `/1.0/instances/${instanceName(id)}`;
+    const enrollment = { installationId: "test", controllers: ["127.0.0.1:1"], caFingerprint: "00", token: "first" };
+    /** The kernel in the command line of the machine's QEMU. */
+    async function started(by: ComputeProvider): Promise<string | undefined> {
+      await provider.stop(id, 1_000, signal);
+      await by.start(id, enrollment, signal);
+      const { pid } = await incus.call<{ pid: number }>("GET", `${path}/state`, signal);
+      return /guest-[0-9a-f]{16}(?=\/kernel)/.exec(await readFile(`/proc/${pid}/cmdline`, "utf8"))?.[0];
     }
-  },
-);
+    const reported = async () => (await provider.get(id, signal))?.guestKernel;
+    expect(first).toMatch(/^guest-/);
+    expect(await started(provider)).toBe(first);
 
-/** Tells on the console which of two ports of its host it reaches. */
+    const newer = images.otherGuest();
+    const [newest] = (await provider.images(signal)).filter(({ engine }) => engine === guestLine.engine);
+    expect(newest).toMatchObject({ ...guestLine, available: true, image: newer });
+    expect(await started(machines.another())).toBe(first);
+    expect(await provider.create(spec, signal)).toMatchObject({ guestKernel: first });
+
+    await provider.guestKernels?.replace(id, newer, signal);
+    await machines.another().guestKernels?.replace(id, newer, signal);
+    expect(await reported()).toBe(newer);
+    expect(await started(provider)).toBe(newer);
+    const up = async () => (await incus.text(`${path}/console`, signal)).includes("up:first");
+    await waitUntil("the guest is up", up, { withinMs: bootsWithinMs });
+
+    await expect(provider.guestKernels?.replace(id, "guest-00000000000000ff", signal)).rejects.toThrow(
+      "guest kernel guest-00000000000000ff is not on this host",
+    );
+    await provider.guestKernels?.replace(id, first, signal);
+    expect(await started(provider)).toBe(first);
+    const container = await provider.create(testMachineSpec(), signal);
+    expect(container.guestKernel).toBeUndefined();
+    await expect(provider.guestKernels?.replace(container.id, newer, signal)).rejects.toThrow("no kernel of its own");
+  } finally {
+    await machines.close();
+  }
+});
+
+/** Prints which of two ports of its host it can connect to. */
 const caller = [
   "/usr/bin/perl",
   "-MIO::Socket::INET",
@@ -162,8 +160,8 @@ test.skipIf(skip !== undefined)(
       const enrollment = { installationId: "test", controllers: ["127.0.0.1:1"], caFingerprint: "00", token: "first" };
       await machines.provider.start(id, enrollment, signal);
       const path = `/1.0/instances/${instanceName(id)}/console`;
-      const said = async () => /calls:\S+/.exec(await machines.incus.text(path, signal))?.[0];
-      expect(await waitUntil("the guest has called", said, { withinMs: bootsWithinMs })).toBe("calls:open,shut");
+      const reply = async () => /calls:\S+/.exec(await machines.incus.text(path, signal))?.[0];
+      expect(await waitUntil("the guest has called", reply, { withinMs: bootsWithinMs })).toBe("calls:open,shut");
       await machines.provider.destroy(id, signal);
     } finally {
       for (const server of listening) server.close();

@@ -5,7 +5,7 @@ test.each([
   ["203.0.113.16/30", ["203.0.113.17", "203.0.113.18"]],
   ["203.0.113.16/31", ["203.0.113.16", "203.0.113.17"]],
   ["203.0.113.16/32", ["203.0.113.16"]],
-])("of %s machines can have %j", (text, addresses) => {
+])("the addresses of %s for machines are %j", (text, addresses) => {
   expect(hostAddressesOf(addressNetworkOf(text))).toEqual(addresses);
 });
 
@@ -20,7 +20,7 @@ test.each([
   ["203.0.113.0/33", "is not a network of IPv4 addresses"],
   ["203.0.256.0/24", "is not a network of IPv4 addresses"],
   ["203.0.113.16", "is not a network of IPv4 addresses"],
-  ["2001:db8::/64", "is of IPv6: machines have addresses of IPv4 alone"],
+  ["2001:db8::/64", "is an IPv6 network: machines have IPv4 addresses only"],
   ["10.0.0.0/8", "is larger than /16"],
 ])("%s is refused", (text, reason) => {
   expect(() => addressNetworkOf(text)).toThrow(reason);

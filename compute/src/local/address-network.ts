@@ -2,22 +2,25 @@ import { isIPv6 } from "node:net";
 
 /** A network of IPv4 addresses, such as `203.0.113.16/28`. */
 export interface AddressNetwork {
-  /** As it is written, from its first address on. */
+  /** CIDR notation, from the network's first address. */
   readonly text: string;
   readonly first: number;
   readonly size: number;
 }
 
-/** Networks that a host has for its machines are no larger than this. */
+/** Shortest prefix of a host's network for machines. */
 const bitsMin = 16;
 
-/** Reads a CIDR of IPv4, of 16 to 32 bits. Throws with the reason for anything else, also for one that does not begin where it says. */
+/**
+ * Parses an IPv4 CIDR of 16 to 32 bits. Throws with the reason for anything else, and for a network that does not begin
+ * at its first address.
+ */
 export function addressNetworkOf(text: string): AddressNetwork {
   const [, address = "", bitsText = ""] = /^((?:\d{1,3}\.){3}\d{1,3})\/(\d{1,2})$/.exec(text) ?? [];
   const bytes = address.split(".").map(Number);
   const bits = Number(bitsText);
   if (isIPv6(text.split("/")[0] ?? ""))
-    throw new Error(`${text} is of IPv6: machines have addresses of IPv4 alone, such as those of 203.0.113.16/28`);
+    throw new Error(`${text} is an IPv6 network: machines have IPv4 addresses only, such as those of 203.0.113.16/28`);
   if (address === "" || bytes.some((byte) => byte > 255) || bits > 32)
     throw new Error(`${text} is not a network of IPv4 addresses, such as 203.0.113.16/28`);
   if (bits < bitsMin) throw new Error(`${text} is larger than /${bitsMin}`);
@@ -27,12 +30,12 @@ export function addressNetworkOf(text: string): AddressNetwork {
   return { text, first, size };
 }
 
-/** Do the two have an address in common? */
+/** True if the networks have an address in common. */
 export function overlap(a: AddressNetwork, b: AddressNetwork): boolean {
   return a.first < b.first + b.size && b.first < a.first + a.size;
 }
 
-/** The addresses that a machine can have: the first and the last one stand for the network itself where it has more than two. */
+/** Addresses for machines: without the network and broadcast addresses if there are more than two. */
 export function hostAddressesOf({ first, size }: AddressNetwork): string[] {
   const edge = size > 2 ? 1 : 0;
   return Array.from({ length: size - 2 * edge }, (_, index) => textOf(first + edge + index));

@@ -4,20 +4,21 @@ import { basename, dirname, join } from "node:path";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 
-/** Ends the names of files that are only there while they are written. */
+/** Suffix of files that exist only while they are written. */
 export const temporarySuffix = ".tmp";
 
-/** Replaces the file whole: a reader sees the old text or the new one. */
+/** Replaces a file atomically: readers see the old text or the new one. */
 export async function writeAtomically(
   path: string,
   text: string,
   options: {
     readonly mode?: number;
-    /** User and group that it is given to; this process's when absent. */
+    /** Owner of the new file; this process's user and group if absent. */
     readonly owner?: { readonly uid: number; readonly gid: number };
     /**
-     * Where the new file is made, on the same file system; beside the old one when absent. Nobody else may write there who
-     * can write where the file goes: what is given away is opened once and never found by its name again.
+     * Directory of the draft, on the same file system; the target's directory if absent. Use one that the target's
+     * other writers cannot write to: the draft changes its owner by descriptor, and must not be swapped before the
+     * rename.
      */
     readonly scratch?: string;
   } = {},
@@ -35,8 +36,8 @@ export async function writeAtomically(
 }
 
 /**
- * Makes the file with this text if there is none; false when there is. Of many at once, one wins. It is made in `scratch`,
- * where a process that is killed may leave half of it.
+ * Creates the file with this text; false if it exists. Of concurrent calls, one wins. The draft is in `scratch`, where
+ * a killed process may leave part of it.
  */
 export async function claimFile(path: string, text: string, scratch: string): Promise<boolean> {
   const temporary = temporaryIn(scratch);
@@ -53,10 +54,10 @@ export async function claimFile(path: string, text: string, scratch: string): Pr
 }
 
 /**
- * Makes a file under a name of its own, and gives it the path once it is whole and on the disk. A program that a killed
- * process began may go on writing: it never meets the file of the next process. What it leaves is for `removeDrafts`.
+ * Creates a file under a draft name, and renames it once it is complete and synced. A program of a killed process may
+ * continue to write its own draft, never the file of the next process. `removeDrafts` removes such drafts.
  */
-export async function makeWhole(path: string, make: (draft: string) => Promise<void>): Promise<void> {
+export async function createAtomically(path: string, make: (draft: string) => Promise<void>): Promise<void> {
   const draft = `${path}.${randomUUID()}${temporarySuffix}`;
   try {
     await make(draft);
@@ -68,7 +69,7 @@ export async function makeWhole(path: string, make: (draft: string) => Promise<v
   }
 }
 
-/** Removes what makings of the path by processes that were killed have left; none may be under way. */
+/** Removes drafts of the path that killed processes left; none may be in progress. */
 export async function removeDrafts(path: string): Promise<void> {
   const directory = dirname(path);
   for (const name of await namesIn(directory)) {
@@ -77,8 +78,8 @@ export async function removeDrafts(path: string): Promise<void> {
   }
 }
 
-/** The file's text; undefined when there is no such file. */
-export async function readIfThere(path: string): Promise<string | undefined> {
+/** Text of the file; undefined if it does not exist. */
+export async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
@@ -87,7 +88,7 @@ export async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** Names in a directory; none when there is no such directory. */
+/** Names in a directory; empty if it does not exist. */
 export async function namesIn(directory: string): Promise<string[]> {
   try {
     return await readdir(directory);

@@ -9,7 +9,7 @@ const unified = "30 22 0:30 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup
 const plan = { vcpu: 2, memoryBytes: 4 * 1024 ** 3 };
 
 describe("control groups", () => {
-  it("are found where each controller is mounted, below this process's own or beside it", () => {
+  it("are located by the mounts of each controller, below this process's own or beside it", () => {
     const own = "9:cpu,cpuacct:/user.slice\n4:memory:/docker/abc/job\n0::/init.scope\n";
     const trees = groupTrees(hybrid, own);
     expect(trees.get("cpu")).toBe("/sys/fs/cgroup/cpu,cpuacct/user.slice");
@@ -19,7 +19,7 @@ describe("control groups", () => {
     expect(groupTrees(unified, "4:memory:/x").size).toBe(0);
   });
 
-  it("have the plan's limits in the words of their version", () => {
+  it("have the plan's limits in the format of their version", () => {
     expect(limitsOf({ version: 1, cpu: "/c", memory: "/m", cpuacct: "/a" }, "one", plan)).toEqual([
       ["/c/holdfast-one", "cpu.cfs_period_us", "100000"],
       ["/c/holdfast-one", "cpu.cfs_quota_us", "200000"],

@@ -4,44 +4,48 @@ import { dirname, join, relative } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import type { MachinePlan } from "../compute-provider.ts";
 
-/** Whether this host lets us make control groups: version 1 has a tree for each controller, version 2 one for all. */
+/**
+ * Control groups that this process may create: version 1 has a tree for each controller, version 2 one for all
+ * (cgroups(7)).
+ */
 export type GroupAbility =
   | {
       readonly version: 1;
       readonly cpu: string;
       readonly memory: string;
-      /** Where CPU time is counted; undefined where nothing counts it. It may be the tree of `cpu`. */
+      /** Tree that counts CPU time, possibly the same as `cpu`; undefined if none counts it. */
       readonly cpuacct: string | undefined;
     }
   | { readonly version: 2; readonly parent: string }
   | { readonly version: "none"; readonly reason: string };
 
-/** The control groups of one machine: what the kernel holds its CPU and memory to. */
+/** Control groups of one machine, which limit its CPU and memory. */
 export interface MachineGroups {
-  /** Directories that its first process enters. */
+  /** Directories that the machine's first process enters. */
   readonly directories: readonly string[];
-  /** Where each is seen inside the machine, below its root. */
+  /** Host directory and mount target below the machine's root, for each group. */
   readonly mounts: readonly (readonly [directory: string, target: string])[];
 }
 
 const periodUs = 100_000;
 
-/** The strictest groups that can be made below this process's own, so that a limit it has itself stays one for machines. */
+/** Detects where groups can be created below this process's own, so that its own limits apply to machines as well. */
 export async function detectGroups(): Promise<GroupAbility> {
   const [mounts, own] = await Promise.all([
     readFile("/proc/self/mountinfo", "utf8"),
     readFile("/proc/self/cgroup", "utf8"),
   ]);
-  return judge(groupTrees(mounts, own));
+  return abilityOf(groupTrees(mounts, own));
 }
 
 /**
- * Where groups can be made, by controller: this process's own in each tree of version 1. In the one tree of version 2, "", a
- * group with processes of its own cannot have limited ones below it: machines come beside us.
+ * Directory for new groups by controller: this process's own group in each tree of version 1. In the single tree of
+ * version 2 (key ""), a group with processes cannot have limited children, so machines get siblings of this process's
+ * group.
  */
 type GroupTrees = ReadonlyMap<string, string>;
 
-/** Pure: reads /proc/self/mountinfo and /proc/self/cgroup. */
+/** Pure: parses /proc/self/mountinfo and /proc/self/cgroup. */
 export function groupTrees(mountinfo: string, cgroup: string): GroupTrees {
   const own = new Map<string, string>();
   for (const line of cgroup.trim().split("\n")) {
@@ -64,25 +68,25 @@ export function groupTrees(mountinfo: string, cgroup: string): GroupTrees {
   return trees;
 }
 
-async function judge(trees: GroupTrees): Promise<GroupAbility> {
+async function abilityOf(trees: GroupTrees): Promise<GroupAbility> {
   const [cpu, memory, cpuacct, unified] = ["cpu", "memory", "cpuacct", ""].map((controller) => trees.get(controller));
   if (cpu !== undefined && memory !== undefined) {
     if ((await canMake(cpu)) && (await canMake(memory))) {
       const counts = cpuacct !== undefined && (await canMake(cpuacct));
       return { version: 1, cpu, memory, cpuacct: counts ? cpuacct : undefined };
     }
-    return { version: "none", reason: "only root can make control groups here" };
+    return { version: "none", reason: "only root can create control groups here" };
   }
   if (unified === undefined) return { version: "none", reason: "this host has no control groups" };
   if (!(await canMake(unified))) {
-    return { version: "none", reason: `control groups below ${unified} are not ours to make` };
+    return { version: "none", reason: `this user may not create control groups below ${unified}` };
   }
   try {
     await writeFile(join(unified, "cgroup.subtree_control"), "+cpu +memory");
   } catch {
     return { version: "none", reason: `the controllers cpu and memory are not delegated to ${unified}` };
   }
-  // It limits nothing, and counts what machines do to disks that they share.
+  // Sets no limit, but counts the I/O of machines on shared disks.
   await writeFile(join(unified, "cgroup.subtree_control"), "+io").catch(() => undefined);
   return { version: 2, parent: unified };
 }
@@ -92,12 +96,12 @@ async function canMake(path: string): Promise<boolean> {
     await access(path, constants.W_OK);
     return true;
   } catch {
-    // Read-only, someone else's, or not there.
+    // Read-only, owned by another user, or absent.
     return false;
   }
 }
 
-/** Makes the groups of a machine, or gives those that are there these limits. Nothing where the host has none. */
+/** Creates the groups of a machine, or updates their limits. Does nothing if the host has no groups. */
 export async function limitMachine(ability: GroupAbility, id: string, plan: MachinePlan): Promise<MachineGroups> {
   const groups = groupsOf(ability, id);
   for (const directory of groups.directories) await mkdir(directory, { recursive: true });
@@ -110,15 +114,15 @@ export async function limitMachine(ability: GroupAbility, id: string, plan: Mach
 }
 
 function isHarmless(error: unknown, name: string): boolean {
-  // We have fewer CPUs than the plan ourselves, and so has every group below us.
+  // This process, and each group below it, has fewer CPUs than the plan.
   if (hasCode(error, "EINVAL")) return name.startsWith("cpu.");
-  // More is in use than the memory that is asked for: the machine's next start has it.
+  // The machine uses more memory than the new limit, which takes effect at its next start.
   if (hasCode(error, "EBUSY")) return name.startsWith("memory.");
-  // A kernel that does not account for swap.
+  // A kernel without swap accounting.
   return hasCode(error, "ENOENT") && name === "memory.swap.max";
 }
 
-/** Removes groups that nothing runs in; false when something does. */
+/** Removes empty groups; false if a process runs in one. */
 export async function removeGroups(directories: readonly string[]): Promise<boolean> {
   for (const directory of directories) {
     try {
@@ -131,7 +135,7 @@ export async function removeGroups(directories: readonly string[]): Promise<bool
   return true;
 }
 
-/** Pure: where a machine's groups are. */
+/** Pure: directories and mounts of a machine's groups. */
 export function groupsOf(ability: GroupAbility, id: string): MachineGroups {
   const name = `holdfast-${id}`;
   switch (ability.version) {
@@ -140,7 +144,7 @@ export function groupsOf(ability: GroupAbility, id: string): MachineGroups {
       const mounts = Object.entries(trees).flatMap(([controller, tree]) =>
         tree === undefined ? [] : [[join(tree, name), `/sys/fs/cgroup/${controller}`] as const],
       );
-      // Several may be one tree.
+      // Several controllers may share a tree.
       return { directories: [...new Set(mounts.map(([directory]) => directory))], mounts };
     }
     case 2: {
@@ -154,7 +158,7 @@ export function groupsOf(ability: GroupAbility, id: string): MachineGroups {
 
 type Limit = readonly [directory: string, name: string, value: string];
 
-/** Pure: what to write where. What does not fit into memory is not swapped out: it would only be slow. */
+/** Pure: the files to write, with their values. Swap is disabled: a swapping machine would only be slow. */
 export function limitsOf(ability: GroupAbility, id: string, { vcpu, memoryBytes }: MachinePlan): Limit[] {
   const [first = "", second = first] = groupsOf(ability, id).directories;
   const quotaUs = String(vcpu * periodUs);

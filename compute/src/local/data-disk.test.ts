@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { hasCode } from "@holdfast/common/system-error.ts";
-import { diskBytesMin, makeDisk } from "./data-disk.ts";
+import { diskBytesMin, createDisk } from "./data-disk.ts";
 
 let directory: string;
 beforeEach(async () => {
@@ -21,7 +21,7 @@ const request = {
   tierDirectory: undefined,
 } as const;
 
-/** Size and first bytes of a disk; undefined while there is none. */
+/** Size and first bytes of a disk; undefined if it does not exist. */
 function headOf(path: string): readonly [size: number, magic: string] | undefined {
   try {
     const file = openSync(path, "r");
@@ -35,26 +35,29 @@ function headOf(path: string): readonly [size: number, magic: string] | undefine
   }
 }
 
-const places = [
+const locations = [
   ["beside its machine", false],
   ["in the directory of its storage tier", true],
 ] as const;
 
-test.each(places)("a data disk %s has its name once it is formatted, and drafts of others go", async (_, isTiered) => {
-  const paths = { diskFile: join(directory, "disk.img"), dataDirectory: join(directory, "data") };
-  const tierDirectory = isTiered ? join(directory, "tier") : undefined;
-  await writeFile(`${paths.diskFile}.of-a-killed-one.tmp`, "x");
-  let isMade = false;
-  const making = makeDisk(paths, { ...request, tierDirectory }).finally(() => {
-    isMade = true;
-  });
-  const seen = new Set<string>();
-  for (; !isMade; await turn()) {
-    const head = headOf(paths.diskFile);
-    if (head !== undefined) seen.add(head.join(" "));
-  }
-  await making;
-  expect(headOf(paths.diskFile)).toEqual([diskBytesMin, "XFSB"]);
-  expect([...seen].filter((head) => head !== `${diskBytesMin} XFSB`)).toEqual([]);
-  expect((await readdir(directory)).filter((name) => name.endsWith(".tmp"))).toEqual([]);
-});
+test.each(locations)(
+  "a data disk %s has its name once it is formatted, and drafts of others go",
+  async (_, isTiered) => {
+    const paths = { diskFile: join(directory, "disk.img"), dataDirectory: join(directory, "data") };
+    const tierDirectory = isTiered ? join(directory, "tier") : undefined;
+    await writeFile(`${paths.diskFile}.of-a-killed-one.tmp`, "x");
+    let isMade = false;
+    const making = createDisk(paths, { ...request, tierDirectory }).finally(() => {
+      isMade = true;
+    });
+    const seen = new Set<string>();
+    for (; !isMade; await turn()) {
+      const head = headOf(paths.diskFile);
+      if (head !== undefined) seen.add(head.join(" "));
+    }
+    await making;
+    expect(headOf(paths.diskFile)).toEqual([diskBytesMin, "XFSB"]);
+    expect([...seen].filter((head) => head !== `${diskBytesMin} XFSB`)).toEqual([]);
+    expect((await readdir(directory)).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+  },
+);

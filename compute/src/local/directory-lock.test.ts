@@ -13,23 +13,23 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
-it("lets one in at a time, whoever asks, and everyone in the end", async () => {
+it("admits one at a time, and everyone in the end", async () => {
   const locks = [createDirectoryLock(directory), createDirectoryLock(directory)];
   let inside = 0;
   let most = 0;
-  const turns = Array.from({ length: 20 }, async (_, n) =>
-    locks[n % 2]?.hold("a", signal, async () => {
+  const entries = Array.from({ length: 20 }, async (_, n) =>
+    locks[n % 2]?.withLock("a", signal, async () => {
       inside++;
       most = Math.max(most, inside);
       await new Promise(setImmediate);
       inside--;
     }),
   );
-  await Promise.all(turns);
+  await Promise.all(entries);
   expect(most).toBe(1);
 });
 
-it("is free at once when its holder is killed, and not before", async () => {
+it("is free at once when its owner is killed, and not before", async () => {
   const source = `const { createDirectoryLock } = await import(${JSON.stringify(join(import.meta.dirname, "directory-lock.ts"))});
     await createDirectoryLock(${JSON.stringify(directory)}).hold("b", new AbortController().signal, async () => {
       console.log("held");
@@ -40,14 +40,14 @@ it("is free at once when its holder is killed, and not before", async () => {
   });
   await once(child.stdout, "data");
   const lock = createDirectoryLock(directory);
-  expect(await lock.tryHold("b", async () => true)).toBeUndefined();
-  const waiting = lock.hold("b", signal, async () => "mine");
+  expect(await lock.tryWithLock("b", async () => true)).toBeUndefined();
+  const waiting = lock.withLock("b", signal, async () => "mine");
   child.kill("SIGKILL");
   expect(await waiting).toBe("mine");
 });
 
 const isRoot = process.getuid?.() === 0;
-it.skipIf(!isRoot)(`is nobody else's to take${isRoot ? "" : " (skipped: needs root)"}`, async () => {
+it.skipIf(!isRoot)(`cannot be taken by another user${isRoot ? "" : " (skipped: needs root)"}`, async () => {
   const open = await mkdtemp(join(tmpdir(), "holdfast-lock-"));
   await chmod(open, 0o755);
   const path = join(open, "locks", "c");
@@ -55,17 +55,17 @@ it.skipIf(!isRoot)(`is nobody else's to take${isRoot ? "" : " (skipped: needs ro
     const [code] = await once(spawn("flock", ["-n", path, "true"], { uid: 65_534, stdio: "ignore" }), "exit");
     return Number(code);
   };
-  const held = await createDirectoryLock(open).tryHold("c", async () => [await squat(), await squat()]);
-  expect(held?.includes(0)).toBe(false);
-  // Nor is it before anybody had it.
+  const locked = await createDirectoryLock(open).tryWithLock("c", async () => [await squat(), await squat()]);
+  expect(locked?.includes(0)).toBe(false);
+  // It is locked before the first owner as well.
   expect(await squat()).not.toBe(0);
-  expect(await createDirectoryLock(open).tryHold("c", async () => "mine")).toBe("mine");
+  expect(await createDirectoryLock(open).tryWithLock("c", async () => "mine")).toBe("mine");
   await rm(open, { recursive: true });
 });
 
-it("is waited for no longer than the caller wants", async () => {
+it("ends the wait when the caller's signal fires", async () => {
   const lock = createDirectoryLock(directory);
-  await lock.hold("c", signal, async () => {
-    await expect(lock.hold("c", AbortSignal.timeout(20), async () => undefined)).rejects.toThrow("timeout");
+  await lock.withLock("c", signal, async () => {
+    await expect(lock.withLock("c", AbortSignal.timeout(20), async () => undefined)).rejects.toThrow("timeout");
   });
 });

@@ -5,19 +5,19 @@ import { join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
 
 /**
- * Locks between the controllers of one host that share a directory. A lock is one of the kernel's on an open file (flock), which
- * is given back when its process ends, however that ends, so no lock is ever stale; only who may open files below the directory
- * can have one. Node has no call for it: `flock` of util-linux locks a file that this process opened, and ends.
+ * Locks between controllers of one host that share a directory. Each is a kernel lock on an open file (flock(2)), which
+ * ends with its process, so no lock is ever stale. Only users who can open files below the directory can take one. Node
+ * has no call for it: `flock` of util-linux locks a descriptor that this process opened, and exits.
  */
 export interface DirectoryLock {
-  /** Runs it while nobody else holds the name; waits for that. */
-  hold<T>(name: string, signal: AbortSignal, run: () => Promise<T>): Promise<T>;
-  /** Runs it if nobody holds the name; undefined when somebody does. */
-  tryHold<T>(name: string, run: () => Promise<T>): Promise<T | undefined>;
+  /** Runs the function under the lock; waits until the lock is free. */
+  withLock<T>(name: string, signal: AbortSignal, run: () => Promise<T>): Promise<T>;
+  /** Runs the function under the lock if it is free; undefined otherwise. */
+  tryWithLock<T>(name: string, run: () => Promise<T>): Promise<T | undefined>;
 }
 
-/** What `flock -n` exits with when somebody else has the lock. */
-const isHeldCode = 1;
+/** Exit status of `flock --nonblock` for a locked file. */
+const lockedExitCode = 1;
 
 export function createDirectoryLock(directory: string): DirectoryLock {
   const locks = join(directory, "locks");
@@ -31,7 +31,7 @@ export function createDirectoryLock(directory: string): DirectoryLock {
           await file.close();
           return undefined;
         }
-        // The holder before removes the file when it lets go: this lock counts only while its file is the one at the
+        // The previous owner removes the file before it unlocks, so the lock counts only if its file is still at the
         // path.
         if (await isFileAt(file, path)) return file;
       } catch (error) {
@@ -42,11 +42,11 @@ export function createDirectoryLock(directory: string): DirectoryLock {
     }
   }
 
-  async function holding<T>(file: FileHandle, path: string, run: () => Promise<T>): Promise<T> {
+  async function runLocked<T>(file: FileHandle, path: string, run: () => Promise<T>): Promise<T> {
     try {
       return await run();
     } finally {
-      // While it is locked, so that the file that goes is this one.
+      // Removed while it is locked, so that it is certainly this file.
       await rm(path, { force: true });
       await file.close();
     }
@@ -55,20 +55,20 @@ export function createDirectoryLock(directory: string): DirectoryLock {
   const pathOf = (name: string) => join(locks, encodeURIComponent(name));
 
   return {
-    async hold(name, signal, run) {
+    async withLock(name, signal, run) {
       signal.throwIfAborted();
       const file = await take(pathOf(name), [], signal);
-      if (file === undefined) throw new Error(`flock gave up waiting for the lock of ${name}`);
-      return holding(file, pathOf(name), run);
+      if (file === undefined) throw new Error(`flock stopped waiting for the lock of ${name}`);
+      return runLocked(file, pathOf(name), run);
     },
-    async tryHold(name, run) {
+    async tryWithLock(name, run) {
       const file = await take(pathOf(name), ["--nonblock"]);
-      return file && holding(file, pathOf(name), run);
+      return file && runLocked(file, pathOf(name), run);
     },
   };
 }
 
-/** False when it is held elsewhere and the options say not to wait. Rejects with the signal's reason. */
+/** False if the file is locked and the options do not wait. Rejects with the signal's reason. */
 async function lockFile(file: FileHandle, options: readonly string[], signal?: AbortSignal): Promise<boolean> {
   const child = spawn("flock", [...options, "3"], {
     stdio: ["ignore", "ignore", "ignore", file.fd],
@@ -77,7 +77,7 @@ async function lockFile(file: FileHandle, options: readonly string[], signal?: A
   try {
     const [code] = (await once(child, "close")) as [number | null];
     signal?.throwIfAborted();
-    if (code !== 0 && code !== isHeldCode) throw new Error(`flock ended with ${code}`);
+    if (code !== 0 && code !== lockedExitCode) throw new Error(`flock ended with ${code}`);
     return code === 0;
   } catch (error) {
     signal?.throwIfAborted();

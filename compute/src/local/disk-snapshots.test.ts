@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type CloneTier, cloneTierMissing, openCloneTier } from "../../../test/support/machines/clone-tier.ts";
 import { namesIn } from "./atomic-file.ts";
 import { cloneRefusal, restoreSnapshot, snapshotBytesIn, snapshotsOf, takeSnapshot } from "./disk-snapshots.ts";
-import { disksIn, placeIn, removePlaced } from "./storage-tiers.ts";
+import { disksIn, createLocation, removeLocated } from "./storage-tiers.ts";
 
 const skip = await cloneTierMissing();
 const mib = 1024 ** 2;
@@ -22,22 +22,22 @@ describe.skipIf(skip !== undefined)(`snapshots of a disk${skip === undefined ? "
   afterAll(() => tier.close());
 
   const fill = async (byte: number) => writeFile(await place(), Buffer.alloc(mib, byte));
-  /** The one byte that all of a file is made of; undefined when there are several. */
+  /** The byte that fills a file; undefined if there are several. */
   const read = async (path: string) => {
     const content = await readFile(path);
     return content.equals(Buffer.alloc(content.length, content[0])) ? content[0] : undefined;
   };
   let made: string | undefined;
-  /** The disk itself is elsewhere, as in a tier. */
-  const place = async () => (made ??= await placeIn(tier.directory, disk));
+  /** The disk is in another directory, as in a tier. */
+  const place = async () => (made ??= await createLocation(tier.directory, disk));
 
-  it("are told of by the file system, by trying", async () => {
+  it("are supported or refused by the file system, as a trial shows", async () => {
     expect(await cloneRefusal(tier.directory)).toBeUndefined();
     expect(await cloneRefusal("/dev/shm")).toContain("no snapshots");
     expect((await namesIn("/dev/shm")).filter((name) => name.startsWith("trial-"))).toEqual([]);
   });
 
-  it("are what the disk was, and take its space only once it changes", async () => {
+  it("have the disk's contents, and take space only once the disk changes", async () => {
     await fill(1);
     await takeSnapshot(disk, "a");
     await fill(2);
@@ -51,7 +51,7 @@ describe.skipIf(skip !== undefined)(`snapshots of a disk${skip === undefined ? "
     expect(await read(disk)).toBe(2);
   });
 
-  it("are whole or not there, and so is the disk, whenever their maker is killed", async () => {
+  it("are complete or absent after a kill at any time, and so is the disk", async () => {
     const directory = import.meta.dirname;
     const program = `
       import { restoreSnapshot, takeSnapshot, removeSnapshot } from ${JSON.stringify(join(directory, "disk-snapshots.ts"))};
@@ -79,9 +79,9 @@ describe.skipIf(skip !== undefined)(`snapshots of a disk${skip === undefined ? "
     expect([...seen].every((names) => names === "a,b" || names === "a,b,c")).toBe(true);
   });
 
-  it("go with their disk, and what was half written as well", async () => {
+  it("are removed with their disk, drafts included", async () => {
     await writeFile(`${await place()}.draft`, "half");
-    await removePlaced(disk);
+    await removeLocated(disk);
     expect(await tier.disks()).toEqual([]);
     await rm(disk, { force: true });
   });

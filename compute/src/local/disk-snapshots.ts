@@ -6,55 +6,61 @@ import { syncPath } from "@holdfast/common/sync-path.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import { namesIn } from "./atomic-file.ts";
-import { placeOf } from "./storage-tiers.ts";
+import { locationOf } from "./storage-tiers.ts";
 
-/** Stands before a snapshot's name. All that is beside a disk and begins with the disk's name goes with it (removePlaced). */
-const mark = ".snapshot-";
-/** What is being written, and by nobody any more when its writer was killed. */
+/**
+ * Infix before a snapshot's name. Files beside a disk that begin with the disk's name are removed with it
+ * (removeLocated).
+ */
+const infix = ".snapshot-";
+/** Suffix of a snapshot that is being written, or whose writer was killed. */
 const draft = ".draft";
 
-/** Names of the snapshots of a disk's file; none when there is no such file. */
+/** Names of a disk file's snapshots; empty if there is no such file. */
 export async function snapshotsOf(diskFile: string): Promise<string[]> {
-  const place = await placeOf(diskFile);
-  const prefix = basename(place) + mark;
-  const names = await namesIn(dirname(place));
+  const location = await locationOf(diskFile);
+  const prefix = basename(location) + infix;
+  const names = await namesIn(dirname(location));
   return names.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : [])).sort();
 }
 
-/** Copies the disk beside itself by sharing its blocks; it must be at rest. Nothing happens when there is one of the name. */
+/**
+ * Copies the disk beside itself by sharing blocks (reflink); the disk must not be in use. Does nothing if the snapshot
+ * exists.
+ */
 export async function takeSnapshot(diskFile: string, name: string): Promise<void> {
-  const place = await placeOf(diskFile);
-  if ((await sizeOf(place + mark + name)) !== undefined) return;
-  await replaceByClone(place, place + mark + name, place);
+  const location = await locationOf(diskFile);
+  if ((await sizeOf(location + infix + name)) !== undefined) return;
+  await replaceByClone(location, location + infix + name, location);
 }
 
-/** Makes the disk what the snapshot is, at its own size, as one. There must be such a snapshot. */
+/** Replaces the disk's contents by the snapshot's in one step, at the disk's current size. The snapshot must exist. */
 export async function restoreSnapshot(diskFile: string, name: string): Promise<void> {
-  const place = await placeOf(diskFile);
-  const { size } = await stat(place);
-  await replaceByClone(place + mark + name, place, place, size);
+  const location = await locationOf(diskFile);
+  const { size } = await stat(location);
+  await replaceByClone(location + infix + name, location, location, size);
 }
 
-/** Removes it, and what a killed writer left half written. Nothing happens when there is none of the name. */
+/** Removes the snapshot, and the draft of a killed writer. Does nothing if there is none. */
 export async function removeSnapshot(diskFile: string, name: string): Promise<void> {
-  const place = await placeOf(diskFile);
-  for (const path of [place + mark + name, place + draft]) await rm(path, { force: true });
+  const location = await locationOf(diskFile);
+  for (const path of [location + infix + name, location + draft]) await rm(path, { force: true });
 }
 
-/** Size of the disk that the snapshot is of, bytes; undefined when there is no such snapshot. */
+/** Size of the snapshot's disk, bytes; undefined if there is no such snapshot. */
 export async function snapshotSize(diskFile: string, name: string): Promise<number | undefined> {
-  return sizeOf((await placeOf(diskFile)) + mark + name);
+  return sizeOf((await locationOf(diskFile)) + infix + name);
 }
 
-/** What the snapshots in a directory could come to take, bytes: as much as they hold, once nothing is shared any more. */
+/** Upper bound of the space that a directory's snapshots take once they share no blocks any more, bytes. */
 export async function snapshotBytesIn(directory: string): Promise<number> {
-  const names = (await namesIn(directory)).filter((name) => name.includes(mark));
-  const bytes = await Promise.all(names.map((name) => heldBytes(join(directory, name))));
+  const names = (await namesIn(directory)).filter((name) => name.includes(infix));
+  const bytes = await Promise.all(names.map((name) => allocatedBytes(join(directory, name))));
   return bytes.reduce((sum, one) => sum + one, 0);
 }
 
-/** Bytes that a file holds, without its holes; 0 when it is gone. */
-export async function heldBytes(path: string): Promise<number> {
+/** Allocated bytes of a file, without holes; 0 if it does not exist. */
+export async function allocatedBytes(path: string): Promise<number> {
   try {
     return (await stat(path)).blocks * 512;
   } catch (error) {
@@ -64,11 +70,11 @@ export async function heldBytes(path: string): Promise<number> {
 }
 
 /**
- * Clones `from` in the place of `to`. The clone is on the disk before it is renamed: a crash leaves the old file or the
- * whole clone.
+ * Replaces `to` by a clone of `from`. The clone is synced before the rename: a crash leaves the old file or the
+ * complete clone.
  */
-async function replaceByClone(from: string, to: string, place: string, sizeBytes = 0): Promise<void> {
-  const written = place + draft;
+async function replaceByClone(from: string, to: string, location: string, sizeBytes = 0): Promise<void> {
+  const written = location + draft;
   await rm(written, { force: true });
   try {
     await copyFile(from, written, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE_FORCE);
@@ -89,20 +95,20 @@ async function replaceByClone(from: string, to: string, place: string, sizeBytes
 const withoutReflinks =
   "The file system of the data disk cannot share blocks between files (XFS and btrfs can), so there are no snapshots.";
 
-/** Why files of this directory cannot be cloned, by trying; undefined when they can. */
+/** Reason why files of this directory cannot be cloned, by a trial; undefined if they can. */
 export async function cloneRefusal(directory: string): Promise<string | undefined> {
-  const trial = join(directory, `trial-${randomUUID()}`);
+  const probe = join(directory, `trial-${randomUUID()}`);
   try {
-    const file = await open(trial, "w", 0o600);
+    const file = await open(probe, "w", 0o600);
     await file.close();
-    await truncate(trial, 4_096);
-    await copyFile(trial, trial + draft, constants.COPYFILE_FICLONE_FORCE);
+    await truncate(probe, 4_096);
+    await copyFile(probe, probe + draft, constants.COPYFILE_FICLONE_FORCE);
     return undefined;
   } catch (error) {
     if (isWithoutReflinks(error)) return withoutReflinks;
     throw error;
   } finally {
-    for (const path of [trial, trial + draft]) await rm(path, { force: true });
+    for (const path of [probe, probe + draft]) await rm(path, { force: true });
   }
 }
 

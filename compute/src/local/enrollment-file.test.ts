@@ -26,7 +26,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-test("an enrollment comes into the agent's directory under its own name only, and is the agent's by then", async () => {
+test("an enrollment appears in the agent's directory complete and owned by the agent", async () => {
   const seen = new Set<string>();
   const watcher = watch(state, (_, name) => void seen.add(name ?? ""));
   const own = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
@@ -40,7 +40,7 @@ test("an enrollment comes into the agent's directory under its own name only, an
   expect(readdirSync(directory)).toEqual(["state"]);
 });
 
-test("a link in the place of the enrollment is replaced, and what it leads to stays as it was", async () => {
+test("a link at the enrollment's path is replaced, and its target does not change", async () => {
   const target = join(directory, "target");
   writeFileSync(target, "root's own");
   symlinkSync(target, join(state, "enrollment.json"));

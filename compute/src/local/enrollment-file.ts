@@ -3,15 +3,15 @@ import type { Enrollment } from "../compute-provider.ts";
 import { writeAtomically } from "./atomic-file.ts";
 import type { MachinePaths } from "./machine-paths.ts";
 
-/** User and group that the agent has on this host. */
+/** User and group of the agent on this host. */
 export interface AgentUser {
   readonly uid: number;
   readonly gid: number;
 }
 
 /**
- * Leaves a machine's agent what it enrolls with, for its eyes only. Without a user of its own it is this process's. It is made
- * beside the agent's directory, which belongs to the agent: a file that is still root's is nowhere that the agent can swap it.
+ * Writes the enrollment of a machine, readable by its agent only (`agent` null: this process's user). The draft is
+ * beside the agent's own directory, where the agent cannot swap a file that is still root's.
  */
 export function writeEnrollment(
   { state, directory }: Pick<MachinePaths, "state" | "directory">,
@@ -26,7 +26,7 @@ export function writeEnrollment(
   });
 }
 
-/** What an agent reads: a document in JSON. */
+/** The enrollment as the JSON document that agents read. */
 export function enrollmentText(machineId: string, enrollment: Enrollment): string {
   const content = {
     installation_id: enrollment.installationId,

@@ -42,9 +42,9 @@ const memory = (availableGib: number) => ({ totalBytes: 16 * gib, availableBytes
 // biome-ignore format: a table
 it.each([
   ["a host with room",                                       space(20),      memory(8), undefined],
-  ["a disk that still takes what is wanted, but not more",   space(8),       memory(8), "The host has 8.0 GiB of disk left for those that are wanted."],
-  ["space that is promised to machines that are wanted",     space(20, 15),  memory(8), "The host has 20.0 GiB of disk left for those that are wanted."],
-  ["a host short of memory",                                 space(20),      memory(2), "The host has 2.0 GiB of memory left."],
+  ["a disk that still takes what is wanted, but not more",   space(8),       memory(8), "The host has 8.0 GiB of free disk, which requested machines may need."],
+  ["space that is promised to machines that are wanted",     space(20, 15),  memory(8), "The host has 20.0 GiB of free disk, which requested machines may need."],
+  ["a host short of memory",                                 space(20),      memory(2), "The host has 2.0 GiB of free memory."],
 ] as const)("admits what nobody wants yet only where it is in nobody's way: %s", (_, facts, free, reason) => {
   const admission = admitAhead(facts, free);
   expect(admission.admitted ? undefined : admission.reason).toBe(reason);

@@ -3,32 +3,32 @@ import type { Admission } from "../compute-provider.ts";
 
 const gib = 1024 ** 3;
 const reserveBytesMin = 2 * gib;
-/** Of a small pool of btrfs so much still looks free when nothing can be written any more. */
+/** A small btrfs pool reports this much free space when writes already fail. */
 const poolReserveBytesMin = gib / 2;
-/** Machines that are here write too. */
+/** Share of a disk in reserve for writes of existing machines. */
 const reserveShare = 0.05;
-/** So much of the host's memory stays free of machines that nobody wants yet. */
-const spareMemoryShare = 0.2;
+/** Share of the host's memory that the warm pool leaves free. */
+const aheadMemoryShare = 0.2;
 
-/** What a new machine writes before its user does: log of the file system, system tables, first segments of WAL. */
+/** Writes of a new machine before its user's: file system log, system tables, first WAL segments. */
 export const firstBytes = 256 * 1024 ** 2;
 
 export interface SpaceFacts {
   readonly freeBytes: number;
   readonly totalBytes: number;
-  /** What machines that were just made are still to write. */
+  /** Expected writes of new machines, bytes. */
   readonly promisedBytes: number;
 }
 
-/** Space of the directory's file system now, with what is promised of it. */
+/** Current space of the directory's file system, with the promised bytes. */
 export async function spaceOf(directory: string, promisedBytes: number): Promise<SpaceFacts> {
   const { bavail, blocks, bsize } = await statfs(directory);
   return { freeBytes: bavail * bsize, totalBytes: blocks * bsize, promisedBytes };
 }
 
 /**
- * Pure. Disks are sparse and may promise more than the host has; what it has must suffice for what is written soon, over a
- * reserve that keeps the machines that are here writing.
+ * Pure. Disks are sparse and may promise more than the host has; the free space must suffice for the next writes, above
+ * a reserve for existing machines.
  */
 export function admitDisk(diskBytes: number, space: SpaceFacts, atOnceBytes = firstBytes): Admission {
   const { freeBytes, totalBytes, promisedBytes } = space;
@@ -38,13 +38,13 @@ export function admitDisk(diskBytes: number, space: SpaceFacts, atOnceBytes = fi
   }
   const neededBytes = reserveOf(totalBytes) + promisedBytes + atOnceBytes;
   if (freeBytes >= neededBytes) return { admitted: true };
-  const reason = `The host's disk is too full: ${inGib(freeBytes)} GiB are free, a new machine needs ${inGib(neededBytes)} GiB to be.`;
+  const reason = `The host's disk is too full: ${inGib(freeBytes)} GiB are free, and a new machine needs ${inGib(neededBytes)} GiB of free space.`;
   return { admitted: false, reason };
 }
 
 /**
- * Pure: may a root of this size be made where roots are, of which a new one takes `atOnceBytes`? Roots are as sparse as data
- * disks: together they may promise more than there is, no single one may.
+ * Pure: admits a root of this size, which takes `atOnceBytes` at first. Like data disks, roots may together promise
+ * more than there is, but no single root may.
  */
 export function admitRoot(rootBytes: number, space: SpaceFacts, atOnceBytes: number): Admission {
   const { freeBytes, totalBytes, promisedBytes } = space;
@@ -55,25 +55,28 @@ export function admitRoot(rootBytes: number, space: SpaceFacts, atOnceBytes: num
   const reserveBytes = Math.max(poolReserveBytesMin, totalBytes * reserveShare);
   const neededBytes = reserveBytes + promisedBytes + atOnceBytes;
   if (freeBytes >= neededBytes) return { admitted: true };
-  const reason = `The host's storage pool is too full: ${inGib(freeBytes)} GiB of ${inGib(totalBytes)} GiB are free, a new machine needs ${inGib(neededBytes)} GiB to be.`;
+  const reason = `The host's storage pool is too full: ${inGib(freeBytes)} GiB of ${inGib(totalBytes)} GiB are free, and a new machine needs ${inGib(neededBytes)} GiB of free space.`;
   return { admitted: false, reason };
 }
 
-/** Pure: may a snapshot of a disk that holds so much be taken? It shares the disk's space, but need not for long. */
-export function admitSnapshot(heldBytes: number, { freeBytes, totalBytes, promisedBytes }: SpaceFacts): Admission {
-  const neededBytes = reserveOf(totalBytes) + promisedBytes + heldBytes;
+/**
+ * Pure: admits a snapshot of a disk with this much data. It shares the disk's blocks, but later writes may unshare all
+ * of them.
+ */
+export function admitSnapshot(allocatedBytes: number, { freeBytes, totalBytes, promisedBytes }: SpaceFacts): Admission {
+  const neededBytes = reserveOf(totalBytes) + promisedBytes + allocatedBytes;
   if (freeBytes >= neededBytes) return { admitted: true };
   const reason = `The host's disk is too full for a snapshot: ${inGib(freeBytes)} GiB are free, it could come to need ${inGib(neededBytes)} GiB.`;
   return { admitted: false, reason };
 }
 
-/** What the host has of memory, and how much of it is free for programs, in bytes. */
+/** Total memory of the host, and the memory available to programs, bytes. */
 export interface MemoryFacts {
   readonly totalBytes: number;
   readonly availableBytes: number;
 }
 
-/** Memory of the host now. */
+/** Current memory of the host. */
 export async function memoryOf(): Promise<MemoryFacts> {
   const text = await readFile("/proc/meminfo", "utf8");
   const bytesOf = (name: string) => Number(new RegExp(`^${name}: +(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024;
@@ -81,15 +84,18 @@ export async function memoryOf(): Promise<MemoryFacts> {
 }
 
 /**
- * Pure. A machine that nobody wants yet takes neither disk nor memory that others may need soon: it is gone long before one
- * that is wanted is refused.
+ * Pure: admits a machine of the warm pool. It uses neither disk nor memory that requests may need soon, so that it is
+ * refused long before a requested machine.
  */
 export function admitAhead(space: SpaceFacts, memory: MemoryFacts): Admission {
   const { freeBytes, totalBytes } = space;
   if (freeBytes - space.promisedBytes < 2 * reserveOf(totalBytes) + firstBytes)
-    return { admitted: false, reason: `The host has ${inGib(freeBytes)} GiB of disk left for those that are wanted.` };
-  if (memory.availableBytes < memory.totalBytes * spareMemoryShare)
-    return { admitted: false, reason: `The host has ${inGib(memory.availableBytes)} GiB of memory left.` };
+    return {
+      admitted: false,
+      reason: `The host has ${inGib(freeBytes)} GiB of free disk, which requested machines may need.`,
+    };
+  if (memory.availableBytes < memory.totalBytes * aheadMemoryShare)
+    return { admitted: false, reason: `The host has ${inGib(memory.availableBytes)} GiB of free memory.` };
   return { admitted: true };
 }
 
@@ -97,7 +103,7 @@ function reserveOf(totalBytes: number): number {
   return Math.max(reserveBytesMin, totalBytes * reserveShare);
 }
 
-/** As users read sizes: to a tenth. */
+/** Size for users, in GiB with one decimal. */
 export function inGib(bytes: number): string {
   return (bytes / gib).toFixed(1);
 }

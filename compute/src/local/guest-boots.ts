@@ -13,14 +13,14 @@ import { guestLine, type ImageFacts } from "../compute-provider.ts";
 import type { DirectoryLock } from "./directory-lock.ts";
 import type { NodeImages } from "./node-images.ts";
 
-/** Kernels that virtual machines of this host boot from. */
+/** Guest kernels (kernel and initramfs) of this host's virtual machines. */
 export interface GuestBoots {
   /**
-   * The one that was chosen, else the newest; made first where it is missing, and needed from then on. Throws ComputeFailure
-   * when it cannot be made.
+   * The chosen kernel, else the newest; builds it if it is missing, and marks it as used. Throws ComputeFailure if it
+   * cannot be built.
    */
   require(chosen: string | undefined, signal: AbortSignal): Promise<GuestBoot>;
-  /** The one that new virtual machines boot from, as one of the host's images; none where none was made yet. */
+  /** The kernel of new virtual machines in the form of an image; empty if none was built yet. */
   facts(): ImageFacts[];
 }
 
@@ -33,10 +33,11 @@ export interface GuestBootsDeps {
 export function createGuestBoots({ imagesDir, lock, use }: GuestBootsDeps): GuestBoots {
   async function make(chosen: string | undefined, signal: AbortSignal): Promise<GuestBoot> {
     if (chosen === undefined) return ensureGuestBoot({ imagesDir, signal });
-    const isKnown = openGuestBoot(imagesDir, chosen) !== undefined || readManifest(imagesDir, chosen) !== undefined;
-    if (!isGuestBoot(chosen) || !isKnown)
-      throw new ComputeFailure(`The kernel ${chosen} of virtual machines is not on this host.`);
-    // Before it is looked for: no sweep takes it in between.
+    const isRegistered =
+      openGuestBoot(imagesDir, chosen) !== undefined || readManifest(imagesDir, chosen) !== undefined;
+    if (!isGuestBoot(chosen) || !isRegistered)
+      throw new ComputeFailure(`The guest kernel ${chosen} is not on this host.`);
+    // Marked before the lookup, so that no sweep removes it in between.
     use(chosen);
     return remakeGuestBoot(chosen, { imagesDir, signal });
   }
@@ -44,13 +45,13 @@ export function createGuestBoots({ imagesDir, lock, use }: GuestBootsDeps): Gues
   return {
     async require(chosen, signal) {
       try {
-        const boot = await lock.hold("guest boot", signal, () => make(chosen, signal));
+        const boot = await lock.withLock("guest boot", signal, () => make(chosen, signal));
         use(boot.id);
         return boot;
       } catch (error) {
         if (signal.aborted || error instanceof ComputeFailure) throw error;
         const reason = error instanceof Error ? error.message : String(error);
-        throw new ComputeFailure(`What virtual machines boot from could not be made: ${reason}`, { cause: error });
+        throw new ComputeFailure(`The guest kernel could not be built: ${reason}`, { cause: error });
       }
     },
     facts() {

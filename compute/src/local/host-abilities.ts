@@ -1,23 +1,26 @@
 import { runProgram } from "@holdfast/common/run-program.ts";
 import { detectGroups, type GroupAbility } from "./control-groups.ts";
 
-/** How a machine is kept apart: namespaces as root, namespaces in a user namespace, or nothing but process groups. */
+/** Isolation of machines: namespaces as root, namespaces in a user namespace, or process groups only. */
 export type Isolation = "root" | "user" | "none";
 
-/** What this host lets the controller's user do. */
+/** Features of this host that are available to the controller's user. */
 export interface HostAbilities {
   readonly isolation: Isolation;
-  /** Data disks are loop devices with a file system of their own, so that their size is true. */
+  /** True if data disks are loop devices with a file system of their own, so that their size is enforced. */
   readonly loop: boolean;
-  /** What holds machines to the CPU and memory of their plans. */
+  /** Control groups for the CPU and memory limits of plans. */
   readonly groups: GroupAbility;
-  /** Why isolation is "none", with the command that helps. */
+  /** Reason of isolation "none", with the command that helps. */
   readonly reason?: string;
-  /** Engines of the host are no way out either: they do not run as root, and only namespaces give machines other users. */
+  /**
+   * True if the host's own engines cannot serve instead: they do not run as root, and machines get other users only by
+   * namespaces.
+   */
   readonly noHostEngines?: boolean;
 }
 
-/** Tries it out; takes some 20 ms. */
+/** Detects them by trials; takes about 20 ms. */
 export async function detectAbilities(): Promise<HostAbilities> {
   const isRoot = process.getuid?.() === 0;
   const user = isRoot ? [] : ["--user", "--map-root-user"];
@@ -51,7 +54,7 @@ async function hasLoopDevices(): Promise<boolean> {
     await runProgram("losetup", ["--find"]);
     return true;
   } catch {
-    // A container without loop devices: data disks are directories there, and agents meter them.
+    // A container without loop devices: data disks are directories, and agents meter them.
     return false;
   }
 }

@@ -1,34 +1,39 @@
 import { keeperProtocol } from "@holdfast/common/keeper-protocol.ts";
-import { knownImageIds } from "@holdfast/image/image-manifest.ts";
+import { imageIdsIn } from "@holdfast/image/image-manifest.ts";
 import { memoryOf, spaceOf } from "./free-space.ts";
 import { fileSystemOf } from "./mount-info.ts";
 import { bootId } from "./process-identity.ts";
 import type { PublicAddresses, PublicAddressFacts } from "./public-addresses.ts";
 import type { StorageTiers } from "./storage-tiers.ts";
 
-/** What a host of machines is and has now. */
+/**
+ * Facts of a host: its capacity, storage and software. Stored with the host's object, so fields that later versions
+ * added are optional.
+ */
 export interface HostFacts extends PublicAddressFacts {
-  /** Name of its provider: `process` or `incus`. */
+  /** Provider name: `process` or `incus`. */
   readonly provider: string;
   readonly memoryTotalBytes: number;
-  /** What programs could take. */
+  /** Memory available to programs. */
   readonly memoryFreeBytes: number;
-  /** Of the file system that has the machines' data. */
+  /** Of the file system with the machines' data. */
   readonly diskTotalBytes: number;
   readonly diskFreeBytes: number;
-  /** Kinds of disk to choose from. */
+  /** Storage tiers of the host. */
   readonly tiers: readonly StorageTier[];
-  /** Of the program that speaks for the host. */
+  /** Version of the program that reports for the host. */
   readonly version: string;
-  /** Of the kernel: another one after a reboot. */
+  /** Boot id of the kernel; changes with each reboot. */
   readonly bootId: string;
   /** First two numbers of the machines' private addresses, such as `127.77`. */
   readonly addressBlock: string;
-  /** Ids of the node images that it has or can make again. */
+  /** Ids of the node images that the host has or can build again. */
   readonly imageIds: readonly string[];
-  /** Why it cannot run virtual machines, for users; empty where it can. Absent from notes of earlier versions. */
+  /**
+   * Reason why the host cannot run virtual machines, for users; empty if it can. Absent in facts of earlier versions.
+   */
   readonly noVirtualMachines?: string;
-  /** Protocol of the keeper that a machine gets at its next start here. Absent where an earlier version told. */
+  /** Protocol version of the keeper that a machine gets at its next start. Absent in facts of earlier versions. */
   readonly keeperProtocol?: number;
 }
 
@@ -36,11 +41,15 @@ export interface StorageTier {
   readonly name: string;
   readonly totalBytes: number;
   readonly freeBytes: number;
-  /** Tells whether two tiers of the host share their space; absent where an earlier version told. */
+  /** Id of the file system: equal for tiers that share their space. Absent in facts of earlier versions. */
   readonly fileSystem?: string;
-  /** Why data disks of this tier can have no snapshots; empty when they can, absent where an earlier version told. */
+  /**
+   * Reason why data disks of this tier cannot have snapshots; empty if they can, absent in facts of earlier versions.
+   */
   readonly noSnapshots?: string;
-  /** Where its machines have their roots; absent where they have none of their own, and where an earlier version told. */
+  /**
+   * Storage of the machines' roots; absent if machines have no roots of their own, and in facts of earlier versions.
+   */
   readonly roots?: RootStorage;
 }
 
@@ -48,41 +57,41 @@ export interface StorageTier {
 export interface RootStorage {
   readonly totalBytes: number;
   readonly freeBytes: number;
-  /** What a new root takes at once. */
+  /** Bytes that a new root takes at first. */
   readonly firstBytes: number;
-  /** As of tiers: what has the same shares its space. */
+  /** Id of the file system, as for tiers: equal ids share their space. */
   readonly fileSystem: string;
-  /** Why no root can be made there now, for users; empty where one can. */
+  /** Reason why no root can be created now, for users; empty if one can. */
   readonly problem: string;
 }
 
 export interface HostFactsDeps {
-  /** Name of the provider. */
+  /** Provider name. */
   readonly provider: string;
-  /** On the file system that has the machines' data. */
+  /** A directory on the file system with the machines' data. */
   readonly directory: string;
   readonly tiers: StorageTiers;
   readonly addressBlock: string;
-  /** Where its node images are. */
+  /** Directory of the node images. */
   readonly imagesDir: string;
   readonly publicAddresses: Pick<PublicAddresses, "facts">;
   readonly version: string;
-  /** Why disks of a tier can have no snapshots; empty when they can. */
+  /** Reason why disks of a tier cannot have snapshots; empty if they can. */
   readonly noSnapshots: (tier: string) => Promise<string>;
   readonly noVirtualMachines: string;
-  /** Where machines of a tier have their roots; undefined where they have none of their own. */
-  readonly rootsOf: (tier: string) => Promise<RootStorage | undefined>;
+  /** Storage of the roots of a tier's machines; undefined if machines have no roots of their own. */
+  readonly rootStorageOf: (tier: string) => Promise<RootStorage | undefined>;
 }
 
-/** Facts of the host that this runs on. */
+/** Reads the facts of this host. */
 export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
   const { provider, directory, tiers, addressBlock, publicAddresses, imagesDir, version } = deps;
-  const { noSnapshots, noVirtualMachines, rootsOf } = deps;
+  const { noSnapshots, noVirtualMachines, rootStorageOf } = deps;
   const [memory, space, addresses, imageIds] = await Promise.all([
     memoryOf(),
     spaceOf(directory, 0),
     publicAddresses.facts(),
-    knownImageIds(imagesDir),
+    imageIdsIn(imagesDir),
   ]);
   return {
     provider,
@@ -92,11 +101,11 @@ export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
     diskFreeBytes: space.freeBytes,
     tiers: await Promise.all(
       tiers.names.map(async (name) => {
-        const place = tiers.directoryOf(name) ?? directory;
+        const tierDirectory = tiers.directoryOf(name) ?? directory;
         const [{ totalBytes, freeBytes }, fileSystem, roots] = await Promise.all([
-          spaceOf(place, 0),
-          fileSystemOf(place),
-          rootsOf(name),
+          spaceOf(tierDirectory, 0),
+          fileSystemOf(tierDirectory),
+          rootStorageOf(name),
         ]);
         const tier = { name, totalBytes, freeBytes, fileSystem, noSnapshots: await noSnapshots(name) };
         return roots === undefined ? tier : { ...tier, roots };

@@ -11,7 +11,7 @@ import { layoutOf } from "./machine-paths.ts";
 import { type MachineRecord, readRecord, writeRecord } from "./machine-record.ts";
 
 const dayMs = 86_400_000;
-/** Of no other test, as what a machine of any installation has mounted stays. */
+/** An id that no other test uses, as images mounted by any installation's machine stay. */
 const own = randomBytes(7).toString("hex");
 const [older, newer] = [`trixie-${own}01`, `trixie-${own}02`];
 let directory: string;
@@ -49,7 +49,7 @@ async function machine(image: string): Promise<string> {
   return paths.record;
 }
 
-/** As many days later, as the hourly upkeep sees it. */
+/** Ids after this many days, as the hourly sweep leaves them. */
 async function after(days: number): Promise<string[]> {
   now += days * dayMs;
   const upkeep = createImageUpkeep({ layout: layoutOf(directory), imagesDir, now: () => now, log: silentLog });
@@ -58,14 +58,14 @@ async function after(days: number): Promise<string[]> {
   return readdirSync(imagesDir).filter((name) => name === older || name === newer);
 }
 
-it("keeps what a machine runs from, and removes another image after a while", async () => {
+it("retains the images of machines, and removes others after a while", async () => {
   await machine(newer);
   expect(await after(1)).toEqual([older, newer]);
   expect(await after(8)).toEqual([newer]);
   expect(await after(100)).toEqual([newer]);
 });
 
-it("keeps for two weeks the image that was replaced, so that it can be put back", async () => {
+it("retains a replaced image for two weeks, for a rollback", async () => {
   const path = await machine(older);
   const record = await readRecord(path);
   if (record === undefined) throw new Error("it is there");
@@ -77,7 +77,7 @@ it("keeps for two weeks the image that was replaced, so that it can be put back"
   expect(await after(8)).toEqual([newer]);
 });
 
-it("keeps the kernel of a virtual machine, and for two weeks the one that was replaced", async () => {
+it("retains a virtual machine's kernel, and a replaced one for two weeks", async () => {
   const [first, second] = [`guest-${own}01`, `guest-${own}02`];
   for (const id of [first, second]) {
     mkdirSync(join(imagesDir, id));
@@ -90,7 +90,7 @@ it("keeps the kernel of a virtual machine, and for two weeks the one that was re
   const path = await machine(newer);
   const record = await readRecord(path);
   if (record === undefined) throw new Error("it is there");
-  // Its record is of a time when kernels were not pinned: only its instance knows what it booted from.
+  // The record precedes the pinning of kernels: only its instance has the kernel that it booted from.
   const replaced = withGuestKernel(record, second, first, now);
   expect(withGuestKernel(replaced, second, first, now + dayMs)).toEqual(replaced);
   await writeRecord(path, replaced);
@@ -100,7 +100,7 @@ it("keeps the kernel of a virtual machine, and for two weeks the one that was re
   expect(await kernels(100)).toEqual([second]);
 });
 
-it("leaves what another installation of the host needs", async () => {
+it("retains images of another installation of the host", async () => {
   const other = mkdtempSync(join(tmpdir(), "holdfast-other-"));
   openImageUses(imagesDir, other).add(older);
   for (const days of [1, 8, 8]) expect(await after(days)).toContain(older);

@@ -6,9 +6,9 @@ import type { Layout } from "./machine-paths.ts";
 import { type MachineRecord, readRecord } from "./machine-record.ts";
 import { choiceOf } from "./node-images.ts";
 
-/** Images that machines no longer need are given up, and removed when nobody else needs them either. */
+/** Withdraws the uses of images that machines no longer need, and removes images without any use. */
 export interface ImageUpkeep {
-  /** Looks through all once. It is done every hour besides. */
+  /** Sweeps once. A sweep also runs every hour. */
   sweep(): Promise<void>;
   close(): void;
 }
@@ -18,14 +18,17 @@ export interface ImageUpkeepDeps {
   readonly imagesDir: string;
   readonly now: () => number;
   readonly log: Log;
-  /** What machines are set to boot from whatever their records say; throws when it cannot be told, and nothing is given up then. */
+  /**
+   * Ids of images and kernels that instances boot from, whatever their records contain. If it throws, the sweep
+   * withdraws nothing.
+   */
   readonly alsoNeeded?: () => Promise<readonly string[]>;
-  /** What the provider has made of images itself, such as imports; told which ones its machines need. */
+  /** Removes the provider's own copies of images, such as imports, except those of `needed`. */
   readonly removeOthers?: (needed: ReadonlySet<string>) => Promise<void>;
 }
 
 const hourMs = 3_600_000;
-/** An update can be undone for so long. */
+/** Period in which an update can be rolled back. */
 const rollbackMs = 14 * 86_400_000;
 
 export function createImageUpkeep(deps: ImageUpkeepDeps): ImageUpkeep {
@@ -56,15 +59,15 @@ export function createImageUpkeep(deps: ImageUpkeepDeps): ImageUpkeep {
   return { sweep, close: () => clearInterval(timer) };
 }
 
-/** Pure: which images and kernels a machine needs: its own, and for a while those that it had before. */
+/** Pure: ids of the images and kernels that a machine needs: the current ones, and for a while the previous ones. */
 function imagesOf(record: MachineRecord, now: number): string[] {
   const { image = "", previousImage, guestKernel = "", previousGuestKernel } = record;
   const before = [previousImage, previousGuestKernel].filter((one) => one !== undefined);
-  const kept = before.filter(({ replacedAt }) => now - replacedAt < rollbackMs).map(({ id }) => id);
-  return [image, guestKernel, ...kept].filter((id) => id !== "");
+  const retained = before.filter(({ replacedAt }) => now - replacedAt < rollbackMs).map(({ id }) => id);
+  return [image, guestKernel, ...retained].filter((id) => id !== "");
 }
 
-/** Pure: the machine with another image from its next start on. The same once more changes nothing. */
+/** Pure: the record with another image from the next start on. Applying it twice changes nothing. */
 export function withImage(record: MachineRecord, image: string, now: number): MachineRecord {
   const { image: before = "", spec } = record;
   if (before === image) return record;
@@ -77,7 +80,10 @@ export function withImage(record: MachineRecord, image: string, now: number): Ma
   };
 }
 
-/** Pure: the virtual machine with another kernel from its next start on, as `withImage`. `booted` is what it boots from now. */
+/**
+ * Pure: the record of a virtual machine with another kernel from the next start on, as `withImage`. `booted` is the
+ * current kernel.
+ */
 export function withGuestKernel(
   record: MachineRecord,
   guestKernel: string,

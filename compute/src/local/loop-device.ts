@@ -2,8 +2,8 @@ import { runProgram } from "@holdfast/common/run-program.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 
 /**
- * Loop devices of the host whose disk is this file, by its inode: the name that the kernel tells is that of the machine's
- * own mounts, and lacks what lies above a mount of the host.
+ * Loop devices of the host with this backing file, found by inode: the kernel's own path of the file is the one in the
+ * machine's mounts, without the part above a mount of the host.
  */
 export async function loopsOf(diskFile: string): Promise<string[]> {
   try {
@@ -16,7 +16,7 @@ export async function loopsOf(diskFile: string): Promise<string[]> {
   }
 }
 
-/** Makes the devices see that their file has grown. */
+/** Makes the devices adopt their file's new size. */
 export async function refreshLoops(diskFile: string): Promise<void> {
   for (const device of await loopsOf(diskFile)) await runProgram("losetup", ["--set-capacity", device]);
 }

@@ -4,38 +4,41 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { HostAbilities } from "./host-abilities.ts";
 import type { AddressNetwork } from "./address-network.ts";
 import { type Layout, layoutOf } from "./machine-paths.ts";
-import { hiddenIn, type Place } from "./place.ts";
+import { hiddenDirectoryIn, type MachineRuntime } from "./machine-runtime.ts";
 import type { StorageTiers } from "./storage-tiers.ts";
 
-/** What every provider of machines on this host is made of. */
+/** Dependencies of every provider of machines on this host. */
 export interface MachineHostDeps {
-  /** Machines and their bookkeeping live below it. Several controllers of one host may share it. */
+  /** Directory of the machines and their bookkeeping. Several controllers of one host may share it. */
   readonly directory: string;
   readonly imagesDir: string;
-  /** Code of the platform: the workspace's root. */
+  /** Root directory of the workspace. */
   readonly checkout: string;
   /** Path of the node binary that machines run. */
   readonly node: string;
-  /** What the host lets us do (host-abilities.ts). */
+  /** Features of the host (host-abilities.ts). */
   readonly abilities: HostAbilities;
-  /** For engines installed on the host: PATH. */
+  /** Environment of engines that the host has installed: PATH. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Tiers of storage, and where data disks of each are. */
+  /** Storage tiers, with the directories of their data disks. */
   readonly tiers: StorageTiers;
-  /** Public addresses of new machines, such as `203.0.113.16/28`; they have a private one alone when absent. */
+  /**
+   * Network of public addresses for new machines, such as `203.0.113.16/28`; without it they have a private address
+   * only.
+   */
   readonly publicBlock?: AddressNetwork;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Makes the provider's directory, and answers where everything is in it and what its machines share of the host. */
-export function openMachineHost(deps: MachineHostDeps): { readonly layout: Layout; readonly place: Place } {
+/** Creates the provider's directory; returns its layout, and the parts of the host that its machines share. */
+export function openMachineHost(deps: MachineHostDeps): { readonly layout: Layout; readonly runtime: MachineRuntime } {
   mkdirSync(deps.directory, { recursive: true, mode: 0o700 });
   const layout = layoutOf(realpathSync(deps.directory));
-  for (const each of [layout.machines, layout.running, layout.addresses, layout.spares]) {
+  for (const each of [layout.machines, layout.running, layout.addresses, layout.preparedDisks]) {
     mkdirSync(each, { recursive: true, mode: 0o700 });
   }
   const checkout = realpathSync(deps.checkout);
-  const hidden = hiddenIn(checkout, layout.directory);
-  return { layout, place: { abilities: deps.abilities, checkout, hidden, node: realpathSync(deps.node) } };
+  const hidden = hiddenDirectoryIn(checkout, layout.directory);
+  return { layout, runtime: { abilities: deps.abilities, checkout, hidden, node: realpathSync(deps.node) } };
 }

@@ -6,7 +6,7 @@ import { addressOf, createMachineNumbers, uidOf } from "./machine-number.ts";
 
 const everyone = "         0          0 4294967295\n";
 
-it("gives addresses and users that no other number or block has", () => {
+it("assigns addresses and users that no other number or block has", () => {
   expect(addressOf("127.77", 1)).toBe("127.77.0.1");
   expect(addressOf("127.77", 258)).toBe("127.77.1.2");
   expect(uidOf("127.77", 1, everyone)).not.toBe(uidOf("127.78", 1, everyone));
@@ -14,7 +14,7 @@ it("gives addresses and users that no other number or block has", () => {
   expect(uidOf("127.77", 7, "0 100000 65536\n")).toBe(10_007);
 });
 
-it("claims each number once, skips those of networks, and gives freed ones out again", async () => {
+it("claims each number once, skips network addresses, and reuses freed ones", async () => {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-numbers-"));
   try {
     const [one, two] = [createMachineNumbers(directory), createMachineNumbers(directory)];
@@ -29,7 +29,7 @@ it("claims each number once, skips those of networks, and gives freed ones out a
     expect(await two.claim("next", directory)).toBe(claimed[3]);
     const small = createMachineNumbers(directory, { reserved: [21], end: 23 });
     expect(await small.claim("last", directory)).toBe(22);
-    await expect(small.claim("over", directory)).rejects.toThrow("no address left for a machine: all 21 of its block");
+    await expect(small.claim("over", directory)).rejects.toThrow("no free address for a machine: all 21 of its block");
     await small.release("last", 22);
     expect(await small.claim("over", directory)).toBe(22);
   } finally {

@@ -1,24 +1,27 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ComputeFailure } from "../compute-failure.ts";
-import { claimFile, readIfThere, writeAtomically } from "./atomic-file.ts";
+import { claimFile, readIfExists, writeAtomically } from "./atomic-file.ts";
 
 /**
- * Numbers of machines: each gives an address and a user of its own. A number is a file in one directory with its owner's
- * name in it, claimed by link(2), so that several controllers never give one out twice.
+ * Numbers of machines; each number determines an address and a user id. A number is a file with its owner's name,
+ * created by link(2), so that several controllers never assign it twice.
  */
 export interface MachineNumbers {
-  /** The lowest free number, from now on the owner's; throws ComputeFailure when all are taken. `scratch` is a directory that goes with the owner. */
+  /**
+   * Claims the lowest free number for the owner; throws ComputeFailure when all are taken. `scratch` is a directory
+   * that is removed with the owner.
+   */
   claim(owner: string, scratch: string): Promise<number>;
-  /** The numbers that the owner has. */
+  /** Numbers of the owner. */
   of(owner: string): Promise<number[]>;
-  /** Gives a claimed number to another owner. */
+  /** Transfers a claimed number to another owner. */
   assign(number: number, owner: string, scratch: string): Promise<void>;
-  /** Frees a number if it is still the owner's. */
+  /** Frees a number if the owner still has it. */
   release(owner: string, number: number): Promise<void>;
 }
 
-/** Numbers below `end` that are not `reserved`. */
+/** Numbers below `end`, without the `reserved` ones. */
 export function createMachineNumbers(
   directory: string,
   { reserved = [], end = numberEnd }: { readonly reserved?: readonly number[]; readonly end?: number } = {},
@@ -32,7 +35,7 @@ export function createMachineNumbers(
 
   async function of(owner: string): Promise<number[]> {
     const numbers = await list();
-    const owners = await Promise.all(numbers.map((number) => readIfThere(fileOf(number))));
+    const owners = await Promise.all(numbers.map((number) => readIfExists(fileOf(number))));
     return numbers.filter((_, index) => owners[index] === owner);
   }
 
@@ -44,37 +47,38 @@ export function createMachineNumbers(
         if (!isUsable(number) || reserved.includes(number) || taken.has(number)) continue;
         if (await claimFile(fileOf(number), owner, scratch)) return number;
       }
-      throw new ComputeFailure(`The host has no address left for a machine: all ${taken.size} of its block are taken.`);
+      throw new ComputeFailure(`The host has no free address for a machine: all ${taken.size} of its block are taken.`);
     },
     assign: (number, owner, scratch) => writeAtomically(fileOf(number), owner, { scratch }),
     async release(owner, number) {
-      if ((await readIfThere(fileOf(number))) === owner) await rm(fileOf(number), { force: true });
+      if ((await readIfExists(fileOf(number))) === owner) await rm(fileOf(number), { force: true });
     },
   };
 }
 
 const numberEnd = 65_536;
 
-/** Addresses that end in 0 or 255 look like those of networks. */
+/** Addresses that end in 0 or 255 look like network or broadcast addresses. */
 function isUsable(number: number): boolean {
   const last = number & 255;
   return last !== 0 && last !== 255;
 }
 
-/** `127.77` and 258 give `127.77.1.2`. */
+/** Address of a number: block `127.77` and number 258 yield `127.77.1.2`. */
 export function addressOf(block: string, number: number): string {
   return `${block}.${number >> 8}.${number & 255}`;
 }
 
 const uidBase = 1_900_000_000;
 const smallUidBase = 10_000;
-/** Agents' users are so far from engines'. */
+/** Distance between the user ids of engines and of agents. */
 const agentOffset = 100_000_000;
 const smallAgentOffset = 25_000;
 
 /**
- * The user of a machine's engine: far from those of people and containers, and apart for each loopback block, so that two
- * installations of a host share none. `uidMap` is /proc/self/uid_map: in a container with few users they start at 10,000.
+ * User id of a machine's engine: far from those of people and containers, and distinct for each loopback block, so that
+ * two installations of a host share none. `uidMap` is /proc/self/uid_map: in a container with few users, ids start at
+ * 10,000.
  */
 export function uidOf(block: string, number: number, uidMap: string): number {
   const second = Number(block.split(".")[1] ?? 0);
@@ -83,7 +87,7 @@ export function uidOf(block: string, number: number, uidMap: string): number {
   return isMapped ? uid : smallUidBase + number;
 }
 
-/** The user of the same machine's agent, whose files the engine may not read. */
+/** User id of the machine's agent, whose files the engine cannot read. */
 export function agentUidOf(uid: number): number {
   return uid + (uid >= uidBase ? agentOffset : smallAgentOffset);
 }

@@ -1,45 +1,45 @@
 import { join } from "node:path";
 
-/** Where everything of one machine is. */
+/** Paths of one machine on its host. */
 export interface MachinePaths {
   readonly directory: string;
-  /** What the machine is; written last when it is made, removed first when it is destroyed. */
+  /** The machine's record; written last at creation, removed first at destruction. */
   readonly record: string;
-  /** What the agent keeps: enrollment, journal, keys, logs. /var/lib/holdfast of the machine. */
+  /** State of the agent: enrollment, journal, keys, logs. Mounted at /var/lib/holdfast inside. */
   readonly state: string;
-  /** The data disk as a sparse file, or as a directory where there is no loop device. */
+  /** The data disk: a sparse file, or a directory if there are no loop devices. */
   readonly diskFile: string;
   readonly dataDirectory: string;
-  /** A spare that was taken and not yet unpacked. */
-  readonly spare: string;
-  /** Held open while it runs (launch-machine.sh). */
+  /** A prepared disk that was taken and not yet unpacked. */
+  readonly preparedDisk: string;
+  /** Pipe that the running machine has open (launch-machine.sh). */
   readonly alive: string;
-  /** Where its root is mounted, in its own namespace. */
+  /** Mount point of the machine's root, in its own mount namespace. */
   readonly root: string;
   readonly mounts: string;
   readonly passwd: string;
-  /** What the host asks for names, as resolv.conf(5). */
+  /** resolv.conf(5) of the host, for the machine. */
   readonly resolvers: string;
   readonly log: string;
-  /** Which process it is. Apart from the directory, so that one watch sees every start. */
+  /** Identity of the machine's process. Outside of the machine's directory, so that one watch sees every start. */
   readonly run: string;
 }
 
-/** Directories of a provider below its own. */
+/** Directories of a provider. */
 export interface Layout {
   readonly directory: string;
   readonly machines: string;
   readonly running: string;
   readonly addresses: string;
   readonly publicAddresses: string;
-  readonly spares: string;
+  readonly preparedDisks: string;
   readonly code: string;
   machine(id: string): MachinePaths;
-  /** Sockets of a machine that has no root of its own, by its number: a path of a socket has 107 bytes at most. */
+  /** Socket directory of a machine without a root of its own, by its number: a socket path has at most 107 bytes. */
   sockets(number: number): string;
 }
 
-/** Where everything is below the provider's directory. */
+/** Layout of the provider's directory. */
 export function layoutOf(directory: string): Layout {
   const machines = join(directory, "machines");
   const running = join(directory, "running");
@@ -49,14 +49,14 @@ export function layoutOf(directory: string): Layout {
     running,
     addresses: join(directory, "addresses"),
     publicAddresses: join(directory, "public-addresses"),
-    spares: join(directory, "spares"),
+    preparedDisks: join(directory, "spares"),
     code: join(directory, "code"),
     sockets: (number) => join(directory, "sockets", String(number)),
     machine: (id) => machinePaths(join(machines, id), join(running, id)),
   };
 }
 
-/** A directory with the shape of a machine; spares are made in one. */
+/** Paths of a directory in the layout of a machine; prepared disks are created in one. */
 export function machinePaths(directory: string, run: string): MachinePaths {
   return {
     directory,
@@ -64,7 +64,7 @@ export function machinePaths(directory: string, run: string): MachinePaths {
     state: join(directory, "state"),
     diskFile: join(directory, "disk.img"),
     dataDirectory: join(directory, "data"),
-    spare: join(directory, "spare"),
+    preparedDisk: join(directory, "spare"),
     alive: join(directory, "alive"),
     root: join(directory, "root"),
     mounts: join(directory, "mounts"),

@@ -1,42 +1,42 @@
 import type { MachineSpec } from "../compute-provider.ts";
-import { readIfThere, writeAtomically } from "./atomic-file.ts";
+import { readIfExists, writeAtomically } from "./atomic-file.ts";
 
-/** What a machine of this provider is; the file `machine.json`. A directory without it is a machine half made. */
+/** Stored record of a machine: the file `machine.json`. A directory without it is an incomplete machine. */
 export interface MachineRecord {
   readonly spec: MachineSpec;
-  /** Its place among the machines of this directory: gives address and user. */
+  /** Number among the machines of this directory; determines address and user ids. */
   readonly number: number;
   readonly address: string;
-  /** Absent where it has none besides. */
+  /** Absent if the machine has no public address. */
   readonly publicAddress?: string;
-  /** User and group of the engine, which give the agent's user as well; null without root. */
+  /** User and group of the engine, from which the agent's user follows; null without root. */
   readonly uid: number | null;
   readonly disk: "loop" | "directory";
   readonly diskBytes: number;
-  /** Size that the file system has; less than diskBytes until it has grown. */
+  /** Size of the file system; below diskBytes until it has grown. */
   readonly formattedBytes: number;
-  /** Id of the node image that it starts from; empty for engines of the host, absent where nobody has chosen one yet. */
+  /** Id of the node image; empty for engines that the host has installed, absent before the first start. */
   readonly image?: string;
-  /** The one before, and when it was replaced, milliseconds since 1970: its owner may want it back. */
+  /** Previous image, for a rollback, with the time of its replacement in milliseconds since 1970. */
   readonly previousImage?: { readonly id: string; readonly replacedAt: number };
-  /** Id of the kernel that a virtual machine boots from; absent for containers, and where no start has pinned one yet. */
+  /** Id of a virtual machine's kernel; absent for containers, and before the first start has pinned one. */
   readonly guestKernel?: string;
-  /** The one before, as with images. */
+  /** Previous kernel, as for images. */
   readonly previousGuestKernel?: { readonly id: string; readonly replacedAt: number };
   readonly starts: number;
-  /** What the machine runs in is being made; if nobody is at it any more, it is made anew. Absent once it is there. */
+  /** True while the instance is being created; one that nobody completes is created again. Absent once it exists. */
   readonly unfinished?: true;
-  /** Milliseconds since 1970. */
+  /** Time of creation, in milliseconds since 1970. */
   readonly createdAt: number;
 }
 
-/** Undefined when there is no such machine. */
+/** Undefined if there is no such machine. */
 export async function readRecord(path: string): Promise<MachineRecord | undefined> {
-  const text = await readIfThere(path);
+  const text = await readIfExists(path);
   return text === undefined ? undefined : (JSON.parse(text) as MachineRecord);
 }
 
-/** Resolves when it is there as a whole. */
+/** Resolves when the complete record is stored. */
 export function writeRecord(path: string, record: MachineRecord): Promise<void> {
   return writeAtomically(path, `${JSON.stringify(record, undefined, 2)}\n`);
 }

@@ -3,7 +3,7 @@ import type { MachineSnapshots } from "../compute-provider.ts";
 import type { DirectoryLock } from "./directory-lock.ts";
 import {
   cloneRefusal,
-  heldBytes,
+  allocatedBytes,
   removeSnapshot,
   restoreSnapshot,
   snapshotBytesIn,
@@ -15,16 +15,16 @@ import { admitSnapshot, spaceOf } from "./free-space.ts";
 import { namesIn } from "./atomic-file.ts";
 import type { Layout, MachinePaths } from "./machine-paths.ts";
 import { type MachineRecord, writeRecord } from "./machine-record.ts";
-import { disksIn, placeOf, type StorageTiers } from "./storage-tiers.ts";
+import { disksIn, locationOf, type StorageTiers } from "./storage-tiers.ts";
 
 export interface MachineSnapshotsDeps {
   readonly layout: Layout;
   readonly lock: DirectoryLock;
   readonly tiers: StorageTiers;
-  /** Throws ComputeFailure when there is no such machine. */
+  /** Throws ComputeFailure if there is no such machine. */
   readonly recordOf: (machineId: string) => Promise<MachineRecord>;
-  /** Does the work while nothing has the machine's disk open; throws ComputeFailure when the machine runs. */
-  readonly atRest: (
+  /** Runs the work while no process has the machine's disk open; throws ComputeFailure if the machine runs. */
+  readonly whileStopped: (
     machineId: string,
     paths: MachinePaths,
     signal: AbortSignal,
@@ -33,48 +33,49 @@ export interface MachineSnapshotsDeps {
 }
 
 /**
- * Snapshots of data disks that are files. The machine is stopped: a file system that is frozen instead would stay so when
- * whoever froze it is killed, and an engine that was shut down in order leaves data that need no recovery.
+ * Snapshots of data disks that are files. The machine must be stopped: a frozen file system would stay frozen if the
+ * freezing process were killed, and an engine after an orderly shutdown leaves data that need no recovery.
  */
 export function createMachineSnapshots(deps: MachineSnapshotsDeps): MachineSnapshots {
-  const { layout, lock, tiers, atRest } = deps;
+  const { layout, lock, tiers, whileStopped } = deps;
 
-  /** Holds the machine as it is. Whoever knows less starts of it than there were gave the order before the last one. */
-  async function hold(id: string, name: string, starts: number, signal: AbortSignal, work: Work): Promise<void> {
+  /** Locks the machine. A caller with an older start counter made its request before the latest start. */
+  async function underLock(id: string, name: string, starts: number, signal: AbortSignal, work: Work): Promise<void> {
     if (!/^[A-Za-z0-9-]{1,64}$/.test(name)) throw new Error(`${name} cannot be the name of a snapshot`);
-    await lock.hold(id, signal, async () => {
+    await lock.withLock(id, signal, async () => {
       const record = await deps.recordOf(id);
       if (record.disk !== "loop") throw new ComputeFailure(withoutDisks);
       if (record.starts !== starts)
-        throw new ComputeFailure(`Machine ${id} was started since its snapshot was decided on.`);
+        throw new ComputeFailure(`Machine ${id} was started since its snapshot was requested.`);
       await work(record, layout.machine(id));
     });
   }
 
-  async function requireRoom({ spec }: MachineRecord, { diskFile }: MachinePaths): Promise<void> {
+  async function requireSpace({ spec }: MachineRecord, { diskFile }: MachinePaths): Promise<void> {
     const tierDirectory = tiers.directoryOf(spec.storageTier);
     const space = await spaceOf(tierDirectory ?? layout.machines, await promisedToSnapshots(layout, tierDirectory));
-    const admission = admitSnapshot(await heldBytes(await placeOf(diskFile)), space);
+    const admission = admitSnapshot(await allocatedBytes(await locationOf(diskFile)), space);
     if (!admission.admitted) throw new ComputeFailure(admission.reason);
   }
 
   return {
     take: (id, name, starts, signal) =>
-      hold(id, name, starts, signal, async (record, paths) => {
+      underLock(id, name, starts, signal, async (record, paths) => {
         if ((await snapshotsOf(paths.diskFile)).includes(name)) return;
-        await requireRoom(record, paths);
-        await atRest(id, paths, signal, () => takeSnapshot(paths.diskFile, name));
+        await requireSpace(record, paths);
+        await whileStopped(id, paths, signal, () => takeSnapshot(paths.diskFile, name));
       }),
     restore: (id, name, starts, signal) =>
-      hold(id, name, starts, signal, async (record, paths) => {
+      underLock(id, name, starts, signal, async (record, paths) => {
         const sizeBytes = await snapshotSize(paths.diskFile, name);
         if (sizeBytes === undefined) throw new ComputeFailure(`Machine ${id} has no snapshot ${name}.`);
-        // The disk may have grown since. Noted first: a file system that fills its disk is grown once more without harm.
+        // The disk may have grown since. Recorded first: growing a file system that fills its disk is harmless.
         if (sizeBytes < record.formattedBytes)
           await writeRecord(paths.record, { ...record, formattedBytes: sizeBytes });
-        await atRest(id, paths, signal, () => restoreSnapshot(paths.diskFile, name));
+        await whileStopped(id, paths, signal, () => restoreSnapshot(paths.diskFile, name));
       }),
-    remove: (id, name, signal) => lock.hold(id, signal, async () => removeSnapshot(layout.machine(id).diskFile, name)),
+    remove: (id, name, signal) =>
+      lock.withLock(id, signal, async () => removeSnapshot(layout.machine(id).diskFile, name)),
   };
 }
 
@@ -82,7 +83,7 @@ type Work = (record: MachineRecord, paths: MachinePaths) => Promise<void>;
 
 const withoutDisks = "Data disks are directories on this host, of which there are no snapshots.";
 
-/** Space of a tier that its snapshots may still come to take, bytes; without a directory of its own that of all machines. */
+/** Space that the snapshots of a tier may still take, bytes; of all machines if the tier has no directory. */
 export async function promisedToSnapshots(layout: Layout, tierDirectory: string | undefined): Promise<number> {
   if (tierDirectory !== undefined) return snapshotBytesIn(disksIn(tierDirectory));
   const ids = await namesIn(layout.machines);
@@ -90,14 +91,14 @@ export async function promisedToSnapshots(layout: Layout, tierDirectory: string 
   return bytes.reduce((sum, one) => sum + one, 0);
 }
 
-/** Tells of each tier why its disks can have no snapshots; empty when they can. It is tried once. */
-export function createSnapshotTrial(directory: string, tiers: StorageTiers, hasLoopDevices: boolean) {
-  const tried = new Map<string, Promise<string>>();
+/** Returns the reason why disks of a tier cannot have snapshots; empty if they can. Tests each directory once. */
+export function createSnapshotProbe(directory: string, tiers: StorageTiers, hasLoopDevices: boolean) {
+  const probes = new Map<string, Promise<string>>();
   return (tier: string): Promise<string> => {
     if (!hasLoopDevices) return Promise.resolve(withoutDisks);
-    const place = tiers.directoryOf(tier) ?? directory;
-    const trial = tried.get(place) ?? cloneRefusal(place).then((reason) => reason ?? "");
-    tried.set(place, trial);
-    return trial;
+    const directoryOfTier = tiers.directoryOf(tier) ?? directory;
+    const probe = probes.get(directoryOfTier) ?? cloneRefusal(directoryOfTier).then((reason) => reason ?? "");
+    probes.set(directoryOfTier, probe);
+    return probe;
   };
 }

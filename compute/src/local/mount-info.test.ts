@@ -27,7 +27,7 @@ it.each([
   expect(sourceOf(path, table)).toBe(source);
 });
 
-it("tells of this host which directories share a file system, and what is mounted", async () => {
+it("detects on this host the shared file systems and the mounts", async () => {
   expect(await fileSystemOf(import.meta.dirname)).toBe(await fileSystemOf(join(import.meta.dirname, "..")));
   expect(await fileSystemOf("/proc")).not.toBe(await fileSystemOf("/"));
   expect(await isMounted("/proc")).toBe(true);

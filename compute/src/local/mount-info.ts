@@ -1,14 +1,16 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 
-/** Is something mounted on this directory, as this process sees the host's mounts? False where there is no such directory. */
+/**
+ * True if a file system is mounted on this directory, in this process's view; false if the directory does not exist.
+ */
 export async function isMounted(directory: string): Promise<boolean> {
   const path = await realpath(directory).catch(() => undefined);
-  return path !== undefined && (await mounts()).some(({ place }) => place === escaped(path));
+  return path !== undefined && (await mounts()).some(({ target }) => target === escaped(path));
 }
 
 /**
- * Tells which file system of the host a directory is on: the same for all subvolumes of one, which share its space. Throws when
- * there is no such directory.
+ * Id of the host's file system that contains a directory: equal for all subvolumes, which share its space. Throws if
+ * the directory does not exist.
  */
 export async function fileSystemOf(directory: string): Promise<string> {
   const [path, { dev }, all] = await Promise.all([realpath(directory), stat(directory), mounts()]);
@@ -17,7 +19,7 @@ export async function fileSystemOf(directory: string): Promise<string> {
 
 interface Mount {
   /** As the kernel writes it, with escapes. */
-  readonly place: string;
+  readonly target: string;
   readonly source: string;
 }
 
@@ -25,22 +27,22 @@ async function mounts(): Promise<Mount[]> {
   return mountsIn(await readFile("/proc/self/mountinfo", "utf8"));
 }
 
-/** Pure: what is mounted where, in order, by the text of `/proc/self/mountinfo` (proc_pid_mountinfo(5)). */
+/** Pure: mounts in order, parsed from `/proc/self/mountinfo` (proc_pid_mountinfo(5)). */
 export function mountsIn(table: string): Mount[] {
   return table.split("\n").flatMap((line) => {
     const [own = "", ofFileSystem = ""] = line.split(" - ");
-    const [place, source] = [own.split(" ")[4], ofFileSystem.split(" ")[1]];
-    return place === undefined || source === undefined ? [] : [{ place, source }];
+    const [target, source] = [own.split(" ")[4], ofFileSystem.split(" ")[1]];
+    return target === undefined || source === undefined ? [] : [{ target, source }];
   });
 }
 
-/** Pure: the device that a path is on; undefined where what is mounted there has none. */
+/** Pure: the device of a path; undefined if its mount has none. */
 export function sourceOf(path: string, all: readonly Mount[]): string | undefined {
-  const wanted = `${escaped(path)}/`;
-  const above = all.filter(({ place }) => wanted.startsWith(place === "/" ? place : `${place}/`));
-  // Of those on one directory the last one hides the others.
+  const prefix = `${escaped(path)}/`;
+  const above = all.filter(({ target }) => prefix.startsWith(target === "/" ? target : `${target}/`));
+  // Of mounts on one directory, the last hides the others.
   const nearest = above.reduce<Mount | undefined>(
-    (best, each) => (best === undefined || each.place.length >= best.place.length ? each : best),
+    (best, each) => (best === undefined || each.target.length >= best.target.length ? each : best),
     undefined,
   );
   return nearest?.source.startsWith("/dev/") ? nearest.source : undefined;

@@ -21,95 +21,96 @@ import type { HostAbilities } from "./host-abilities.ts";
 
 export interface NodeImagesDeps {
   readonly imagesDir: string;
-  /** Who says that an image is needed: the directory with the machines. */
+  /** Holder of the image uses (image-uses.ts): the directory with the machines. */
   readonly holder: string;
   readonly abilities: HostAbilities;
-  /** For engines installed on the host: PATH. */
+  /** Environment of engines that the host has installed: PATH. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: Log;
 }
 
-/** What of a machine decides its image. */
+/** Fields of a machine that select its image. */
 export interface ImageChoice {
   readonly engine: string;
   readonly version: string;
-  /** Absent or empty where none was chosen. */
+  /** Absent or empty if no image was chosen. */
   readonly image?: string;
 }
 
-/** Pure: what a machine is to run from this image; its suite says in which version. */
+/** Pure: the choice of a machine for this image, whose suite determines the version. */
 export function choiceOf({ engine, version }: ImageChoice, image: string): Required<ImageChoice> {
   return { engine, version: versionOfImage(image, engine) ?? version, image };
 }
 
-/** Which engine versions can run on this host, and out of which image. */
+/** Node images of this host, by engine version. */
 export interface NodeImages {
   /**
-   * The image that was chosen, else the newest with this version; undefined where engines of the host run instead. Throws
-   * ComputePending while it is made (begun by this call, in the background), and ComputeFailure when it cannot be.
+   * The chosen image, else the newest with this version; undefined if engines of the host run instead. Throws
+   * ComputePending while it is built (this call starts the build in the background), and ComputeFailure if it cannot be
+   * built.
    */
   require(choice: ImageChoice): NodeImage | undefined;
-  /** The newest image with this version if it is made. */
+  /** The newest image with this version, if it is built. */
   find(engine: string, version: string): NodeImage | undefined;
   facts(): ImageFacts[];
-  /** Says that what has this id is needed from now on, an image or what virtual machines boot from. */
+  /** Records a use of the image or guest kernel with this id. */
   use(id: string): void;
 }
 
-interface Making {
+interface Build {
   step: string;
   failure: string | undefined;
 }
 
 export function createNodeImages({ imagesDir, holder, abilities, environment, log }: NodeImagesDeps): NodeImages {
-  /** By suite, or by the id of an image that is made again. */
-  const making = new Map<string, Making>();
+  /** By suite, or by the id of an image that is built again. */
+  const builds = new Map<string, Build>();
   const uses = openImageUses(imagesDir, holder);
   const versions = new Map<string, string>();
-  const told = new Map<string, Pick<ImageFacts, "textLibraries" | "madeAt">>();
+  const manifestCache = new Map<string, Pick<ImageFacts, "textLibraries" | "madeAt">>();
 
-  /** Begins it in the background, or throws what has come of it since: ComputePending or, once, ComputeFailure. */
-  function underway(key: string, what: string, make: (progress: (line: string) => void) => Promise<unknown>): never {
-    let current = making.get(key);
+  /** Starts the build in the background, or throws its result so far: ComputePending or, once, ComputeFailure. */
+  function awaitBuild(key: string, what: string, make: (progress: (line: string) => void) => Promise<unknown>): never {
+    let current = builds.get(key);
     if (current === undefined) {
-      const begun: Making = { step: `making ${what}`, failure: undefined };
+      const build: Build = { step: `building ${what}`, failure: undefined };
       const progress = (line: string) => {
-        begun.step = line;
-        log.info("node image", { image: key, step: line });
+        build.step = line;
+        log.info("building node image", { image: key, step: line });
       };
       make(progress).then(
-        () => making.delete(key),
+        () => builds.delete(key),
         (error: unknown) => {
-          begun.failure = error instanceof Error ? error.message : String(error);
-          log.error("node image not made", { image: key, reason: begun.failure });
+          build.failure = error instanceof Error ? error.message : String(error);
+          log.error("node image not built", { image: key, reason: build.failure });
         },
       );
-      making.set(key, begun);
-      current = begun;
+      builds.set(key, build);
+      current = build;
     }
     if (current.failure === undefined) throw new ComputePending(`${sentence(current.step)}.`);
-    // The next one to ask tries again.
-    making.delete(key);
-    throw new ComputeFailure(`${sentence(what)} could not be made: ${current.failure}`);
+    // The next request tries again.
+    builds.delete(key);
+    throw new ComputeFailure(`${sentence(what)} could not be built: ${current.failure}`);
   }
 
-  /** An image never changes, and neither do its versions. */
+  /** Cached: an image and its versions never change. */
   function fullVersionIn(id: string, engine: Program, version: string): string | undefined {
     const key = `${id} ${engine} ${version}`;
-    const known = versions.get(key) ?? versionIn(imagesDir, id, engine, version);
-    if (known !== undefined) versions.set(key, known);
-    return known;
+    const cached = versions.get(key) ?? versionIn(imagesDir, id, engine, version);
+    if (cached !== undefined) versions.set(key, cached);
+    return cached;
   }
 
-  /** What its manifest tells; that does not change either once the image is made. */
+  /** Facts of the image's manifest, cached once the image is built. */
   function manifestFacts(id: string): Pick<ImageFacts, "textLibraries" | "madeAt"> {
-    const known = told.get(id);
-    if (known !== undefined) return known;
+    const cached = manifestCache.get(id);
+    if (cached !== undefined) return cached;
     const manifest = readManifest(imagesDir, id);
     if (manifest === undefined) return {};
     const { made } = manifest;
     const facts = { textLibraries: textLibrariesOf(manifest), ...(made && { madeAt: made.at }) };
-    if (made !== undefined) told.set(id, facts);
+    if (made !== undefined) manifestCache.set(id, facts);
     return facts;
   }
 
@@ -119,7 +120,7 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
     return found.some((host) => host.version === version || host.version === undefined);
   }
 
-  function whyNot(engine: string, version: string): string | undefined {
+  function refusalOf(engine: string, version: string): string | undefined {
     const suite = suiteOf(engine, version);
     if (abilities.isolation === "none") {
       if (abilities.noHostEngines) return `engines do not run as root, and ${abilities.reason}`;
@@ -128,25 +129,25 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
     }
     if (suite === undefined) return `no node image has ${engine} ${version}`;
     if (findImage(imagesDir, suite) !== undefined || canMake(environment)) return undefined;
-    return `the node image of ${suite} is not made; as root: apt-get install mmdebstrap`;
+    return `the node image of ${suite} is not built; as root: apt-get install mmdebstrap`;
   }
 
-  function chosenOne(id: string, engine: string, version: string): NodeImage {
+  function chosenImage(id: string, engine: string, version: string): NodeImage {
     if (suiteOfImage(id) !== undefined && suiteOfImage(id) !== suiteOf(engine, version))
       throw new ComputeFailure(`The node image ${id} has no ${engine} ${version}.`);
     const image = openImage(imagesDir, id);
     if (image !== undefined) return image;
     if (readManifest(imagesDir, id) === undefined)
       throw new ComputeFailure(`The node image ${id} is not on this host.`);
-    return underway(id, `the node image ${id}`, (progress) => remakeImage(imagesDir, id, { progress }));
+    return awaitBuild(id, `the node image ${id}`, (progress) => remakeImage(imagesDir, id, { progress }));
   }
 
-  function newestOne(suite: Suite): NodeImage {
+  function newestImage(suite: Suite): NodeImage {
     const make = (progress: (line: string) => void) => ensureImage({ imagesDir, suite, progress });
-    return findImage(imagesDir, suite) ?? underway(suite, `the node image of ${suite}`, make);
+    return findImage(imagesDir, suite) ?? awaitBuild(suite, `the node image of ${suite}`, make);
   }
 
-  function used(image: NodeImage): NodeImage {
+  function recordUse(image: NodeImage): NodeImage {
     uses.add(image.id);
     return image;
   }
@@ -158,19 +159,19 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
       return suite && findImage(imagesDir, suite);
     },
     require({ engine, version, image: chosen = "" }) {
-      if (abilities.isolation !== "none" && chosen !== "") return used(chosenOne(chosen, engine, version));
-      const reason = whyNot(engine, version);
+      if (abilities.isolation !== "none" && chosen !== "") return recordUse(chosenImage(chosen, engine, version));
+      const reason = refusalOf(engine, version);
       if (reason !== undefined) throw new ComputeFailure(`${sentence(reason)}.`);
       const suite = suiteOf(engine, version);
       if (abilities.isolation === "none" || suite === undefined) return undefined;
-      return used(newestOne(suite));
+      return recordUse(newestImage(suite));
     },
     facts: () =>
       suites
         .flatMap((suite) => recipes[suite].software)
         .filter(({ program }) => isEngine(program))
         .map(({ program: engine, version }): ImageFacts => {
-          const reason = whyNot(engine, version);
+          const reason = refusalOf(engine, version);
           if (reason !== undefined) return { engine, version, available: false, reason };
           const suite = abilities.isolation === "none" ? undefined : suiteOf(engine, version);
           const image = suite && findImage(imagesDir, suite);
@@ -195,7 +196,7 @@ function isProgram(engine: string): engine is Program {
   return suites.some((suite) => recipes[suite].software.some(({ program }) => program === engine));
 }
 
-/** What make-image needs: mmdebstrap, or the means to install it. */
+/** True if make-image can run: mmdebstrap, or the means to install it. */
 function canMake(environment: NodeImagesDeps["environment"]): boolean {
   const isRoot = process.getuid?.() === 0;
   return isOnPath("mmdebstrap", environment) || (isRoot && isOnPath("apt-get", environment));
@@ -207,7 +208,7 @@ function isOnPath(program: string, environment: NodeImagesDeps["environment"]): 
       accessSync(join(directory, program), constants.X_OK);
       return directory !== "";
     } catch {
-      // Not in this one.
+      // Not in this directory.
       return false;
     }
   });

@@ -1,35 +1,35 @@
 import type { Log } from "@holdfast/common/log.ts";
-import type { Spares } from "./spares.ts";
+import type { PreparedDisks } from "./prepared-disks.ts";
 
-/** Fills the stock of spares whenever no machine was made or started for a while. */
+/** Refills the prepared disks after a time without machine creations and starts. */
 export interface Refill {
-  /** A machine is being made: not now. */
+  /** Restarts the idle time: a machine is being created or started. */
   postpone(): void;
-  /** Somebody waits for one. */
-  begin(): void;
-  /** Resolves when nothing of it runs. */
+  /** Starts at once: a machine waits for a disk. */
+  start(): void;
+  /** Resolves when no work remains. */
   close(): Promise<void>;
 }
 
-/** A machine that was just started needs the processors for longer than that. */
-const usualQuietMs = 3_000;
-/** What failed would most likely fail again at once. */
+/** A machine that was just started needs the CPUs for longer than that. */
+const defaultIdleMs = 3_000;
+/** A failure would most likely repeat at once. */
 const retryMs = 60_000;
 
-export function createRefill(spares: Spares, log: Log, quietMs = usualQuietMs): Refill {
+export function createRefill(preparedDisks: PreparedDisks, log: Log, idleMs = defaultIdleMs): Refill {
   const closing = new AbortController();
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let notBeforeMs = 0;
 
-  function begin(): void {
+  function start(): void {
     if (performance.now() < notBeforeMs) return;
-    running ??= spares
+    running ??= preparedDisks
       .refill(closing.signal)
       .catch((error: unknown) => {
         if (closing.signal.aborted) return;
         notBeforeMs = performance.now() + retryMs;
-        log.warn("spares not made", { error: error instanceof Error ? error.message : String(error) });
+        log.warn("data disks not prepared", { error: error instanceof Error ? error.message : String(error) });
       })
       .finally(() => {
         running = undefined;
@@ -38,14 +38,14 @@ export function createRefill(spares: Spares, log: Log, quietMs = usualQuietMs): 
 
   function postpone(): void {
     clearTimeout(timer);
-    timer = setTimeout(begin, quietMs);
+    timer = setTimeout(start, idleMs);
     timer.unref();
   }
 
   postpone();
   return {
     postpone,
-    begin,
+    start,
     async close() {
       clearTimeout(timer);
       closing.abort();

@@ -11,7 +11,7 @@ const { isolation, reason } = await detectAbilities();
 const { signal } = new AbortController();
 const enrollment = { installationId: "test", controllers: [], caFingerprint: "", token: "t" };
 
-it("reads tiers with and without a place of their own", () => {
+it("parses tiers with and without a directory of their own", () => {
   const tiers = readStorageTiers(["maxiops", "standard=/tmp"]);
   expect(tiers.names).toEqual(["maxiops", "standard"]);
   expect(tiers.first).toBe("maxiops");
@@ -42,7 +42,7 @@ describe.skipIf(isolation === "none")(`a tier${reason === undefined ? "" : ` (sk
     rmSync(elsewhere, { recursive: true, force: true });
   });
 
-  it("has the data disks of its machines in its own place, for as long as there are machines", async () => {
+  it("has the data disks of its machines in its own directory", async () => {
     const [fast, slow] = [testMachineSpec(), testMachineSpec({ storageTier: "standard" })];
     for (const { id } of [await machines.provider.create(fast, signal), await machines.provider.create(slow, signal)])
       await machines.provider.start(id, enrollment, signal);
@@ -56,14 +56,14 @@ describe.skipIf(isolation === "none")(`a tier${reason === undefined ? "" : ` (sk
     expect(await machines.provider.get(fast.id, signal)).toMatchObject({ state: "running" });
   });
 
-  it("that this host has not is refused, and nothing is made", async () => {
+  it("that this host does not have is refused, and nothing is created", async () => {
     const spec = testMachineSpec({ storageTier: "tape" });
-    const said = /no storage of the tier tape.*maxiops, standard/;
+    const reason = /no storage of the tier tape.*maxiops, standard/;
     expect(await machines.provider.admit(spec, signal)).toMatchObject({
       admitted: false,
-      reason: expect.stringMatching(said),
+      reason: expect.stringMatching(reason),
     });
-    await expect(machines.provider.create(spec, signal)).rejects.toThrow(said);
+    await expect(machines.provider.create(spec, signal)).rejects.toThrow(reason);
     expect(await machines.provider.get(spec.id, signal)).toBeUndefined();
   });
 });

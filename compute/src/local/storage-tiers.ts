@@ -6,18 +6,18 @@ import { hasCode } from "@holdfast/common/system-error.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import { namesIn } from "./atomic-file.ts";
 
-/** Tiers of storage that this host has. */
+/** Storage tiers of this host. */
 export interface StorageTiers {
   readonly names: readonly string[];
-  /** The one that data disks are made ahead in. */
+  /** The tier of prepared disks. */
   readonly first: string;
-  /** Where data disks of a tier are; undefined beside everything else of their machines. */
+  /** Directory of a tier's data disks; undefined if they are beside the other files of their machines. */
   directoryOf(tier: string): string | undefined;
 }
 
 /**
- * Reads `maxiops=/mnt/nvme`, or `maxiops` alone for a tier that has no place of its own. Throws for a directory that is not
- * there: to make it would hide that nothing is mounted.
+ * Parses entries such as `maxiops=/mnt/nvme`, or `maxiops` for a tier without a directory of its own. Throws for a
+ * directory that does not exist: creating it would hide a missing mount.
  */
 export function readStorageTiers(entries: readonly string[]): StorageTiers {
   const directories = new Map<string, string | undefined>();
@@ -38,38 +38,38 @@ function isDirectory(path: string): boolean {
   return isAbsolute(path) && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** Why no machine of this tier can be here; undefined when one can. */
+/** Reason why no machine of this tier can be on this host; undefined if one can. */
 export function tierRefusal({ names }: StorageTiers, tier: string): string | undefined {
   if (names.includes(tier)) return undefined;
   return `This host has no storage of the tier ${tier}: HOLDFAST_STORAGE_TIERS names ${names.join(", ")}.`;
 }
 
-/** Throws ComputeFailure for a tier that this host has not. */
+/** Throws ComputeFailure for a tier that this host does not have. */
 export function requireTier(tiers: StorageTiers, tier: string): void {
   const refused = tierRefusal(tiers, tier);
   if (refused !== undefined) throw new ComputeFailure(refused);
 }
 
-/** Where the data disks in a tier's directory are. */
+/** Directory of the data disks in a tier's directory. */
 export function disksIn(tierDirectory: string): string {
   return join(tierDirectory, "holdfast");
 }
 
 /**
- * Where to make the file or directory that is to be at this path: there, or in a tier's directory with a link to it. The link
- * is first, so that nothing is ever there that nothing leads to.
+ * Location for the file or directory of this path: the path itself, or a new name in a tier's directory with a link to
+ * it. The link is created first, so that nothing exists that no link leads to.
  */
-export async function placeIn(tierDirectory: string | undefined, path: string): Promise<string> {
+export async function createLocation(tierDirectory: string | undefined, path: string): Promise<string> {
   if (tierDirectory === undefined) return path;
   const directory = disksIn(tierDirectory);
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const place = join(directory, randomUUID());
-  await symlink(place, path);
-  return place;
+  const location = join(directory, randomUUID());
+  await symlink(location, path);
+  return location;
 }
 
-/** Where the file or directory is that was made by `placeIn` for this path. */
-export async function placeOf(path: string): Promise<string> {
+/** Location that `createLocation` chose for this path. */
+export async function locationOf(path: string): Promise<string> {
   try {
     return await readlink(path);
   } catch (error) {
@@ -78,13 +78,13 @@ export async function placeOf(path: string): Promise<string> {
   }
 }
 
-/** Removes a file or directory that was made by `placeIn`: what belongs to it first, and what leads to it last. */
-export async function removePlaced(path: string): Promise<void> {
-  const place = await placeOf(path);
-  const directory = dirname(place);
+/** Removes a file or directory of `createLocation`: its snapshots first, the link to it last. */
+export async function removeLocated(path: string): Promise<void> {
+  const location = await locationOf(path);
+  const directory = dirname(location);
   for (const name of await namesIn(directory)) {
-    if (name.startsWith(`${basename(place)}.`)) await rm(join(directory, name), { force: true });
+    if (name.startsWith(`${basename(location)}.`)) await rm(join(directory, name), { force: true });
   }
-  await rm(place, { recursive: true, force: true });
+  await rm(location, { recursive: true, force: true });
   await rm(path, { recursive: true, force: true });
 }

@@ -1,13 +1,13 @@
 #!/bin/sh
-# First process of a machine's namespaces: makes the machine's root, goes there and becomes the keeper. Each command here
-# is a millisecond of every start, so the mounts are one: a table in the format of fstab(5), written by the provider.
+# First process of a machine's namespaces: creates the machine's root, enters it and becomes the keeper. Each command
+# adds a millisecond to every start, so all mounts are one table in the format of fstab(5), written by the provider.
 #
 #   MACHINE_MOUNTS  the table, with targets below the machine's root
 #   MACHINE_OWNER   uid:gid of the engine; empty without root
-#   MACHINE_GROW    "yes": the file system of /data is to fill its disk
+#   MACHINE_GROW    "yes": grow the file system of /data to its disk
 set -eu
 
-# The host's /proc still shows here, and with it this process as the host knows it.
+# /proc is still the host's, with this process's host pid.
 read -r stat </proc/self/stat
 after_name=${stat##*) }
 echo "init ${stat%% *} $(set -- $after_name; echo "${20}")" >>"$MACHINE_RUN"
@@ -23,8 +23,8 @@ mount --all --fstab "$MACHINE_MOUNTS" --target-prefix .
 
 [ -z "$MACHINE_OWNER" ] || chown "$MACHINE_OWNER" data
 
-# The old root comes to lie over the new one, and goes: pivot_root(2) has this way. A chroot would forbid the user
-# namespaces that engines may need.
+# pivot_root(2) stacks the old root over the new one; unmount it. A chroot would forbid the user namespaces that engines
+# may need.
 pivot_root . .
 umount --lazy .
 cd /

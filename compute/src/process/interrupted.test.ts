@@ -21,13 +21,13 @@ describe.skipIf(isolation === "none")(
     });
     afterAll(() => machines.close());
 
-    /** Lets another process begin, and kills it so many milliseconds after it began. */
+    /** Starts another process, and kills it this many milliseconds after its start. */
     async function interrupt(verb: string, id: string, afterMs: number): Promise<void> {
       const worker = join(testCheckout, "test", "support", "machines", "machine-worker.ts");
       const child = spawn(process.execPath, [worker, machines.directory, verb, id], {
         stdio: ["ignore", "pipe", "inherit"],
       });
-      // It may be done before it is killed.
+      // It may end before the kill.
       const ended = once(child, "exit");
       await once(child.stdout, "data");
       await sleep(afterMs);
@@ -37,19 +37,22 @@ describe.skipIf(isolation === "none")(
 
     const moments = [0, 3, 8, 15, 40];
 
-    it.each(moments)("%i ms after it began to create leaves what create finishes", async (afterMs) => {
-      const spec = testMachineSpec();
-      await interrupt("create", spec.id, afterMs);
-      const facts = await machines.provider.create(spec, signal);
-      expect(facts).toMatchObject({ state: "stopped", diskBytes: spec.diskBytes, starts: 0 });
-      const all = (await machines.provider.list(signal)).map(({ publicAddress }) => publicAddress);
-      expect(new Set(all).size).toBe(all.length);
-      expect(await readdir(machines.layout.publicAddresses)).toHaveLength(all.length);
-      await machines.provider.start(spec.id, enrollment, signal);
-      expect(await machines.provider.get(spec.id, signal)).toMatchObject({ state: "running" });
-    });
+    it.each(moments)(
+      "%i ms after the start of a creation, leaves parts that the next creation completes",
+      async (afterMs) => {
+        const spec = testMachineSpec();
+        await interrupt("create", spec.id, afterMs);
+        const facts = await machines.provider.create(spec, signal);
+        expect(facts).toMatchObject({ state: "stopped", diskBytes: spec.diskBytes, starts: 0 });
+        const all = (await machines.provider.list(signal)).map(({ publicAddress }) => publicAddress);
+        expect(new Set(all).size).toBe(all.length);
+        expect(await readdir(machines.layout.publicAddresses)).toHaveLength(all.length);
+        await machines.provider.start(spec.id, enrollment, signal);
+        expect(await machines.provider.get(spec.id, signal)).toMatchObject({ state: "running" });
+      },
+    );
 
-    it.each(moments)("%i ms after it began to start leaves a machine that is running once, or not", async (afterMs) => {
+    it.each(moments)("%i ms after a start began, leaves a machine that runs once or not at all", async (afterMs) => {
       const spec = testMachineSpec();
       await machines.provider.create(spec, signal);
       await interrupt("start", spec.id, afterMs);
@@ -60,7 +63,7 @@ describe.skipIf(isolation === "none")(
       expect(await state()).toBe("running");
     });
 
-    it("leaves nothing that destroy does not remove, whatever it was at", async () => {
+    it("leaves nothing that destroy does not remove", async () => {
       const ids = moments.map((afterMs) => ({ id: testMachineSpec().id, afterMs }));
       for (const { id, afterMs } of ids) await interrupt(afterMs % 2 === 0 ? "create" : "start", id, afterMs);
       for (const { id, afterMs } of ids) await interrupt("destroy", id, afterMs / 2);

@@ -7,14 +7,14 @@ import { testMachineSpec } from "../../../test/support/machines/machine-spec.ts"
 import { startTestMachines, type TestMachines } from "../../../test/support/machines/process-machines.ts";
 import { detectAbilities } from "../local/host-abilities.ts";
 import { isAlive, type ProcessStat, statOf } from "../local/process-identity.ts";
-import { init, leastInit } from "../local/place.ts";
+import { initCommand, restrictedInitCommand } from "../local/machine-runtime.ts";
 import { readRun } from "./machine-run.ts";
 import { namesIn } from "../local/atomic-file.ts";
 
 const run = promisify(execFile);
 const { isolation, reason } = await detectAbilities();
 const { signal } = new AbortController();
-// Nobody listens there: the agent goes on dialling.
+// A port without a listener: the agent continues to dial.
 const enrollment = { installationId: "test", controllers: ["127.0.0.1:9"], caFingerprint: "00", token: "t" };
 
 describe.skipIf(isolation === "none")(
@@ -24,7 +24,7 @@ describe.skipIf(isolation === "none")(
     beforeAll(async () => {
       machines = await startTestMachines({
         command: ({ node, checkout }) => [
-          ...(isolation === "root" ? leastInit : init),
+          ...(isolation === "root" ? restrictedInitCommand : initCommand),
           node,
           join(checkout, "agent", "keeper", "main.ts"),
         ],
@@ -55,13 +55,13 @@ describe.skipIf(isolation === "none")(
       const status = await readFile(`/proc/${agents[0]?.pid}/status`, "utf8");
       if (isolation === "root") {
         expect(status).toMatch(/^Uid:\t20\d{8}\t/m);
-        // chown, dac_override, fowner, kill, setgid, setuid, setpcap, sys_ptrace, sys_admin; and no way to others.
+        // chown, dac_override, fowner, kill, setgid, setuid, setpcap, sys_ptrace, sys_admin, and no other capability.
         const { pid: keeper } = (await readRun(machines.layout.machine(spec.id).run))?.init ?? { pid: 0 };
         const capabilities = await readFile(`/proc/${keeper}/status`, "utf8");
         for (const set of ["CapPrm", "CapEff", "CapBnd"]) expect(capabilities).toContain(`${set}:\t00000000002801eb\n`);
       }
       const began = performance.now();
-      // In order: nobody waits for the end of its grace.
+      // An orderly stop does not use up its grace.
       await machines.provider.stop(spec.id, 170_000, signal);
       expect(performance.now() - began).toBeLessThan(120_000);
       expect(agents.filter(isAlive)).toEqual([]);
@@ -69,7 +69,7 @@ describe.skipIf(isolation === "none")(
       expect(log).toContain("keeper ready");
     });
 
-    it("reaps what loses its parent, and stops in order as soon as it was started", async () => {
+    it("reaps orphaned processes, and stops in order right after its start", async () => {
       const spec = testMachineSpec();
       await machines.provider.create(spec, signal);
       await machines.provider.start(spec.id, enrollment, signal);
@@ -79,7 +79,7 @@ describe.skipIf(isolation === "none")(
       const { stdout } = await run("nsenter", ["-t", String(first), ...user, "--mount", "--pid", "sh", "-c", orphan]);
       expect(Number(stdout)).toBeGreaterThan(1);
       const childrenOf = (pid: number) => readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
-      // Whoever ended and was not reaped would stay among the children of the first process.
+      // An unreaped zombie would remain among the children of the first process.
       const dead = async () => (await childrenOf(first)).split(" ").filter((pid) => statOf(Number(pid))?.state === "Z");
       const commands = async () =>
         Promise.all(

@@ -1,22 +1,22 @@
 #!/bin/sh
-# Starts a machine of the process provider. It goes on when the controller that called it ends.
+# Starts a machine of the process provider, which outlives the calling controller.
 #
-#   MACHINE_DIR        directory of the machine; `alive` in it is held open and locked for as long as it runs
-#   MACHINE_RUN        file that says which process it is
-#   MACHINE_GROUPS     control groups to be in, one a line
+#   MACHINE_DIR        directory of the machine; its pipe `alive` is open and locked while the machine runs
+#   MACHINE_RUN        file for the identity of the machine's process
+#   MACHINE_GROUPS     control groups to enter, one a line
 #   MACHINE_ISOLATION  "root", "user" (in a user namespace as well) or "none" (processes of the host)
 #
-# Arguments: NAME=VALUE... PROGRAM ARGUMENT... Descriptor 3 gets "up" when the program is about to start.
+# Arguments: NAME=VALUE... PROGRAM ARGUMENT... Descriptor 3 receives "up" when the program is about to start.
 # Exit status 75: the machine runs already.
 set -eu
 
-# One descriptor does two things: its lock lets no second one start, and its end tells every watcher that the machine
-# ended. Both are the kernel's work, whatever kills whom.
+# One descriptor has two purposes: its lock prevents a second start, and its end notifies every watcher. The kernel does
+# both, whatever process is killed.
 [ -p "$MACHINE_DIR/alive" ] || mkfifo "$MACHINE_DIR/alive"
 exec 9<>"$MACHINE_DIR/alive"
 flock --nonblock 9 || exit 75
 
-# pid, start time and boot: never a pid alone. `exec` keeps pid and start time, so this is true of what follows.
+# Pid, start time and boot id. `exec` retains pid and start time, so they identify the program that follows.
 read -r stat </proc/self/stat
 read -r boot </proc/sys/kernel/random/boot_id
 after_name=${stat##*) }

@@ -1,74 +1,74 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { chmod, mkdir, readdir, rename, rm, symlink } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, mkdir, readdir, rename, rm, symlink, stat } from "node:fs/promises";
+import { join, basename, dirname } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
-import { readIfThere } from "../local/atomic-file.ts";
+import { mountedDirectories } from "@holdfast/image/mounted-directories.ts";
+import { readIfExists } from "../local/atomic-file.ts";
 import type { Layout } from "../local/machine-paths.ts";
-import { removeOldCode } from "./old-code.ts";
-import { codeInside, type Place } from "../local/place.ts";
-import { makingPaths } from "../local/spare-directory.ts";
+import { machineCodeDirectory, type MachineRuntime } from "../local/machine-runtime.ts";
+import { unfinishedPaths } from "../local/prepared-disk-paths.ts";
 import { runMachineProgram } from "./machine-program.ts";
 import { stopMachine } from "./stop-machine.ts";
 
 /**
- * Keeper and agent bundled and compiled, made once and read by all machines: to load and compile their modules is most of
- * a machine's start. One directory for each state of the code, so nothing that a running machine sees ever changes.
+ * Bundled and compiled keeper and agent, built once and shared by all machines: loading and compiling their modules is
+ * most of a machine's start. Each state of the code has its own directory, so nothing changes below a running machine.
  */
 export interface MachineCode {
-  /** Its directory, readable by programs of this user of a machine; undefined until it is made. */
+  /** The code directory, readable by this user of a machine; undefined until it is built. */
   openTo(uid: number): Promise<string | undefined>;
   /**
-   * Makes it if it is not there, in a machine of its own: the paths of the code are part of what is compiled. Removes what
-   * earlier states of the code left and no machine runs from.
+   * Builds the code if it is missing, in a machine of its own, as the compile cache depends on paths. Removes earlier
+   * states of the code that no machine runs from.
    */
   make(imageRoot: string, signal: AbortSignal): Promise<void>;
 }
 
 export interface MachineCodeDeps {
   readonly layout: Layout;
-  readonly place: Place;
+  readonly runtime: MachineRuntime;
   readonly log: Log;
-  /** Machines get the newest at each start: what none that runs has mounted is of no use to any. */
+  /** True if each start uses the newest code: earlier states without a mount are then unused. */
   readonly removesOld?: boolean;
 }
 
-/** What the code is made of, below the checkout. */
+/** Source directories of the code, below the checkout. */
 const sources = ["agent", "common/src", "proto/gen"];
-/** Node keeps what it compiled apart for each user; what root compiled is right for all. */
+/** Node's compile cache has a directory for each user; the one that root compiled serves all. */
 const compiledByRoot = /-0$/;
 
-export function createMachineCode({ layout, place, log, removesOld = false }: MachineCodeDeps): MachineCode {
-  const directory = join(layout.code, digestOf(place));
+export function createMachineCode({ layout, runtime, log, removesOld = false }: MachineCodeDeps): MachineCode {
+  const directory = join(layout.code, digestOf(runtime));
   const compiled = join(directory, "compile-cache");
 
   async function build(imageRoot: string, signal: AbortSignal): Promise<void> {
-    const paths = makingPaths(join(layout.spares, "code"), 0);
-    const making = join(paths.directory, "code");
+    const paths = unfinishedPaths(join(layout.preparedDisks, "code"), 0);
+    const draft = join(paths.directory, "code");
     await stopMachine(paths, 0);
     await rm(paths.directory, { recursive: true, force: true });
-    for (const each of [paths.root, paths.state, paths.dataDirectory, making, layout.code]) {
+    for (const each of [paths.root, paths.state, paths.dataDirectory, draft, layout.code]) {
       await mkdir(each, { recursive: true, mode: 0o755 });
     }
-    const code = { directory: making, writable: true };
-    const { isolation } = place.abilities;
+    const code = { directory: draft, writable: true };
+    const { isolation } = runtime.abilities;
     const root = {
       paths,
       image: imageRoot,
-      place,
+      runtime,
       disk: "directory",
       hasUser: false,
       code,
       groups: undefined,
     } as const;
-    const command = ["/bin/sh", "/holdfast/checkout/agent/make-code.sh", "/holdfast/node/node", codeInside];
+    const command = ["/bin/sh", "/holdfast/checkout/agent/make-code.sh", "/holdfast/node/node", machineCodeDirectory];
     const status = await runMachineProgram({ paths, isolation, root, uid: null, command }, signal, log);
     if (status === 0) {
-      for (const name of await readdir(making, { recursive: true })) await chmod(join(making, name), 0o755);
-      await rename(making, directory);
+      for (const name of await readdir(draft, { recursive: true })) await chmod(join(draft, name), 0o755);
+      await rename(draft, directory);
     } else {
-      log.warn("code of machines not made", { status, output: (await readIfThere(paths.log))?.slice(-2_000) });
+      log.warn("machine code not built", { status, output: (await readIfExists(paths.log))?.slice(-2_000) });
     }
     await rm(paths.directory, { recursive: true, force: true });
   }
@@ -76,8 +76,8 @@ export function createMachineCode({ layout, place, log, removesOld = false }: Ma
   return {
     async openTo(uid) {
       if (!existsSync(directory)) return undefined;
-      const made = (await readdir(compiled)).filter((name) => compiledByRoot.test(name));
-      for (const name of made) {
+      const names = (await readdir(compiled)).filter((name) => compiledByRoot.test(name));
+      for (const name of names) {
         await symlink(name, join(compiled, name.replace(compiledByRoot, `-${uid}`))).catch((error: unknown) => {
           if (!hasCode(error, "EEXIST")) throw error;
         });
@@ -87,13 +87,13 @@ export function createMachineCode({ layout, place, log, removesOld = false }: Ma
     async make(imageRoot, signal) {
       if (!existsSync(directory)) await build(imageRoot, signal);
       const removed = removesOld && existsSync(directory) ? await removeOldCode(directory, Date.now()) : [];
-      if (removed.length > 0) log.info("old code of machines removed", { removed });
+      if (removed.length > 0) log.info("old machine code removed", { removed });
     },
   };
 }
 
-/** Changes with whatever could change the code or what Node makes of it. */
-function digestOf({ checkout, node }: Place): string {
+/** Digest of all that affects the code or its compilation. */
+function digestOf({ checkout, node }: MachineRuntime): string {
   const hash = createHash("sha256").update(`${process.version} ${node}`);
   hash.update(readFileSync(join(checkout, "pnpm-lock.yaml")));
   const { version } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as { version: string };
@@ -106,4 +106,35 @@ function digestOf({ checkout, node }: Place): string {
     }
   }
   return hash.digest("hex").slice(0, 16);
+}
+
+/** Time in which a starting machine may have chosen its code but not mounted it yet. */
+const settlingMs = 600_000;
+const removalSuffix = ".going";
+
+/**
+ * Removes earlier states of the machines' code that no running machine has mounted. Returns the names of the removed
+ * ones.
+ */
+export async function removeOldCode(current: string, nowMs: number): Promise<string[]> {
+  const parent = dirname(current);
+  const names = (await readdir(parent).catch(() => [])).filter((name) => name !== basename(current));
+  if (names.length === 0) return [];
+  const mounted = await mountedDirectories();
+  if (mounted === undefined) return [];
+  const removed: string[] = [];
+  for (const name of names) {
+    const path = join(parent, name);
+    // A mount's root is a path within its file system, which may lack leading directories of this host's path.
+    const suffix = `/${basename(parent)}/${name}`;
+    if ([...mounted].some((root) => root.endsWith(suffix))) continue;
+    if (!name.endsWith(removalSuffix)) {
+      if (nowMs - (await stat(path)).mtimeMs < settlingMs) continue;
+      // Renamed first: a machine finds all of it or nothing.
+      await rename(path, path + removalSuffix);
+    }
+    await rm(name.endsWith(removalSuffix) ? path : path + removalSuffix, { recursive: true, force: true });
+    removed.push(name);
+  }
+  return removed;
 }

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Starts a machine whose launcher is told by the prefix what to do, after earlier runs that logged. */
+/** Starts a machine whose prefix replaces the launcher's work by a script, after earlier runs that logged. */
 async function failureOf(script: string): Promise<ComputeFailure> {
   const paths = machinePaths(directory, join(directory, "run"));
   writeFileSync(paths.log, `${JSON.stringify({ msg: "engine ended", reason: "an earlier run" })}\nearlier words\n`);
@@ -34,7 +34,7 @@ async function failureOf(script: string): Promise<ComputeFailure> {
   return error;
 }
 
-const byItself = "The machine ended while it was started. It is started again by itself.";
+const byItself = "The machine ended while it was started. It is restarted automatically.";
 
 test.each([
   [
@@ -44,11 +44,11 @@ test.each([
   ],
   ["nothing, when it was killed", "kill -9 $$", byItself],
   ["nothing that a program logged", `echo '{"level":50,"msg":"keeper ends"}' >&2; exit 1`, byItself],
-])("a start that came to nothing tells what %s, and nothing of earlier runs", async (_what, script, message) => {
+])("a failed start reports what %s, and nothing of earlier runs", async (_what, script, message) => {
   expect((await failureOf(script)).message).toBe(message);
 });
 
-test("lines of programs are the cause, for the operator's log", async () => {
+test("JSON lines of programs are the cause, for the operator's log", async () => {
   const { cause } = await failureOf(`echo '{"level":50,"msg":"keeper ends"}' >&2; exit 1`);
   expect(String(cause)).toContain('"msg":"keeper ends"');
   expect(String(cause)).not.toContain("earlier");

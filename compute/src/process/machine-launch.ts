@@ -3,7 +3,7 @@ import { type FileHandle, open, readFile, stat, truncate, writeFile } from "node
 import { join } from "node:path";
 import { ComputeFailure, startFailureSentence } from "../compute-failure.ts";
 import type { Isolation } from "../local/host-abilities.ts";
-import { readIfThere } from "../local/atomic-file.ts";
+import { readIfExists } from "../local/atomic-file.ts";
 import { agentUidOf } from "../local/machine-number.ts";
 import type { MachinePaths } from "../local/machine-paths.ts";
 import { type MachineRoot, mountTable } from "./mount-table.ts";
@@ -12,49 +12,49 @@ const script = join(import.meta.dirname, "launch-machine.sh");
 const runsAlready = 75;
 const upWithinMs = 30_000;
 const logBytesMax = 1 << 20;
-const wordsMax = 300;
-/** Of a log that tells why a start came to nothing. */
-const linesKept = 20;
+const reasonMax = 300;
+/** Number of log lines in the cause of a failed start. */
+const tailLines = 20;
 
 export interface LaunchRequest {
   readonly paths: MachinePaths;
   readonly isolation: Isolation;
-  /** Undefined without namespaces: it has the host's root then. */
+  /** Undefined without namespaces, when the machine has the host's root. */
   readonly root: MachineRoot | undefined;
   readonly uid: number | null;
-  /** The file system of /data is smaller than its disk. */
+  /** True if the file system of /data is smaller than its disk. */
   readonly grow: boolean;
-  /** Program and arguments, with paths as they are inside. */
+  /** Program and arguments; paths are those inside. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Words before the command that starts it, such as `nice`. */
+  /** Words before the start command, such as `nice`. */
   readonly prefix?: readonly string[];
-  /** The caller waits for its end: this process does not end before. */
+  /** True if the caller waits for the machine's end, so that this process must not end before. */
   readonly awaited?: boolean;
 }
 
-/** The process in front of a launched machine. */
+/** The launcher process of a machine. */
 export interface Launched {
-  /** Its exit status, once nothing of the machine is left. */
+  /** Exit status, once no process of the machine remains. */
   readonly ended: Promise<number | null>;
 }
 
 /**
- * Starts the machine; resolves when its program is about to start, or when it turns out to run already. It is no child in
- * any way that matters: a controller's end leaves it alone.
+ * Starts the machine; resolves when its program is about to start, or when it runs already. The machine is detached: it
+ * outlives this controller.
  */
 export async function launchMachine(request: LaunchRequest): Promise<Launched> {
   const { paths, root, uid } = request;
   if (root !== undefined) {
-    await writeFile(paths.resolvers, (await readIfThere("/etc/resolv.conf")) ?? "", { mode: 0o644 });
+    await writeFile(paths.resolvers, (await readIfExists("/etc/resolv.conf")) ?? "", { mode: 0o644 });
     await writeFile(paths.mounts, mountTable(root));
   }
   if (root?.hasUser && uid !== null) await writeFile(paths.passwd, await passwdWith(root.image, uid), { mode: 0o644 });
   const { log, begin } = await openLog(paths.log);
   try {
     const [program, ...args] = [...(request.prefix ?? []), script];
-    const words = Object.entries(request.env).map(([name, value]) => `${name}=${value}`);
-    const child = spawn(program, [...args, ...words, ...request.command], {
+    const assignments = Object.entries(request.env).map(([name, value]) => `${name}=${value}`);
+    const child = spawn(program, [...args, ...assignments, ...request.command], {
       cwd: "/",
       detached: true,
       stdio: ["ignore", log.fd, log.fd, "pipe"],
@@ -75,11 +75,11 @@ export async function launchMachine(request: LaunchRequest): Promise<Launched> {
       child.once("exit", resolve);
     });
     const up = child.stdio[3];
-    const said = new Promise<"up">((resolve) => up?.once("data", () => resolve("up")));
+    const reportedUp = new Promise<"up">((resolve) => up?.once("data", () => resolve("up")));
     const timer = setTimeout(() => child.kill("SIGKILL"), upWithinMs);
     try {
-      const first = await Promise.race([said, ended]);
-      if (first !== "up" && first !== runsAlready) throw launchFailure(await wordsSince(paths.log, begin));
+      const first = await Promise.race([reportedUp, ended]);
+      if (first !== "up" && first !== runsAlready) throw launchFailure(await textSince(paths.log, begin));
     } finally {
       clearTimeout(timer);
       up?.destroy();
@@ -90,26 +90,26 @@ export async function launchMachine(request: LaunchRequest): Promise<Launched> {
   }
 }
 
-/** What was written to the log from there on. */
-async function wordsSince(path: string, begin: number): Promise<string> {
+/** Log text from this offset on. */
+async function textSince(path: string, begin: number): Promise<string> {
   return (await readFile(path)).subarray(begin).toString("utf8");
 }
 
 /**
- * Pure: why a start came to nothing, by what was written to the machine's log during it. The launcher's last words are for
- * everybody; lines of programs, which log in JSON, are the cause, which is for the operator's log.
+ * Pure: the reason of a failed start, from the machine's log of that start. The launcher's last line is for users; JSON
+ * lines of programs are the cause, for the operator's log.
  */
 function launchFailure(written: string): ComputeFailure {
   const lines = written.split("\n").filter((line) => line.trim() !== "");
-  const words = lines
+  const lastLine = lines
     .findLast((line) => !line.startsWith("{"))
     ?.trim()
-    .slice(0, wordsMax);
-  const tail = lines.slice(-linesKept).join("\n");
-  return new ComputeFailure(startFailureSentence(words), tail === "" ? {} : { cause: new Error(tail) });
+    .slice(0, reasonMax);
+  const tail = lines.slice(-tailLines).join("\n");
+  return new ComputeFailure(startFailureSentence(lastLine), tail === "" ? {} : { cause: new Error(tail) });
 }
 
-/** The machine's log, and where this start begins in it. */
+/** Opens the machine's log; `begin` is the offset of this start. */
 async function openLog(path: string): Promise<{ log: FileHandle; begin: number }> {
   const log = await open(path, "a", 0o600);
   if ((await stat(path)).size > logBytesMax) await truncate(path);

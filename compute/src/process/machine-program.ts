@@ -2,12 +2,12 @@ import type { Log } from "@holdfast/common/log.ts";
 import { type LaunchRequest, launchMachine } from "./machine-launch.ts";
 import { stopMachine } from "./stop-machine.ts";
 
-/** Done within this time, or something is wrong. */
+/** Time limit of a program. */
 const doneWithinMs = 120_000;
 
 /**
- * Runs a program in a machine of its own, out of what nobody else wants of the CPUs and disks. Resolves with its exit status
- * once nothing of the machine is left; throws when the signal fires, or after two minutes.
+ * Runs a program in a machine of its own, at idle CPU and I/O priority. Resolves with its exit status once no process
+ * of the machine remains; throws when the signal fires, or after two minutes.
  */
 export async function runMachineProgram(
   request: Pick<LaunchRequest, "paths" | "isolation" | "root" | "uid" | "command">,

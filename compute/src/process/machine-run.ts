@@ -1,26 +1,26 @@
-import { readIfThere } from "../local/atomic-file.ts";
+import { readIfExists } from "../local/atomic-file.ts";
 import type { Isolation } from "../local/host-abilities.ts";
 import { bootId, isAlive, type ProcessIdentity, signalProcess } from "../local/process-identity.ts";
 
-/** One start of a machine, as it noted itself (launch-machine.sh, enter-machine.sh). */
+/** One start of a machine, as recorded by launch-machine.sh and enter-machine.sh. */
 export interface MachineRun {
   readonly bootId: string;
   readonly isolation: Isolation;
-  /** In the host's namespace: waits for the machine and ends with it. */
+  /** Process in the host's namespace that waits for the machine and ends with it. */
   readonly launcher: ProcessIdentity;
-  /** First process of the machine; absent when it was killed in its first millisecond. */
+  /** First process of the machine; absent if it was killed in its first millisecond. */
   readonly init: ProcessIdentity | undefined;
-  /** Control groups that it is in. */
+  /** Control groups of the machine. */
   readonly groups: readonly string[];
 }
 
-/** Undefined when no run of the machine is on record. */
+/** Undefined if no start of the machine is recorded. */
 export async function readRun(path: string): Promise<MachineRun | undefined> {
-  const text = await readIfThere(path);
+  const text = await readIfExists(path);
   return text === undefined ? undefined : parseRun(text);
 }
 
-/** Undefined for a file that was cut before it said anything. */
+/** Undefined for a truncated file. */
 function parseRun(text: string): MachineRun | undefined {
   const rows = text.split("\n").map((line) => line.split(" "));
   const launcher = rows.find(([name]) => name === "launcher");
@@ -34,25 +34,25 @@ function parseRun(text: string): MachineRun | undefined {
 }
 
 /**
- * Does it run? The first process of a PID namespace ends, by the kernel's own order, after every other process of it: when
- * it is gone, the machine is empty. The launcher ends after that, unless it was killed before.
+ * True if the machine runs. The first process of a PID namespace ends after all others (pid_namespaces(7)): once it is
+ * gone, the machine is empty. The launcher ends later, unless it was killed before.
  */
 export function isRunning(run: MachineRun): boolean {
   if (run.bootId !== bootId()) return false;
   return isAlive(run.launcher) || (run.init !== undefined && isAlive(run.init));
 }
 
-/** Can anything be run inside of it? Not any more once its first process ended, which its launcher outlives. */
-export function hasInside(run: MachineRun): boolean {
+/** True if programs can run inside. Not after the end of the first process, which the launcher outlives. */
+export function canEnter(run: MachineRun): boolean {
   return run.bootId === bootId() && run.init !== undefined && isAlive(run.init);
 }
 
-/** Asks the machine to stop in order; false when there is nobody to ask. */
-export function askToStop(run: MachineRun): boolean {
+/** Sends SIGTERM to the machine's first process; false if it does not run. */
+export function requestStop(run: MachineRun): boolean {
   return run.bootId === bootId() && run.init !== undefined && signalProcess(run.init, "SIGTERM");
 }
 
-/** Kills its first process; the kernel kills the rest of a namespace. */
+/** Kills the machine's first process; the kernel kills the others of its namespace. */
 export function killRun(run: MachineRun): void {
   if (run.bootId !== bootId()) return;
   if (run.init !== undefined) signalProcess(run.init, "SIGKILL");

@@ -11,16 +11,16 @@ import { isRunning, readRun } from "./machine-run.ts";
 const openFile = promisify(open);
 
 /**
- * Tells of starts and ends of machines, whichever controller started them, without polling: a start writes its run file,
- * which inotify shows; a running machine holds its `alive` pipe open, and the kernel ends the pipe with its last process.
+ * Reports starts and ends of machines, by any controller, without polling. A start writes its run file, which inotify
+ * reports; a running machine has its `alive` pipe open, and the kernel closes the pipe with its last process.
  */
 export function watchMachines(layout: Layout, onChange: (id: string) => void, log: Log): { close(): void } {
   mkdirSync(layout.running, { recursive: true });
   const followed = new Map<string, Socket | undefined>();
   let closed = false;
 
-  /** Holds on to the machine's end. `lookAgainMs` passes when it is neither running nor gone, and doubles. */
-  async function follow(id: string, lookAgainMs = 2): Promise<void> {
+  /** Waits for the machine's end. `recheckMs`, which doubles, is the delay while it is neither running nor gone. */
+  async function follow(id: string, recheckMs = 2): Promise<void> {
     if (closed || followed.has(id)) return;
     followed.set(id, undefined);
     const pipe = await openAlive(layout.machine(id).alive);
@@ -34,34 +34,34 @@ export function watchMachines(layout: Layout, onChange: (id: string) => void, lo
       followed.set(id, pipe);
       pipe.once("close", () => {
         followed.delete(id);
-        begin(id);
+        start(id);
       });
       pipe.resume();
     } else if (run !== undefined && isRunning(run)) {
-      // It ends: its pipe is closed already, and its last process is about to go.
-      await sleep(lookAgainMs);
-      await follow(id, Math.min(lookAgainMs * 2, 200));
+      // It is ending: its pipe is closed, and its last process is about to exit.
+      await sleep(recheckMs);
+      await follow(id, Math.min(recheckMs * 2, 200));
     } else {
       onChange(id);
     }
   }
 
-  function begin(id: string): void {
+  function start(id: string): void {
     follow(id).catch((error: Error) => {
       followed.delete(id);
-      log.error("machine is not watched", { machine: id, error: error.message });
+      log.error("machine not watched", { machine: id, error: error.message });
     });
   }
 
   const starts = watch(layout.running, (_, id) => {
     if (id === null) return;
     onChange(id);
-    begin(id);
+    start(id);
   });
   starts.unref();
-  starts.on("error", (error) => log.error("machines are not watched", { error: error.message }));
+  starts.on("error", (error) => log.error("machines not watched", { error: error.message }));
   readdir(layout.running).then(
-    (ids) => ids.forEach(begin),
+    (ids) => ids.forEach(start),
     (error: Error) => log.error("machines not listed", { error: error.message }),
   );
 
@@ -75,7 +75,7 @@ export function watchMachines(layout: Layout, onChange: (id: string) => void, lo
   };
 }
 
-/** The pipe that a running machine holds open; undefined when nobody does. Opening does not wait for a writer. */
+/** The pipe of a running machine; undefined if no process has it open. Does not wait for a writer. */
 async function openAlive(path: string): Promise<Socket | undefined> {
   let fd: number;
   try {
@@ -84,7 +84,7 @@ async function openAlive(path: string): Promise<Socket | undefined> {
     if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
-  // Of a pipe that had no writer when it was opened, poll(2) says nothing ever; a read says it at once.
+  // poll(2) never reports a pipe without a writer at its opening; a read reports it at once.
   if (!hasWriter(fd)) {
     closeSync(fd);
     return undefined;

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import type { Inside } from "../local/place.ts";
-import type { SpareKind } from "../local/spares.ts";
+import type { RuntimePaths } from "../local/machine-runtime.ts";
+import type { PreparedDiskKind } from "../local/prepared-disks.ts";
 
 /**
- * Only PostgreSQL is bootstrapped ahead: the making of its data directory takes longer than all else of a new service.
- * `data` is where machines will have their /data, as a directory of the disk.
+ * Engines that disks are prepared for: only PostgreSQL, whose initdb takes longer than all other steps of a new
+ * service. `data` is the directory of the disk that machines mount as /data.
  */
-export function preparedEngines({ node, checkout }: Inside, data = "/data"): SpareKind[] {
+export function preparedEngines({ node, checkout }: RuntimePaths, data = "/data"): PreparedDiskKind[] {
   const facts = engineOf("postgresql");
   if (facts === undefined) return [];
   const { engine, defaultVersion: version } = facts;

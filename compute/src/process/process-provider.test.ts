@@ -28,19 +28,19 @@ computeConformance(
 computeConformance("process, without namespaces", () =>
   openProcessSubject(
     { isolation: "none", loop: false, groups: { version: "none", reason: "" }, reason: "the test does without" },
-    // The stand-in needs no engine; what counts is that the host seems to have one.
+    // The stand-in needs no engine; only its path is looked up.
     { ...process.env, PATH: `${join(import.meta.dirname, "test-engines")}:${process.env["PATH"]}` },
   ),
 );
 
-it("refuses a machine for which no public address is left, before anything of it is made", async () => {
+it("refuses a machine without a free public address, before anything is created", async () => {
   const machines = await startTestMachines({ publicBlock: "203.0.113.16/30" });
   const { provider } = machines;
   try {
     const made = [];
     for (const spec of [testMachineSpec(), testMachineSpec()]) made.push(await provider.create(spec, signal));
     const third = testMachineSpec();
-    const reason = "The host has no public address left for a machine: all 2 of 203.0.113.16/30 are taken.";
+    const reason = "The host has no free public address for a machine: all 2 of 203.0.113.16/30 are taken.";
     expect(await provider.admit(third, signal)).toEqual({ admitted: false, reason });
     await expect(provider.create(third, signal)).rejects.toThrow(reason);
     expect(await provider.get(third.id, signal)).toBeUndefined();
@@ -56,7 +56,7 @@ const config = ["--configLoader", "native", "--no-cache", "--reporter", "dot"];
 describe.skipIf(abilities.isolation !== "root" || process.env["HOLDFAST_AS_USER"] !== undefined)(
   "as a user who is not root",
   () => {
-    it("keeps every promise", async (context) => {
+    it("passes the conformance suite", async (context) => {
       const uid = "65531";
       const vitest = join(testCheckout, "node_modules", "vitest", "vitest.mjs");
       const asUser = ["--reuid", uid, "--regid", uid, "--clear-groups"];

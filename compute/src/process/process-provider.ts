@@ -14,10 +14,10 @@ import { type MachineRecord, readRecord, writeRecord } from "../local/machine-re
 import { createMachineSnapshots, promisedToSnapshots } from "../local/machine-snapshots.ts";
 import { makeMachine, removeMachine } from "../local/make-machine.ts";
 import { choiceOf, createNodeImages } from "../local/node-images.ts";
-import { type Inside, insideOf } from "../local/place.ts";
+import { type RuntimePaths, runtimePathsOf } from "../local/machine-runtime.ts";
 import { createPublicAddresses } from "../local/public-addresses.ts";
 import { createRefill } from "../local/refill.ts";
-import { createSpares, type SpareKind } from "../local/spares.ts";
+import { createPreparedDisks, type PreparedDiskKind } from "../local/prepared-disks.ts";
 import { requireTier, tierRefusal } from "../local/storage-tiers.ts";
 import { createBootstrap } from "./bootstrap-disk.ts";
 import { growDisk } from "./grow-disk.ts";
@@ -28,48 +28,52 @@ import { createMachineStart } from "./start-machine.ts";
 import { isEmpty, stopMachine, whileStopped } from "./stop-machine.ts";
 
 export interface ProcessProviderDeps extends MachineHostDeps {
-  /** Machines have addresses below it, such as `127.77`. Each directory has a block of its own. */
+  /** First two numbers of the machines' addresses, such as `127.77`; unique for each directory. */
   readonly loopbackBlock: string;
-  /** First program of a machine; the keeper when absent. */
-  readonly command?: (inside: Inside) => readonly string[];
-  /** Data disks made ahead; none when absent. */
-  readonly spares?: {
-    readonly kinds: (inside: Inside) => readonly SpareKind[];
+  /** First program of a machine; the keeper if absent. */
+  readonly command?: (runtimePaths: RuntimePaths) => readonly string[];
+  /** Data disks prepared in advance; none if absent. */
+  readonly preparedDisks?: {
+    readonly kinds: (runtimePaths: RuntimePaths) => readonly PreparedDiskKind[];
     readonly count: number;
-    /** Missing ones are made when no machine was for so long; 3 s when absent. */
-    readonly quietMs?: number;
+    /** Idle time before missing disks are prepared, in milliseconds; 3 s if absent. */
+    readonly idleMs?: number;
   };
 }
 
-/** The process provider with what only its host has. */
+/** The process provider, with the methods for its own host. */
 export interface ProcessProvider extends ComputeProvider {
-  /** Why it has no virtual machines. */
-  whyNoVirtualMachines(): Promise<string>;
-  /** Nowhere: what machines write besides their data is in memory, and in files of the host that nobody is promised room for. */
-  rootsOf(): Promise<undefined>;
-  /** Makes the spares that are missing; resolves at once when another controller does. */
+  /** Reason why it has no virtual machines. */
+  virtualMachineRefusal(): Promise<string>;
+  /** Undefined: roots are in memory and in host files without a guaranteed size. */
+  rootStorageOf(): Promise<undefined>;
+  /** Prepares missing data disks; resolves at once when another controller does. */
   refill(signal: AbortSignal): Promise<void>;
-  /** Ends what runs in the background here. Machines go on. */
+  /** Ends background work; machines continue. */
   close(): Promise<void>;
 }
 
 const promisedForMs = 120_000;
 
 /**
- * Machines as processes of this host: each has a directory, a loopback address, a user of its own (as root), and a root of
- * its own made from the node image. What is true is in the directory and in /proc; nothing is kept in memory.
+ * Machines as process trees of this host.
+ *
+ * Each machine has a directory, a loopback address, users of its own (as root), and a root made from the node image, in
+ * namespaces of its own. All state is in the directory and in /proc, none in memory. Files: make-machine.ts creates,
+ * start-machine.ts and machine-launch.ts start, stop-machine.ts stops and fences, machine-watch.ts reports changes,
+ * prepared-disks.ts has disks ready in advance.
  */
 export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvider {
   const { abilities, clock, log, environment, imagesDir, tiers } = deps;
-  const { layout, place } = openMachineHost(deps);
-  const inside = insideOf(place);
+  const { layout, runtime } = openMachineHost(deps);
+  const runtimePaths = runtimePathsOf(runtime);
   const uidMap = readFileSync("/proc/self/uid_map", "utf8");
   const uidFor = (number: number) => (process.getuid?.() === 0 ? uidOf(deps.loopbackBlock, number, uidMap) : null);
 
   if (abilities.groups.version === "none")
-    log.warn("machines are not held to the CPU and memory of their plans", { reason: abilities.groups.reason });
+    log.warn("machines have no CPU and memory limits", { reason: abilities.groups.reason });
 
-  // What has left its session is found by the machine's own directory there.
+  // A process that left its session is found by the machine's own directory.
   if (abilities.isolation === "none" && tiers.names.some((tier) => tiers.directoryOf(tier) !== undefined))
     throw new Error("HOLDFAST_STORAGE_TIERS: without namespaces a tier cannot have a directory of its own");
 
@@ -78,27 +82,27 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
   const publicAddresses = createPublicAddresses(layout.publicAddresses, deps.publicBlock);
   const images = createNodeImages({ imagesDir, holder: layout.directory, abilities, environment, log });
   const upkeep = createImageUpkeep({ layout, imagesDir, now: clock.now, log });
-  const kinds = deps.spares?.kinds(inside) ?? [];
-  const code = createMachineCode({ layout, place, log, removesOld: true });
+  const kinds = deps.preparedDisks?.kinds(runtimePaths) ?? [];
+  const code = createMachineCode({ layout, runtime, log, removesOld: true });
   const disk = abilities.loop ? "loop" : "directory";
-  const spares = createSpares({
+  const preparedDisks = createPreparedDisks({
     layout,
     lock,
     numbers,
     images,
     kinds,
-    count: deps.spares?.count ?? 0,
+    count: deps.preparedDisks?.count ?? 0,
     uidOf: uidFor,
     disk,
     tiers,
-    bootstrap: createBootstrap({ place, prepare: code.make, log }),
+    bootstrap: createBootstrap({ runtime, prepare: code.make, log }),
     log,
   });
-  const refill = createRefill(spares, log, deps.spares?.quietMs);
-  const making = {
+  const refill = createRefill(preparedDisks, log, deps.preparedDisks?.idleMs);
+  const creation = {
     numbers,
     publicAddresses,
-    spares,
+    preparedDisks,
     disk,
     tiers,
     uidOf: uidFor,
@@ -129,7 +133,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         snapshots,
       };
     const { address, publicAddress = address, diskBytes, starts, spec, image = "" } = record;
-    // Its root is the image itself, which nothing can write to.
+    // The root is the read-only image.
     const { rootBytes: _, ...plan } = spec.plan;
     return { id, state, address, publicAddress, diskBytes, plan, image, hasData: starts > 0, starts, snapshots };
   }
@@ -144,28 +148,28 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     return record;
   }
 
-  const startMachine = createMachineStart({ ...deps, layout, place, images, code });
+  const startMachine = createMachineStart({ ...deps, layout, runtime, images, code });
 
   return {
     name: "process",
     create: (spec, signal) =>
-      lock.hold(spec.id, signal, async () => {
+      lock.withLock(spec.id, signal, async () => {
         if (!isId(spec.id)) throw new Error(`${spec.id} cannot be the name of a directory`);
         const paths = layout.machine(spec.id);
         if ((await readRecord(paths.record)) === undefined) {
-          // A machine made ahead of demand can wait for a spare disk; the service that takes it later cannot.
-          if (spec.ahead && (await spares.isShort(spec))) {
-            refill.begin();
-            throw new ComputePending("A data disk is made ready for it.");
+          // A warm-pool machine can wait for a prepared disk; the service that takes it later cannot.
+          if (spec.ahead && (await preparedDisks.hasNoneReady(spec))) {
+            refill.start();
+            throw new ComputePending("A data disk is being prepared for it.");
           }
           requireTier(tiers, spec.storageTier);
           refill.postpone();
-          await makeMachine(spec, paths, images.require(spec), making);
+          await makeMachine(spec, paths, images.require(spec), creation);
         }
         return (await factsOf(spec.id)) as MachineFacts;
       }),
     start: (id, enrollment, signal) =>
-      lock.hold(id, signal, async () => {
+      lock.withLock(id, signal, async () => {
         refill.postpone();
         const record = await recordOf(id);
         const { uid } = record;
@@ -174,17 +178,17 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         const run = await readRun(layout.machine(id).run);
         if (run === undefined || !isRunning(run)) await startMachine(id, record);
       }),
-    // Neither waits for the lock: who stops a machine must not wait for who starts it.
+    // Without the lock, so that a stop does not wait for a start.
     stop: (id, graceMs, signal) => stopMachine(layout.machine(id), graceMs, signal),
     async fence(id, signal) {
-      // Of one that is not here nothing is proven: it may run elsewhere.
+      // A machine that is not on this host proves nothing: it may run elsewhere.
       await recordOf(id);
       await stopMachine(layout.machine(id), 0, signal);
       if (!(await isEmpty(layout.machine(id))))
         throw new ComputeFailure(`Machine ${id} was started again while it was fenced.`);
     },
     resize: (id, plan, signal) =>
-      lock.hold(id, signal, async () => {
+      lock.withLock(id, signal, async () => {
         const record = await recordOf(id);
         const { record: file, run } = layout.machine(id);
         await writeRecord(file, { ...record, spec: { ...record.spec, plan } });
@@ -192,7 +196,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         if (running !== undefined && isRunning(running)) await limitMachine(abilities.groups, id, plan);
       }),
     replaceImage: (id, image, signal) =>
-      lock.hold(id, signal, async () => {
+      lock.withLock(id, signal, async () => {
         const record = await recordOf(id);
         const found = images.require(choiceOf(record.spec, image));
         if (found === undefined)
@@ -200,24 +204,24 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         await writeRecord(layout.machine(id).record, withImage(record, found.id, clock.now()));
       }),
     growDisk: (id, diskBytes, signal) =>
-      lock.hold(id, signal, async () => {
+      lock.withLock(id, signal, async () => {
         const record = await recordOf(id);
         if (diskBytes < record.diskBytes) throw new ComputeFailure("A data disk can only grow.");
         const paths = layout.machine(id);
         if (record.disk === "directory")
           return writeRecord(paths.record, { ...record, diskBytes, formattedBytes: diskBytes });
         const { formatted } = await growDisk(paths, diskBytes);
-        // Last: until it is noted, whoever wants the size asks again.
+        // Recorded last: until then, the caller repeats the growth.
         const formattedBytes = formatted ? diskBytes : record.formattedBytes;
         await writeRecord(paths.record, { ...record, diskBytes, formattedBytes });
       }),
     destroy: (id, signal) =>
-      lock.hold(id, signal, async () => {
+      lock.withLock(id, signal, async () => {
         if (!(await ids()).includes(id)) return;
         await stopMachine(layout.machine(id), 0, signal);
-        // Those of a start that was killed before it noted them.
+        // Groups of a start that was killed before it recorded them.
         await removeGroups(groupsOf(abilities.groups, id).directories);
-        await removeMachine(layout, id, making);
+        await removeMachine(layout, id, creation);
       }),
     async list() {
       const facts = await Promise.all((await ids()).map(factsOf));
@@ -239,10 +243,10 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
       return spec.ahead ? admitAhead(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
     },
     images: async () => images.facts(),
-    snapshots: createMachineSnapshots({ layout, lock, tiers, recordOf, atRest: whileStopped }),
-    whyNoVirtualMachines: async () => noVirtualMachines,
-    rootsOf: async () => undefined,
-    refill: (signal) => spares.refill(signal),
+    snapshots: createMachineSnapshots({ layout, lock, tiers, recordOf, whileStopped }),
+    virtualMachineRefusal: async () => noVirtualMachines,
+    rootStorageOf: async () => undefined,
+    refill: (signal) => preparedDisks.refill(signal),
     async close() {
       upkeep.close();
       await refill.close();
@@ -250,7 +254,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
   };
 }
 
-/** Why the provider has none. */
+/** Reason for every host of this provider. */
 const noVirtualMachines =
   "The process provider has no virtual machines. Hosts of provider incus may; plans of kind container run here.";
 

@@ -4,7 +4,15 @@ import { agentUidOf } from "../local/machine-number.ts";
 import type { Layout } from "../local/machine-paths.ts";
 import { type MachineRecord, writeRecord } from "../local/machine-record.ts";
 import type { NodeImages } from "../local/node-images.ts";
-import { codeInside, directoriesOf, init, type Inside, insideOf, leastInit, type Place } from "../local/place.ts";
+import {
+  machineCodeDirectory,
+  directoryVariables,
+  initCommand,
+  type RuntimePaths,
+  runtimePathsOf,
+  restrictedInitCommand,
+  type MachineRuntime,
+} from "../local/machine-runtime.ts";
 import { bootId } from "../local/process-identity.ts";
 import type { MachineCode } from "./machine-code.ts";
 import { launchMachine } from "./machine-launch.ts";
@@ -12,50 +20,54 @@ import { stopMachine } from "./stop-machine.ts";
 
 export interface MachineStartDeps {
   readonly layout: Layout;
-  readonly place: Place;
+  readonly runtime: MachineRuntime;
   readonly images: Pick<NodeImages, "require">;
   readonly code: Pick<MachineCode, "openTo">;
-  /** For engines installed on the host: PATH. */
+  /** Environment of engines that the host has installed: PATH. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** First program of a machine; the keeper when absent. */
-  readonly command?: (inside: Inside) => readonly string[];
+  /** First program of a machine; the keeper if absent. */
+  readonly command?: (runtimePaths: RuntimePaths) => readonly string[];
 }
 
-/** Whom the keeper makes of itself for what it starts, when a machine has no user of its own. */
+/** User id of the keeper's children in a machine without a user of its own. */
 const nobody = 65_534;
 
-/** Makes what starts the machine of a record once more, from its image, and counts the start in the record. */
-export function createMachineStart({ layout, place, images, code, environment, ...deps }: MachineStartDeps) {
-  const { groups: groupAbility, isolation } = place.abilities;
-  const inside = insideOf(place);
-  const command = deps.command?.(inside);
-  const keeperIn = (madeCode: string | undefined) =>
-    madeCode === undefined ? join(inside.checkout, "agent", "keeper", "main.ts") : join(codeInside, "keeper.mjs");
+/** Creates the function that starts a machine from its record and image, and counts the start in the record. */
+export function createMachineStart({ layout, runtime, images, code, environment, ...deps }: MachineStartDeps) {
+  const { groups: groupAbility, isolation } = runtime.abilities;
+  const runtimePaths = runtimePathsOf(runtime);
+  const command = deps.command?.(runtimePaths);
+  const keeperIn = (compiledCode: string | undefined) =>
+    compiledCode === undefined
+      ? join(runtimePaths.checkout, "agent", "keeper", "main.ts")
+      : join(machineCodeDirectory, "keeper.mjs");
 
   return async (id: string, before: MachineRecord): Promise<void> => {
     const paths = layout.machine(id);
     const { engine, version } = before.spec;
     const image = images.require({ engine, version, ...(before.image !== undefined && { image: before.image }) });
-    // What a run that was killed left, such as its loop device, goes first.
+    // Removes what a killed run left, such as its loop device.
     await stopMachine(paths, 0);
     const record = { ...before, image: image?.id ?? "", starts: before.starts + 1 };
     await writeRecord(paths.record, record);
     const { uid, address } = record;
     const hasUser = uid !== null;
-    const made = image === undefined ? undefined : await code.openTo(uid === null ? nobody : agentUidOf(uid));
-    const madeCode = made === undefined ? undefined : { directory: made, writable: false };
+    const compiledDirectory =
+      image === undefined ? undefined : await code.openTo(uid === null ? nobody : agentUidOf(uid));
+    const compiledCode =
+      compiledDirectory === undefined ? undefined : { directory: compiledDirectory, writable: false };
     const groups = await limitMachine(groupAbility, id, record.spec.plan);
     await launchMachine({
       paths,
       isolation,
-      root: image && { paths, image: image.root, place, disk: record.disk, hasUser, code: madeCode, groups },
+      root: image && { paths, image: image.root, runtime, disk: record.disk, hasUser, code: compiledCode, groups },
       uid,
       grow: record.formattedBytes < record.diskBytes,
       command: command ?? [
-        ...(image === undefined ? [] : uid === null ? init : leastInit),
-        inside.node,
+        ...(image === undefined ? [] : uid === null ? initCommand : restrictedInitCommand),
+        runtimePaths.node,
         "--max-semi-space-size=1",
-        keeperIn(made),
+        keeperIn(compiledDirectory),
       ],
       env: {
         PATH: isolation === "none" ? (environment["PATH"] ?? "/usr/bin") : "/usr/sbin:/usr/bin",
@@ -65,11 +77,11 @@ export function createMachineStart({ layout, place, images, code, environment, .
         HOLDFAST_ADDRESS: address,
         HOLDFAST_ENGINE: record.spec.engine,
         ...(uid !== null && { HOLDFAST_MACHINE_UID: String(uid), HOLDFAST_AGENT_UID: String(agentUidOf(uid)) }),
-        ...(made !== undefined && {
-          HOLDFAST_AGENT_MAIN: join(codeInside, "main.mjs"),
-          NODE_COMPILE_CACHE: join(codeInside, "compile-cache"),
+        ...(compiledDirectory !== undefined && {
+          HOLDFAST_AGENT_MAIN: join(machineCodeDirectory, "main.mjs"),
+          NODE_COMPILE_CACHE: join(machineCodeDirectory, "compile-cache"),
         }),
-        ...directoriesOf(place, paths, layout.sockets(record.number)),
+        ...directoryVariables(runtime, paths, layout.sockets(record.number)),
       },
     });
     if (record.formattedBytes < record.diskBytes)

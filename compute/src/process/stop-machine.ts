@@ -1,50 +1,50 @@
-import { realpath } from "node:fs/promises";
+import { realpath, readdir, readFile, readlink } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { basename } from "node:path";
 import { ComputeFailure } from "../compute-failure.ts";
 import { namesIn } from "../local/atomic-file.ts";
 import { removeGroups } from "../local/control-groups.ts";
 import { loopsOf } from "../local/loop-device.ts";
 import { layoutOf, type MachinePaths } from "../local/machine-paths.ts";
-import { askToStop, isRunning, killRun, type MachineRun, readRun } from "./machine-run.ts";
-import { signalProcess } from "../local/process-identity.ts";
-import { makingsIn } from "../local/spare-directory.ts";
-import { straysOf } from "./stray-processes.ts";
+import { requestStop, isRunning, killRun, type MachineRun, readRun } from "./machine-run.ts";
+import { signalProcess, type ProcessIdentity, statOf } from "../local/process-identity.ts";
+import { unfinishedIn } from "../local/prepared-disk-paths.ts";
 
-const lookEveryMs = 5;
-const askEveryMs = 250;
+const pollIntervalMs = 5;
+const signalIntervalMs = 250;
 
 /**
- * Stops what runs of a machine: in order within graceMs, then by force. It resolves when nothing of it is left: no
- * process, no mount, no loop device, no control group.
+ * Stops a machine: in order within graceMs, then by force. Resolves when no process, mount, loop device and control
+ * group of it remains.
  */
 export async function stopMachine(paths: MachinePaths, graceMs: number, signal?: AbortSignal): Promise<void> {
   const run = await readRun(paths.run);
-  if (run !== undefined) await askUntilEmpty(run, graceMs, signal);
-  for (let waitedMs = 0; await remains(paths, run); waitedMs += lookEveryMs) {
-    if (run !== undefined && waitedMs % askEveryMs === 0) killRun(run);
+  if (run !== undefined) await stopInOrder(run, graceMs, signal);
+  for (let waitedMs = 0; await isOccupied(paths, run); waitedMs += pollIntervalMs) {
+    if (run !== undefined && waitedMs % signalIntervalMs === 0) killRun(run);
     if (run?.isolation === "none") for (const stray of await straysOf(paths)) signalProcess(stray, "SIGKILL");
-    await sleep(lookEveryMs, undefined, { ...(signal && { signal }) });
+    await sleep(pollIntervalMs, undefined, { ...(signal && { signal }) });
   }
 }
 
 /**
- * Stops every machine of a provider's directory, all at once, and ends spares in the making; resolves when nothing of any
- * is left. No controller may run meanwhile: it would start them again.
+ * Stops all machines of a provider's directory at once, and disks in preparation; resolves when nothing of them
+ * remains. No controller may run meanwhile: it would start them again.
  */
 export async function stopAllMachines(directory: string, graceMs: number): Promise<void> {
   const layout = layoutOf(await realDirectory(directory));
   const ids = await namesIn(layout.running);
   const machines = ids.map((id) => stopMachine(layout.machine(id), graceMs));
-  const spares = (await makingsIn(layout.spares)).map((paths) => stopMachine(paths, 0));
-  await Promise.all([...machines, ...spares]);
+  const unfinished = (await unfinishedIn(layout.preparedDisks)).map((paths) => stopMachine(paths, 0));
+  await Promise.all([...machines, ...unfinished]);
 }
 
 async function realDirectory(directory: string): Promise<string> {
-  // Loop devices name their files by true paths.
+  // Loop devices name their files by real paths.
   return (await namesIn(directory)).length === 0 ? directory : realpath(directory);
 }
 
-/** Does the work while the machine's disk is at rest; throws ComputeFailure when the machine runs. */
+/** Runs the work while the machine's disk is not in use; throws ComputeFailure if the machine runs. */
 export async function whileStopped(
   id: string,
   paths: MachinePaths,
@@ -53,28 +53,51 @@ export async function whileStopped(
 ): Promise<void> {
   const run = await readRun(paths.run);
   if (run !== undefined && isRunning(run)) throw new ComputeFailure(`Machine ${id} runs.`);
-  // What a run that was killed left may have the disk open.
+  // Processes of a killed run may have the disk open.
   await stopMachine(paths, 0, signal);
   await work();
 }
 
-/** Does nothing of this machine run? Strays count where there are no namespaces. */
+/** True if no process of this machine runs. Without namespaces, stray processes count. */
 export async function isEmpty(paths: MachinePaths): Promise<boolean> {
-  return !(await remains(paths, await readRun(paths.run)));
+  return !(await isOccupied(paths, await readRun(paths.run)));
 }
 
-async function askUntilEmpty(run: MachineRun, graceMs: number, signal: AbortSignal | undefined): Promise<void> {
-  for (let waitedMs = 0; waitedMs < graceMs && isRunning(run); waitedMs += lookEveryMs) {
-    // Asked again: before the first process has its handler, the kernel drops the signal.
-    if (waitedMs % askEveryMs === 0) askToStop(run);
-    await sleep(lookEveryMs, undefined, { ...(signal && { signal }) });
+async function stopInOrder(run: MachineRun, graceMs: number, signal: AbortSignal | undefined): Promise<void> {
+  for (let waitedMs = 0; waitedMs < graceMs && isRunning(run); waitedMs += pollIntervalMs) {
+    // Sent repeatedly: the kernel drops the signal until the first process has its handler.
+    if (waitedMs % signalIntervalMs === 0) requestStop(run);
+    await sleep(pollIntervalMs, undefined, { ...(signal && { signal }) });
   }
 }
 
-async function remains(paths: MachinePaths, run: MachineRun | undefined): Promise<boolean> {
+async function isOccupied(paths: MachinePaths, run: MachineRun | undefined): Promise<boolean> {
   if (run !== undefined && isRunning(run)) return true;
   if (run?.isolation === "none" && (await straysOf(paths)).length > 0) return true;
   if ((await loopsOf(paths.diskFile)).length > 0) return true;
-  // Read again: one that was just launching when it was asked to stop had not noted them yet.
+  // Read again: a machine that was just launching had not recorded its groups yet.
   return !(await removeGroups((await readRun(paths.run))?.groups ?? []));
+}
+
+/**
+ * Processes of a machine without namespaces, whatever their parent is. They have its id in their environment or work in
+ * its directory; a PostgreSQL backend overwrites its environment but not its directory.
+ */
+export async function straysOf(paths: MachinePaths): Promise<ProcessIdentity[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+  const stats = pids.filter((pid) => pid !== process.pid).flatMap((pid) => statOf(pid) ?? []);
+  const belongs = await Promise.all(stats.map(async ({ pid, state }) => state !== "Z" && (await isOf(pid, paths))));
+  return stats.filter((_, index) => belongs[index]);
+}
+
+async function isOf(pid: number, paths: MachinePaths): Promise<boolean> {
+  try {
+    const cwd = await readlink(`/proc/${pid}/cwd`);
+    if (cwd === paths.directory || cwd.startsWith(`${paths.directory}/`)) return true;
+    const environment = await readFile(`/proc/${pid}/environ`, "utf8");
+    return environment.split("\0").includes(`HOLDFAST_MACHINE_ID=${basename(paths.directory)}`);
+  } catch {
+    // It ended, or belongs to another user.
+    return false;
+  }
 }

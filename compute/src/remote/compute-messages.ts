@@ -25,7 +25,10 @@ import type {
   ReachRule,
 } from "../compute-provider.ts";
 
-/** Each thing of the compute interface as a message, and back. What a message must have and has not is taken as nothing of it. */
+/**
+ * Conversions between the types of the compute interface and the messages of holdfast.host.v1. A missing field becomes
+ * its zero value.
+ */
 export const planMessage = ({ vcpu, memoryBytes, rootBytes }: MachinePlan) =>
   create(MachinePlanSchema, {
     vcpu,
@@ -39,7 +42,7 @@ export const planOf = (plan: PlanMessage | undefined): MachinePlan => ({
   ...(plan?.rootBytes !== undefined && { rootBytes: Number(plan.rootBytes) }),
 });
 
-/** Which host it was placed on is said by whom it is sent to. */
+/** Without `hostId`, which is the host that receives the message. */
 export function specMessage({ plan, diskBytes, image = "", ahead = false, kind = "container", ...spec }: MachineSpec) {
   const { id, installationId, zone, storageTier, engine, version, guestKernel = "" } = spec;
   return create(MachineSpecSchema, {
@@ -92,7 +95,7 @@ export function factsOf(facts: FactsMessage): MachineFacts {
     id,
     state: running ? "running" : "stopped",
     address,
-    // An older host knows of one address only.
+    // Hosts of earlier versions have one address only.
     publicAddress: publicAddress === "" ? address : publicAddress,
     diskBytes: Number(facts.diskBytes),
     plan: planOf(facts.plan),

@@ -2,7 +2,7 @@ import { status as Code, type ServiceError } from "@grpc/grpc-js";
 import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import { ComputeFailure, ComputePending, HostUnreachable, isDiskFull } from "../compute-failure.ts";
 
-/** What a controller is told of anything that a provider throws. gRPC itself makes neither of the first two codes. */
+/** gRPC status for an error of a provider. gRPC itself never produces the first two codes. */
 export function rpcFailureOf(error: unknown): RpcFailure {
   if (error instanceof RpcFailure) return error;
   if (error instanceof ComputeFailure) return new RpcFailure(Code.FAILED_PRECONDITION, error.message);
@@ -12,7 +12,7 @@ export function rpcFailureOf(error: unknown): RpcFailure {
   return new RpcFailure(Code.INTERNAL, "The host could not do it; its log says why.");
 }
 
-/** The same error again at the controller. What no host surely said is HostUnreachable. */
+/** The provider's error again, at the controller. An error that the host did not certainly send is HostUnreachable. */
 export function computeErrorOf({ code, details }: Pick<ServiceError, "code" | "details">, hostId: string): Error {
   switch (code) {
     case Code.FAILED_PRECONDITION:

@@ -48,7 +48,7 @@ describe("a provider over the wire", () => {
     return host;
   }
 
-  it("tells what the host has", async () => {
+  it("returns the host's facts", async () => {
     const remote = await (await served({})).connect();
     const facts = await remote.facts(signal);
     expect(facts).toMatchObject({
@@ -72,18 +72,18 @@ describe("a provider over the wire", () => {
       new ComputeFailure("The host's disk is full."),
     ],
     [
-      "anything else, and shows nothing of it,",
+      "any other error, without its message,",
       new Error("hfsecret"),
       new Error("host h-1 refused: The host could not do it; its log says why."),
     ],
-  ])("brings %s across", async (_name, thrown, expected) => {
+  ])("transmits %s", async (_name, thrown, expected) => {
     const remote = await (await served({ get: () => Promise.reject(thrown) })).connect();
     const error = await remote.get("m", signal).catch((caught: unknown) => caught);
     expect(error).toEqual(expected);
     expect((error as Error).constructor).toBe(expected.constructor);
   });
 
-  it("ends a call at the host when its caller gives up, and throws the caller's reason", async () => {
+  it("ends a call at the host when its caller cancels, and throws the caller's reason", async () => {
     let ended = () => {};
     const endedThere = new Promise<void>((resolve) => void (ended = resolve));
     const began = Promise.withResolvers<void>();
@@ -109,7 +109,7 @@ describe("a provider over the wire", () => {
     await endedThere;
   });
 
-  it("takes nobody's word for a fence when the host goes away during it", async () => {
+  it("does not count a fence as done when the host disconnects during it", async () => {
     const began = Promise.withResolvers<void>();
     const host = await served({
       fence: () => {
@@ -124,7 +124,7 @@ describe("a provider over the wire", () => {
     await refused;
   });
 
-  it("says that a host is unreachable, and nothing of its machines, when nobody listens", async () => {
+  it("throws HostUnreachable when nothing listens at the host's address", async () => {
     const host = await served({});
     const remote = await host.connect(undefined, { connectWithinMs: 5_000 });
     await remote.get("m", signal);
@@ -134,51 +134,51 @@ describe("a provider over the wire", () => {
     expect(remote.connected).toBe(false);
   });
 
-  it("hears of everything that happened while the host was away, when it is back", async () => {
+  it("reports every machine again after a reconnection", async () => {
     const [port = 0] = await freePorts(1);
     const host = await served({ list: async () => [] }, { port });
     const remote = await host.connect();
-    const told: string[] = [];
-    remote.watch((id) => told.push(id));
+    const reported: string[] = [];
+    remote.watch((id) => reported.push(id));
     await expect.poll(() => remote.connected).toBe(true);
     await host.stop();
     await expect.poll(() => remote.connected).toBe(false);
     await served({ list: async () => [factsOf("m-1"), factsOf("m-2")] }, { port });
-    await expect.poll(() => told).toEqual(["m-1", "m-2"]);
+    await expect.poll(() => reported).toEqual(["m-1", "m-2"]);
     expect(remote.connected).toBe(true);
   });
 
-  it("lists more machines than go into one message", async () => {
+  it("lists more machines than fit into one message", async () => {
     const all = Array.from({ length: 1_001 }, (_, index) => factsOf(`m-${index}`));
     const remote = await (await served({ list: async () => all })).connect();
     expect(await remote.list(signal)).toEqual(all);
   });
 
-  it("brings the kernel of a virtual machine across, and nothing of one for a container", async () => {
-    const asked: unknown[] = [];
+  it("transmits the kernel of a virtual machine, and none for a container", async () => {
+    const requested: unknown[] = [];
     const virtual = { ...factsOf("m-1"), guestKernel: "guest-1" };
     const remote = await (
       await served({
         admit: async (spec) => {
-          asked.push(spec.guestKernel);
+          requested.push(spec.guestKernel);
           return { admitted: true };
         },
         get: async (id) => (id === "m-1" ? virtual : factsOf(id)),
-        guestKernels: { replace: async (...args) => void asked.push(args.slice(0, 2)) },
+        guestKernels: { replace: async (...args) => void requested.push(args.slice(0, 2)) },
       })
     ).connect();
     const spec = testMachineSpec({ kind: "virtual_machine" });
     await remote.admit({ ...spec, guestKernel: "guest-1" }, signal);
     await remote.admit(spec, signal);
     await remote.guestKernels?.replace("m-1", "guest-2", signal);
-    expect(asked).toEqual(["guest-1", undefined, ["m-1", "guest-2"]]);
+    expect(requested).toEqual(["guest-1", undefined, ["m-1", "guest-2"]]);
     expect(await remote.get("m-1", signal)).toEqual(virtual);
     expect(await remote.get("m-2", signal)).toEqual(factsOf("m-2"));
     const without = await (await served({})).connect();
     await expect(without.guestKernels?.replace("m-1", "guest-2", signal)).rejects.toThrow("no kernels of their own");
   });
 
-  it("brings rules of the edge as they are", async () => {
+  it("transmits packet filter rules unchanged", async () => {
     const applied: unknown[] = [];
     const apply = async (rules: unknown) => void applied.push(rules);
     const remote = await (await served({ edge: { apply } })).connect();
@@ -204,7 +204,7 @@ describe("a provider over the wire", () => {
     expect(lines.join()).not.toContain("hf-very-secret");
   });
 
-  describe("answers controllers of its installation only:", () => {
+  describe("responds to controllers of its installation only:", () => {
     it.each([
       ["a machine", () => authority.identityOf(hostInstallation, { kind: "machine", id: "m" })],
       ["another host", () => authority.identityOf(hostInstallation, { kind: "host", id: "h-2" })],
@@ -215,22 +215,22 @@ describe("a provider over the wire", () => {
         async () => (await createTestAuthority()).identityOf(hostInstallation, controller),
       ],
       [
-        "a controller whose certificate ended",
+        "a controller whose certificate expired",
         () => authority.identityOf(hostInstallation, controller, new Date(Date.now() - 1_000)),
       ],
     ])("not %s", async (_name, identity) => {
-      const asked: string[] = [];
-      const host = await served({ get: async (id) => void asked.push(id) });
+      const requested: string[] = [];
+      const host = await served({ get: async (id) => void requested.push(id) });
       const remote = await host.connect(await identity(), { connectWithinMs: 1_000 });
       await expect(remote.get("m", signal)).rejects.toThrow(/refused|does not answer/);
       expect(remote.connected).toBe(false);
-      expect(asked).toEqual([]);
-      // The same host answers a controller.
+      expect(requested).toEqual([]);
+      // The same host responds to a controller.
       await (await host.connect()).get("m", signal);
-      expect(asked).toEqual(["m"]);
+      expect(requested).toEqual(["m"]);
     });
 
-    it("and a controller speaks to no other host than it means, nor to one whose certificate is superseded", async () => {
+    it("and a controller calls only the intended host, with a current certificate", async () => {
       const host = await served({});
       const other = await host.connect(undefined, { hostId: "h-2", connectWithinMs: 1_000 });
       const superseded = await host.connect(undefined, { isGood: () => false, connectWithinMs: 1_000 });

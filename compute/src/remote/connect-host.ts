@@ -38,30 +38,30 @@ import { hostMethods as methods } from "./host-methods.ts";
 import { followHost, type HostWatchDeps } from "./host-watch.ts";
 
 export interface ConnectHostDeps extends HostChannelDeps, Pick<HostWatchDeps, "greeting"> {
-  /** Name of the host's provider, as its object has it. */
+  /** Provider name in the host's object. */
   readonly provider: string;
   readonly random: () => number;
   readonly log: Log;
 }
 
 /**
- * The provider of another host. It throws what the host's own provider throws, and HostUnreachable when no answer came,
- * which proves nothing. Its edge takes rules, and its paths are kept, also where machines have none of
- * their own: nothing happens there. Its snapshots and kernels of virtual machines say so where it has none.
+ * The provider of another host. It throws the errors of the host's own provider, and HostUnreachable without a
+ * response, which proves nothing. Its edge and paths exist also for hosts without them, where they do nothing; its
+ * snapshots and guest kernels throw there.
  */
 export interface RemoteHost extends ComputeProvider {
   facts(signal: AbortSignal): Promise<HostFacts>;
-  /** Do we hear of its machines now? False proves nothing about them. */
+  /** True while the host's stream is open. False proves nothing about its machines. */
   readonly connected: boolean;
   /** Calls back when `connected` changed. */
   subscribe(onChange: () => void): { close(): void };
   close(): void;
 }
 
-/** The longest that a host may take for each, milliseconds; a caller's signal is mostly shorter. */
+/** Time limits by kind of call, milliseconds; a caller's signal is usually shorter. */
 const withinMs = { look: 15_000, list: 60_000, change: 120_000, make: 600_000 };
 
-/** Dials the host now, and again whenever the connection broke, until it is closed. */
+/** Dials the host, and again after each interruption, until it is closed. */
 export function connectHost(deps: ConnectHostDeps): RemoteHost {
   const { hostId, greeting, random, log } = deps;
   const channel = createHostChannel(deps);
@@ -88,7 +88,7 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
     async create(spec, signal) {
       const request = create(CreateMachineRequestSchema, { spec: specMessage(spec) });
       const { machine } = await channel.unary(methods.createMachine, request, withinMs.make, signal);
-      if (machine === undefined) throw new Error(`host ${hostId} made machine ${spec.id} and does not show it`);
+      if (machine === undefined) throw new Error(`host ${hostId} created machine ${spec.id} and did not return it`);
       return factsOf(machine);
     },
     async start(machineId, enrollment, signal) {
@@ -156,8 +156,8 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
       },
     },
     paths: {
-      async keep(neighbours, signal) {
-        const request = create(KeepPathsRequestSchema, { neighbours: neighbours.map((each) => ({ ...each })) });
+      async keep(peers, signal) {
+        const request = create(KeepPathsRequestSchema, { neighbours: peers.map((each) => ({ ...each })) });
         const { paths } = await channel.unary(methods.keepPaths, request, withinMs.change, signal);
         return paths.map(({ hostId, problem }) => ({ hostId, problem }));
       },

@@ -10,28 +10,28 @@ import { messageBytes } from "./host-methods.ts";
 
 export interface HostChannelDeps {
   readonly hostId: string;
-  /** host:port. */
+  /** Address of the host, host:port. */
   readonly address: string;
   readonly installationId: string;
-  /** Of this controller. */
+  /** Identity of this controller. */
   readonly identity: Pick<RenewedIdentity, "current" | "subscribe">;
-  /** PEM of every authority to trust. */
+  /** PEM of every trusted authority. */
   readonly trustBundle: () => string;
-  /** Is this certificate of the host still good? Any of the installation's is when absent. */
+  /** True if this certificate of the host is still valid; all of the installation's are if absent. */
   readonly isGood?: (serial: string) => boolean;
-  /** Calls back when `isGood` may answer something else; a connection to one that is not good any more is given up. */
+  /** Calls back when `isGood` may have changed; a connection with an invalid certificate is closed. */
   readonly onCertificates?: (onChange: () => void) => { close(): void };
-  /** A host that is starting again is waited for so long; 5 s when absent. */
+  /** Wait for a host that is starting, in milliseconds; 5 s if absent. */
   readonly connectWithinMs?: number;
 }
 
-/** Calls to one host, on one connection that is made again whenever it broke. */
+/** Calls to one host, on one connection that is dialed again after each interruption. */
 export interface HostChannel {
-  /** Throws what the host's provider threw; HostUnreachable when no answer came; the signal's reason when it aborted. */
+  /** Throws the error of the host's provider, HostUnreachable without a response, or the signal's reason. */
   unary<Q, A>(method: GrpcMethod<Q, A>, request: Q, timeoutMs: number, signal: AbortSignal): Promise<A>;
-  /** All messages until the end; throws like `unary`, also in the middle. */
+  /** Messages until the end; throws like `unary`, also after some messages. */
   stream<Q, A>(method: GrpcMethod<Q, A>, request: Q, signal: AbortSignal, timeoutMs?: number): AsyncIterable<A>;
-  /** Calls back when a new certificate made a new connection necessary: calls under way go on with the old one. */
+  /** Calls back when a new certificate required a new connection; calls in flight continue on the old one. */
   onRenewal(renewed: () => void): void;
   close(): void;
 }
@@ -49,18 +49,18 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
   } = deps;
   const closing = new AbortController();
   let renewed = () => {};
-  /** Serial of the certificate that the host showed last. */
-  let shown: string | undefined;
+  /** Serial of the host's last presented certificate. */
+  let peerSerial: string | undefined;
   let current: { readonly client: Client; readonly calls: LastCall } | undefined;
   const renewals = [
     identity.subscribe(dialAgain),
     onCertificates?.(() => {
-      if (shown !== undefined && !isGood(shown)) dialAgain();
+      if (peerSerial !== undefined && !isGood(peerSerial)) dialAgain();
     }),
   ];
 
   function dialAgain(): void {
-    shown = undefined;
+    peerSerial = undefined;
     current?.calls.close();
     current = undefined;
     renewed();
@@ -70,13 +70,13 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
     if (current !== undefined) return current;
     const { privateKey, certificate } = identity.current;
     const tls = credentials.createSsl(Buffer.from(trustBundle()), Buffer.from(privateKey), Buffer.from(certificate), {
-      // Hosts move between addresses: what counts is who it is, not where.
+      // Hosts change their addresses: the identity in the certificate counts.
       checkServerIdentity(_host, peer) {
         const found = parseIdentity(peer.subjectaltname, installationId);
         if (found?.kind !== "host" || found.id !== hostId) return new Error(`the peer is not host ${hostId}`);
         const serial = normalSerial(peer.serialNumber);
         if (!isGood(serial)) return new Error("the host's certificate is superseded");
-        shown = serial;
+        peerSerial = serial;
         return undefined;
       },
     });
@@ -84,37 +84,37 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
       "grpc.enable_channelz": 0,
       "grpc.max_receive_message_length": messageBytes,
       "grpc.max_send_message_length": messageBytes,
-      // Only so that no IP address is sent as a server name; who it is, is checked above.
+      // Prevents an IP address as server name; the identity is checked above.
       "grpc.ssl_target_name_override": "host.holdfast.internal",
-      // A host that died without a word is noticed after both.
+      // Both together detect a dead host.
       "grpc.keepalive_time_ms": 4_000,
       "grpc.keepalive_timeout_ms": 8_000,
       "grpc.enable_retries": 0,
       "grpc.initial_reconnect_backoff_ms": 100,
       "grpc.max_reconnect_backoff_ms": 1_000,
-      // Each has its own connection: a renewed certificate must show.
+      // A connection of its own, so that a renewed certificate is used.
       "grpc.use_local_subchannel_pool": 1,
     });
     current = { client, calls: createLastCall(() => client.close()) };
     return current;
   }
 
-  /** Resolves with a live connection; a refused one is tried again until the time is over. */
+  /** Resolves with a live connection; retries a refused one until the time limit. */
   async function connected(signal: AbortSignal) {
     signal.throwIfAborted();
-    const made = connection();
-    const end = made.calls.begin();
+    const opened = connection();
+    const end = opened.calls.begin();
     const aborted = new AbortController();
     try {
       await new Promise<void>((resolve, reject) => {
         const fail = () => reject(reasonOf(signal, hostId, closing.signal));
         for (const each of [signal, closing.signal]) each.addEventListener("abort", fail, { signal: aborted.signal });
-        made.client.waitForReady(Date.now() + connectWithinMs, (error) => {
+        opened.client.waitForReady(Date.now() + connectWithinMs, (error) => {
           if (error === undefined) resolve();
           else reject(new HostUnreachable(hostId, `no connection to ${address}.`));
         });
       });
-      return { client: made.client, end };
+      return { client: opened.client, end };
     } catch (error) {
       end();
       throw error;

@@ -6,7 +6,7 @@ import {
 } from "@holdfast/proto/holdfast/host/v1/host_pb.ts";
 import type { HostFacts, RootStorage } from "../local/host-facts.ts";
 
-/** What a host tells of itself as a message. */
+/** Host facts as a message. */
 export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
   create(GetFactsResponseSchema, {
     provider: facts.provider,
@@ -33,7 +33,7 @@ export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
     keeperProtocol: facts.keeperProtocol ?? 0,
   });
 
-/** What a message tells of a host; an earlier version may not have told all of it. */
+/** Host facts of a message; hosts of earlier versions leave fields out. */
 export function hostFactsOf(facts: GetFactsResponse): HostFacts {
   const { provider, version, bootId, addressBlock, imageIds, publicBlock, publicTotal, publicFree } = facts;
   return {
@@ -48,7 +48,7 @@ export function hostFactsOf(facts: GetFactsResponse): HostFacts {
       totalBytes: Number(totalBytes),
       freeBytes: Number(freeBytes),
       noSnapshots,
-      ...(roots !== undefined && { roots: rootsOf(roots) }),
+      ...(roots !== undefined && { roots: rootStorageOf(roots) }),
     })),
     version,
     bootId,
@@ -70,7 +70,13 @@ const rootsMessage = ({ totalBytes, freeBytes, firstBytes, ...others }: RootStor
   ...others,
 });
 
-const rootsOf = ({ totalBytes, freeBytes, firstBytes, fileSystem, problem }: RootStorageMessage): RootStorage => ({
+const rootStorageOf = ({
+  totalBytes,
+  freeBytes,
+  firstBytes,
+  fileSystem,
+  problem,
+}: RootStorageMessage): RootStorage => ({
   totalBytes: Number(totalBytes),
   freeBytes: Number(freeBytes),
   firstBytes: Number(firstBytes),

@@ -45,10 +45,10 @@ import { rpcFailureOf } from "./compute-status.ts";
 
 export interface HostRpcsDeps {
   readonly installationId: string;
-  /** Of this host. */
+  /** Provider of this host. */
   readonly provider: ComputeProvider;
   readonly facts: () => Promise<HostFacts>;
-  /** A controller begins to follow this host. */
+  /** Called when a controller begins to follow this host. */
   readonly onGreeting?: (greeting: { controllers: readonly string[]; authorityGeneration: number }) => void;
   readonly log: Log;
 }
@@ -59,23 +59,23 @@ type Methods = typeof HostService.method;
 type Input<N extends keyof Methods> = MessageShape<Methods[N]["input"]>;
 type Output<N extends keyof Methods> = MessageShape<Methods[N]["output"]>;
 
-/** HostService over the provider of this host. Controllers of the installation may call it, and nobody else. */
+/** HostService over the provider of this host. Only controllers of the installation may call it. */
 export function createHostRpcs({ installationId, provider, facts, onGreeting, log }: HostRpcsDeps) {
-  /** A call's signal aborts when its caller gave up or its deadline passed. */
+  /** The signal of a call aborts when the caller cancels or the deadline passes. */
   function unary<N extends keyof Methods>(
     name: N,
     answer: (request: Input<N>, signal: AbortSignal) => Promise<Output<N>>,
   ): handleUnaryCall<Input<N>, Output<N>> {
     return (call, callback) => {
-      const gone = new AbortController();
-      call.on("cancelled", () => gone.abort(new Error("the controller gave up")));
+      const cancellation = new AbortController();
+      call.on("cancelled", () => cancellation.abort(new Error("the controller canceled")));
       const run = async () => {
         requirePeer(call, installationId, "controller");
-        return answer(call.request, gone.signal);
+        return answer(call.request, cancellation.signal);
       };
       run().then(
         (response) => callback(null, response),
-        (error: unknown) => callback(failed(name, call, error, gone.signal).status),
+        (error: unknown) => callback(failed(name, call, error, cancellation.signal).status),
       );
     };
   }
@@ -85,20 +85,23 @@ export function createHostRpcs({ installationId, provider, facts, onGreeting, lo
     write: (stream: ServerWritableStream<Input<N>, Output<N>>, signal: AbortSignal) => Promise<void>,
   ): handleServerStreamingCall<Input<N>, Output<N>> {
     return (stream) => {
-      const gone = new AbortController();
-      stream.on("cancelled", () => gone.abort(new Error("the controller gave up")));
+      const cancellation = new AbortController();
+      stream.on("cancelled", () => cancellation.abort(new Error("the controller canceled")));
       const run = async () => {
         requirePeer(stream, installationId, "controller");
-        await write(stream, gone.signal);
+        await write(stream, cancellation.signal);
       };
       run().then(
         () => stream.end(),
-        (error: unknown) => stream.emit("error", failed(name, stream, error, gone.signal).status),
+        (error: unknown) => stream.emit("error", failed(name, stream, error, cancellation.signal).status),
       );
     };
   }
 
-  /** What the caller is told. What it is not told is logged here: what nobody foresaw, and the words of programs. No request ever. */
+  /**
+   * Converts an error to the caller's status. Unexpected errors, and causes with program output, are logged here only.
+   * Requests are never logged.
+   */
   function failed(name: string, call: AnyCall, error: unknown, signal: AbortSignal): RpcFailure {
     const failure = rpcFailureOf(error);
     const fields = { rpc: name, address: call.getPeer() };
@@ -180,8 +183,8 @@ export function createHostRpcs({ installationId, provider, facts, onGreeting, lo
       return create(ApplyEdgeResponseSchema);
     }),
     keepPaths: unary("keepPaths", async ({ neighbours }, signal) => {
-      const wanted = neighbours.map(({ hostId, network, address }) => ({ hostId, network, address }));
-      return create(KeepPathsResponseSchema, { paths: (await provider.paths?.keep(wanted, signal)) ?? [] });
+      const peers = neighbours.map(({ hostId, network, address }) => ({ hostId, network, address }));
+      return create(KeepPathsResponseSchema, { paths: (await provider.paths?.keep(peers, signal)) ?? [] });
     }),
     listMachines: streamed("listMachines", async (stream, signal) => {
       const machines = await provider.list(signal);
@@ -191,15 +194,15 @@ export function createHostRpcs({ installationId, provider, facts, onGreeting, lo
     watchMachines: streamed("watchMachines", async (stream, signal) => {
       const { controllers, authorityGeneration } = stream.request;
       onGreeting?.({ controllers, authorityGeneration: Number(authorityGeneration) });
-      const tell = (machineIds: readonly string[]) => {
+      const send = (machineIds: readonly string[]) => {
         stream.write(create(WatchMachinesResponseSchema, { machineIds: [...machineIds] }) as WatchMachinesResponse);
       };
-      const watch = provider.watch((machineId) => tell([machineId]));
+      const watch = provider.watch((machineId) => send([machineId]));
       try {
-        const known = await provider.list(signal);
-        // Said even when there is none: it tells the controller that from now on it will hear of everything.
-        tell([]);
-        for (const some of chunksOf(known, machinesPerMessage)) tell(some.map(({ id }) => id));
+        const current = await provider.list(signal);
+        // Sent also if there are no machines: it tells the controller that the watch is complete from now on.
+        send([]);
+        for (const some of chunksOf(current, machinesPerMessage)) send(some.map(({ id }) => id));
         await new Promise<void>((resolve) => {
           if (signal.aborted) resolve();
           else signal.addEventListener("abort", () => resolve(), { once: true });

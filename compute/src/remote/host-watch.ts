@@ -12,14 +12,14 @@ export interface HostWatchDeps {
   readonly channel: HostChannel;
   readonly random: () => number;
   readonly log: Log;
-  /** What the host is told each time: all controllers, and the generation of the authorities. */
+  /** Greeting of each connection: all controllers, and the generation of the authorities. */
   readonly greeting: () => { readonly controllers: readonly string[]; readonly authorityGeneration: number };
   readonly onMachine: (machineId: string) => void;
-  /** The host's stream began, or ended. */
+  /** Called when the host's stream opened or ended. */
   readonly onConnection: (connected: boolean) => void;
 }
 
-/** Follows a host's machines for as long as it is open, through every break of the connection. */
+/** Follows a host's machines across interruptions of the connection, until it is closed. */
 export function followHost(deps: HostWatchDeps): { close(): void } {
   const { hostId, channel, random, log, greeting, onMachine, onConnection } = deps;
   const closing = new AbortController();
@@ -48,7 +48,7 @@ export function followHost(deps: HostWatchDeps): { close(): void } {
           for (const id of machineIds) onMachine(id);
         }
       } catch (error) {
-        // Told once: whoever needs the host hears of every failure.
+        // Logged once; callers of the host get every failure.
         if (!signal.aborted && (connected || failures === 0))
           log.warn("host not connected", { host: hostId, reason: error instanceof Error ? error.message : error });
       }

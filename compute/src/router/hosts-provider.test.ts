@@ -10,7 +10,7 @@ import { createHostsProvider, type HostsProviderDeps } from "./hosts-provider.ts
 const signal = new AbortController().signal;
 const { isolation, reason } = await detectAbilities();
 
-/** A host that does not answer: what it is asked for fails, or never ends. */
+/** A host that does not respond: calls fail, or never end. */
 function silentHost(how: "refuses" | "hangs"): ComputeProvider {
   const answer = () =>
     how === "hangs" ? new Promise<never>(() => {}) : Promise.reject(new HostUnreachable("c", "connection refused"));
@@ -53,7 +53,7 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
     return spec.id;
   }
 
-  it("makes a machine where it was placed, and finds it there", async () => {
+  it("creates a machine on the host of its placement, and finds it there", async () => {
     const [onA, onB] = [await make("a"), await make("b")];
     expect(await a.provider.get(onA, signal)).toBeDefined();
     expect(await a.provider.get(onB, signal)).toBeUndefined();
@@ -71,7 +71,7 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
     expect(await provider.get(onA, signal)).toBeDefined();
   });
 
-  it("takes a host that refuses for silent, never for empty", async () => {
+  it("counts a host that refuses as silent, never as empty", async () => {
     const onA = await make("a");
     hosts.set("c", silentHost("refuses"));
     const { machines, silent } = await provider.survey(signal);
@@ -79,7 +79,7 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
     expect([...silent.keys()]).toEqual(["c"]);
   });
 
-  it("takes a host that hangs for silent, and waits for no other", async () => {
+  it("counts a hanging host as silent, and does not wait for it", async () => {
     const listed = await make("a").then(() => a.provider.list(signal));
     hosts.clear();
     hosts.set("a", { ...emptyProvider, list: async () => listed }).set("c", silentHost("hangs"));
@@ -89,18 +89,18 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
     expect([...silent.keys()]).toEqual(["c"]);
   });
 
-  it("tells nothing that only a silent host could know", async () => {
+  it("returns nothing that only a silent host could know", async () => {
     const onA = await make("a");
     hosts.set("c", silentHost("refuses"));
     await expect(provider.list(signal)).rejects.toThrow(HostUnreachable);
-    // Nobody knows of this one, so it may well be on the host that is silent.
+    // No object names its host, so it may be on the silent one.
     await expect(provider.get("unknown", signal)).rejects.toThrow(HostUnreachable);
     await expect(provider.destroy("unknown", signal)).rejects.toThrow(HostUnreachable);
     expect(await provider.find(onA, signal)).toMatchObject({ hostId: "a" });
     expect((await provider.images(signal)).length).toBeGreaterThan(0);
   });
 
-  it("takes a machine of a host that it does not know for unreachable, and one that was not placed for nowhere", async () => {
+  it("throws HostUnreachable for an unregistered host, and finds no unplaced machine", async () => {
     placed.set("far", "gone").set("new", null);
     await expect(provider.get("far", signal)).rejects.toThrow(HostUnreachable);
     await expect(provider.destroy("far", signal)).rejects.toThrow(HostUnreachable);
@@ -109,15 +109,15 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
     await expect(provider.resize("new", { vcpu: 1, memoryBytes: 1 }, signal)).rejects.toThrow(ComputeFailure);
   });
 
-  it("hears of machines on hosts that come later", async () => {
+  it("watches machines on hosts that are added later", async () => {
     hosts.delete("b");
-    const heard: string[] = [];
-    const watch = provider.watch((id) => heard.push(id));
+    const notified: string[] = [];
+    const watch = provider.watch((id) => notified.push(id));
     hosts.set("b", b.provider);
-    for (const tell of changed) tell();
+    for (const notify of changed) notify();
     const id = await make("b");
     await provider.start(id, { installationId: "i", controllers: [], caFingerprint: "", token: "" }, signal);
-    await expect.poll(() => heard).toContain(id);
+    await expect.poll(() => notified).toContain(id);
     watch.close();
     expect(changed.size).toBe(0);
   });

@@ -8,40 +8,43 @@ import { unionOf } from "./image-union.ts";
 export const localHostId = "local";
 
 export interface HostsProviderDeps {
-  /** The provider of each host, by the host's id. One that cannot be reached is in it all the same. */
+  /** Providers by host id, including hosts that cannot be reached. */
   readonly hosts: () => ReadonlyMap<string, ComputeProvider>;
-  /** Calls back when a host came or went. Absent where there are always the same. */
+  /** Calls back when a host was added or removed; absent if hosts never change. */
   readonly onHosts?: (onChange: () => void) => { close(): void };
-  /** Where a machine is by its object: null when it was not placed yet, undefined when no object has this id. */
+  /** Host of a machine by its object: null if it is not placed yet, undefined if no object has this id. */
   readonly hostOf: (machineId: string) => string | null | undefined;
-  /** A host that did not answer a survey within this time is silent. */
+  /** Time limit of a survey, in milliseconds; hosts without a response count as silent. */
   readonly surveyWithinMs?: number;
 }
 
-/** The machines of all hosts that answered, and why others did not: of those nothing is known. */
+/** Machines of all hosts that responded, and the reasons of those that did not, whose machines are unknown. */
 export interface HostSurvey {
   readonly machines: readonly { readonly hostId: string; readonly facts: MachineFacts }[];
-  /** Reason by host. */
+  /** Reason by host id. */
   readonly silent: ReadonlyMap<string, string>;
 }
 
-/** Many hosts as one. */
+/** Many hosts as one provider. */
 export interface HostsProvider extends ComputeProvider {
-  /** The provider of one host. Throws HostUnreachable for one that is not known. */
+  /** Provider of one host. Throws HostUnreachable for an unregistered one. */
   on(hostId: string): ComputeProvider;
-  /** Every machine of every host that answers. */
+  /** Machines of all hosts that respond. */
   survey(signal: AbortSignal): Promise<HostSurvey>;
-  /** The edge of each host whose machines have networks of their own. Each is held to its own machines' rules. */
+  /** Packet filter of each host whose machines have networks of their own, for its own machines' rules. */
   edges(): ReadonlyMap<string, MachineEdge>;
-  /** As `get`, asking every host: for a machine of which no object tells where it is. Throws HostUnreachable when only silence is left. */
+  /**
+   * Like `get`, but queries all hosts, for a machine without an object. Throws HostUnreachable if no host has it and
+   * one did not respond.
+   */
   find(machineId: string, signal: AbortSignal): Promise<{ hostId: string; facts: MachineFacts } | undefined>;
 }
 
 const surveyWithinMs = 10_000;
 
 /**
- * Brings each call to the host that its machine is on. A host that does not answer throws HostUnreachable; it is never taken
- * for one that has nothing.
+ * Sends each call to the host of its machine. A host that does not respond throws HostUnreachable; it never counts as
+ * empty.
  */
 export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
   function on(hostId: string): ComputeProvider {
@@ -50,8 +53,8 @@ export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
     return provider;
   }
 
-  /** Undefined when it is nowhere. */
-  async function homeOf(machineId: string, signal: AbortSignal): Promise<ComputeProvider | undefined> {
+  /** Undefined if the machine is on no host. */
+  async function providerOf(machineId: string, signal: AbortSignal): Promise<ComputeProvider | undefined> {
     const hostId = deps.hostOf(machineId);
     if (hostId === null) return undefined;
     if (hostId !== undefined) return on(hostId);
@@ -59,46 +62,46 @@ export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
     return found && on(found.hostId);
   }
 
-  async function requireHome(machineId: string, signal: AbortSignal): Promise<ComputeProvider> {
-    const home = await homeOf(machineId, signal);
-    if (home === undefined) throw new ComputeFailure(`Machine ${machineId} is on no host.`);
-    return home;
+  async function requireProvider(machineId: string, signal: AbortSignal): Promise<ComputeProvider> {
+    const provider = await providerOf(machineId, signal);
+    if (provider === undefined) throw new ComputeFailure(`Machine ${machineId} is on no host.`);
+    return provider;
   }
 
   async function snapshotsAt(machineId: string, signal: AbortSignal): Promise<MachineSnapshots> {
-    return requireSnapshots(await requireHome(machineId, signal));
+    return requireSnapshots(await requireProvider(machineId, signal));
   }
 
-  /** Asks every host within the time; what one throws is its silence. */
-  async function askAll<T>(
-    question: (provider: ComputeProvider, signal: AbortSignal) => Promise<T>,
+  /** Queries every host within the time limit; an error counts as silence. */
+  async function queryAll<T>(
+    query: (provider: ComputeProvider, signal: AbortSignal) => Promise<T>,
     signal: AbortSignal,
-  ): Promise<{ answers: Map<string, T>; silent: Map<string, string> }> {
-    const answers = new Map<string, T>();
+  ): Promise<{ responses: Map<string, T>; silent: Map<string, string> }> {
+    const responses = new Map<string, T>();
     const silent = new Map<string, string>();
     const within = AbortSignal.any([signal, AbortSignal.timeout(deps.surveyWithinMs ?? surveyWithinMs)]);
     await Promise.all(
       [...deps.hosts()].map(async ([hostId, provider]) => {
         try {
-          answers.set(hostId, await orAborted(question(provider, within), within));
+          responses.set(hostId, await orAborted(query(provider, within), within));
         } catch (error) {
           if (signal.aborted) throw error;
           silent.set(hostId, error instanceof Error ? error.message : String(error));
         }
       }),
     );
-    return { answers, silent };
+    return { responses, silent };
   }
 
   async function survey(signal: AbortSignal): Promise<HostSurvey> {
-    const { answers, silent } = await askAll((provider, within) => provider.list(within), signal);
-    const machines = [...answers].flatMap(([hostId, listed]) => listed.map((facts) => ({ hostId, facts })));
+    const { responses, silent } = await queryAll((provider, within) => provider.list(within), signal);
+    const machines = [...responses].flatMap(([hostId, listed]) => listed.map((facts) => ({ hostId, facts })));
     return { machines, silent };
   }
 
   async function find(machineId: string, signal: AbortSignal) {
-    const { answers, silent } = await askAll((provider, within) => provider.get(machineId, within), signal);
-    for (const [hostId, facts] of answers) if (facts !== undefined) return { hostId, facts };
+    const { responses, silent } = await queryAll((provider, within) => provider.get(machineId, within), signal);
+    for (const [hostId, facts] of responses) if (facts !== undefined) return { hostId, facts };
     for (const [hostId, reason] of silent) throw new HostUnreachable(hostId, reason);
     return undefined;
   }
@@ -112,23 +115,23 @@ export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
       new Map([...deps.hosts()].flatMap(([hostId, { edge }]) => (edge === undefined ? [] : [[hostId, edge] as const]))),
     create: (spec, signal) => on(spec.hostId ?? localHostId).create(spec, signal),
     admit: (spec, signal) => on(spec.hostId ?? localHostId).admit(spec, signal),
-    start: async (id, enrollment, signal) => (await requireHome(id, signal)).start(id, enrollment, signal),
-    stop: async (id, graceMs, signal) => (await homeOf(id, signal))?.stop(id, graceMs, signal),
-    resize: async (id, plan, signal) => (await requireHome(id, signal)).resize(id, plan, signal),
-    replaceImage: async (id, image, signal) => (await requireHome(id, signal)).replaceImage(id, image, signal),
-    growDisk: async (id, diskBytes, signal) => (await requireHome(id, signal)).growDisk(id, diskBytes, signal),
-    destroy: async (id, signal) => (await homeOf(id, signal))?.destroy(id, signal),
-    fence: async (id, signal) => (await requireHome(id, signal)).fence(id, signal),
-    get: async (id, signal) => (await homeOf(id, signal))?.get(id, signal),
+    start: async (id, enrollment, signal) => (await requireProvider(id, signal)).start(id, enrollment, signal),
+    stop: async (id, graceMs, signal) => (await providerOf(id, signal))?.stop(id, graceMs, signal),
+    resize: async (id, plan, signal) => (await requireProvider(id, signal)).resize(id, plan, signal),
+    replaceImage: async (id, image, signal) => (await requireProvider(id, signal)).replaceImage(id, image, signal),
+    growDisk: async (id, diskBytes, signal) => (await requireProvider(id, signal)).growDisk(id, diskBytes, signal),
+    destroy: async (id, signal) => (await providerOf(id, signal))?.destroy(id, signal),
+    fence: async (id, signal) => (await requireProvider(id, signal)).fence(id, signal),
+    get: async (id, signal) => (await providerOf(id, signal))?.get(id, signal),
     async list(signal) {
       const { machines, silent } = await survey(signal);
-      // A list is the whole truth or none: who can do with a part asks for a survey.
+      // A list is complete or fails; callers that can use a partial one call `survey`.
       for (const [hostId, reason] of silent) throw new HostUnreachable(hostId, reason);
       return machines.map(({ facts }) => facts);
     },
     async images(signal) {
-      const { answers } = await askAll((provider, within) => provider.images(within), signal);
-      return unionOf([...answers.values()].flat());
+      const { responses } = await queryAll((provider, within) => provider.images(within), signal);
+      return unionOf([...responses.values()].flat());
     },
     snapshots: {
       take: async (id, name, starts, signal) => (await snapshotsAt(id, signal)).take(id, name, starts, signal),
@@ -137,26 +140,26 @@ export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
     },
     guestKernels: {
       replace: async (id, kernel, signal) =>
-        requireGuestKernels(await requireHome(id, signal)).replace(id, kernel, signal),
+        requireGuestKernels(await requireProvider(id, signal)).replace(id, kernel, signal),
     },
     watch: (onChange) => watchAll(deps, onChange),
   };
 }
 
-/** A provider may be deaf to its signal: what it is asked for must not wait for it all the same. */
-async function orAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+/** Rejects when the signal fires, for providers that ignore their signal. */
+async function orAborted<T>(response: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(new Error("no answer in time."));
+  const onAbort = () => reject(new Error("no response in time."));
   if (signal.aborted) onAbort();
   signal.addEventListener("abort", onAbort, { once: true });
   try {
-    return await Promise.race([answer, aborted]);
+    return await Promise.race([response, aborted]);
   } finally {
     signal.removeEventListener("abort", onAbort);
   }
 }
 
-/** Follows the hosts that there are, also those that come later. */
+/** Watches all current hosts, and those that are added later. */
 function watchAll({ hosts, onHosts }: HostsProviderDeps, onChange: (machineId: string) => void): { close(): void } {
   const watches = new Map<ComputeProvider, { close(): void }>();
   function follow(): void {

@@ -1,15 +1,15 @@
 import type { ImageFacts } from "../compute-provider.ts";
 
 /**
- * Pure: an engine version is there when one host has it; else the reason that was given first stands. Out of which image is
- * left out: that is another matter on each host.
+ * Pure: engine versions of all hosts. A version is available if one host has it; otherwise the first reason counts.
+ * Image ids are left out, as they differ between hosts.
  */
 export function unionOf(all: Iterable<ImageFacts>): ImageFacts[] {
   const union = new Map<string, ImageFacts>();
   for (const { engine, version, available, reason } of all) {
     const key = `${engine} ${version}`;
-    const known = union.get(key);
-    if (known === undefined || (!known.available && available))
+    const found = union.get(key);
+    if (found === undefined || (!found.available && available))
       union.set(key, { engine, version, available, ...(reason !== undefined && { reason }) });
   }
   return [...union.values()];

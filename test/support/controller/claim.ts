@@ -36,7 +36,7 @@ export async function claimNumber(kind: string, count: number): Promise<number> 
   throw new Error(`all ${count} numbers of a ${kind} are in use`);
 }
 
-/** Undefined when somebody listens there already. */
+/** Undefined when another process listens there already. */
 export function listen(where: ListenOptions): Promise<Server | undefined> {
   const server = createServer();
   return new Promise((resolve, reject) => {

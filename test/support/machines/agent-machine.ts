@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { makeDisk } from "@holdfast/compute/local/data-disk.ts";
+import { createDisk } from "@holdfast/compute/local/data-disk.ts";
 import { detectGroups, limitMachine, removeGroups } from "@holdfast/compute/local/control-groups.ts";
 import type { Program } from "@holdfast/image/catalog.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
@@ -101,7 +101,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
   );
   const diskFile = join(directory, "disk.img");
   if (options.diskIsDevice)
-    await makeDisk(
+    await createDisk(
       { diskFile, dataDirectory: data },
       { kind: "loop", diskBytes: diskBytes ?? 0, uid: null, imageRoot: root, tierDirectory: undefined },
     );

@@ -1,8 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ensureGuestBoot, newestGuestPath } from "@holdfast/image/guest-boot.ts";
-import { type ImageManifest, manifestPath } from "@holdfast/image/image-manifest.ts";
-import { setNewestIn } from "@holdfast/image/newest-pointer.ts";
+import { type ImageManifest, manifestPath, setNewestIn } from "@holdfast/image/image-manifest.ts";
 import { cacheDirectory, findImage, imagesDirectory, newestPath } from "@holdfast/image/node-image.ts";
 
 /** A cache of a test's own with the real node image, whose newest kernel of virtual machines a test chooses. */

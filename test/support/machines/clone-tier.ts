@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { makeDisk } from "@holdfast/compute/local/data-disk.ts";
+import { createDisk } from "@holdfast/compute/local/data-disk.ts";
 import { detectAbilities, type HostAbilities } from "@holdfast/compute/local/host-abilities.ts";
 import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { guardDirectory } from "../platform/directory-guard.ts";
@@ -34,7 +34,7 @@ export async function openCloneTier(): Promise<CloneTier> {
   const guard = guardDirectory(home);
   const [diskFile, directory] = [join(home, "disk.img"), join(home, "mounted")];
   const imageRoot = findImage(imagesDirectory(process.env), "trixie")?.root;
-  await makeDisk(
+  await createDisk(
     { diskFile, dataDirectory: directory },
     { kind: "loop", diskBytes: tierBytes, uid: null, imageRoot, tierDirectory: undefined },
   );

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
-import { createMachineEdge, edgePlace } from "@holdfast/compute/incus/machine-edge.ts";
+import { createMachineEdge, edgeConfig } from "@holdfast/compute/incus/machine-edge.ts";
 
 /** Whom a host's edge admits where, and how often its rules are replaced by the same; run in the network that stands for the host. */
 export interface EdgeWork {
@@ -23,7 +23,7 @@ export interface EdgeFigures {
 
 const { block, rules, address, port, times } = JSON.parse(process.argv[2] ?? "") as EdgeWork;
 const signal = AbortSignal.timeout(120_000);
-const edge = createMachineEdge(edgePlace(block, [], []));
+const edge = createMachineEdge(edgeConfig(block, [], []));
 const lost: string[] = [];
 let [sent, begun] = [0, 0];
 let isOver = false;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { createIncusClient } from "@holdfast/compute/incus/incus-client.ts";
-import { untilServing } from "@holdfast/compute/incus/incus-estate.ts";
+import { untilServing } from "@holdfast/compute/incus/incus-resources.ts";
 import { openBoundedLog } from "@holdfast/local/bounded-log.ts";
 import { startChild } from "@holdfast/local/child.ts";
 import { incusChild, incusDirectory, incusSocket } from "@holdfast/local/incus-daemon.ts";
@@ -25,10 +25,10 @@ export async function startForeignIncus(): Promise<ForeignIncus> {
   const files = mkdtempSync(join(tmpdir(), "holdfast-foreign-"));
   const guards = [guardDirectory(directory), guardDirectory(files)];
   const signal = AbortSignal.timeout(600_000);
-  const log = openBoundedLog(join(files, "incus.log"), { maxBytes: 1 << 20, keep: 1 });
+  const log = openBoundedLog(join(files, "incus.log"), { maxBytes: 1 << 20, filesMax: 1 });
   const daemon = startChild(incusChild(directory, files, { PATH: process.env["PATH"] ?? "" }), {
     log,
-    say: () => undefined,
+    print: () => undefined,
     monotonicMs: systemClock.monotonicMs,
   });
   const socket = incusSocket(directory);

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { guestRefusal } from "@holdfast/compute/incus/guest-ability.ts";
+import { guestRefusal } from "@holdfast/compute/incus/admission.ts";
 import { createIncusClient, type IncusClient } from "@holdfast/compute/incus/incus-client.ts";
-import { type IncusEstate, untilServing } from "@holdfast/compute/incus/incus-estate.ts";
+import { type IncusResources, untilServing } from "@holdfast/compute/incus/incus-resources.ts";
 import {
   createIncusProvider,
   type IncusProvider,
@@ -43,7 +43,7 @@ export interface TestIncus {
   another(incus?: IncusClient): IncusProvider;
   /** The daemon's socket, and what of it is ours. */
   readonly socket: string;
-  readonly estate: IncusEstate;
+  readonly resources: IncusResources;
   /** First two numbers of its machines' addresses. */
   readonly addressBlock: string;
   /** Network of its machines' public addresses. */
@@ -74,7 +74,7 @@ export async function guestsMissing(): Promise<string | undefined> {
   if (!existsSync("/usr/bin/qemu-system-x86_64")) return guestRefusal({ kvm: false, vsock: false, qemu: true });
   const machines = await startTestIncus({ command: [] });
   try {
-    return await machines.provider.whyNoVirtualMachines(AbortSignal.timeout(30_000));
+    return await machines.provider.virtualMachineRefusal(AbortSignal.timeout(30_000));
   } finally {
     await machines.close();
   }
@@ -96,7 +96,7 @@ export function claimIncusNumber(): string {
 }
 
 export async function startTestIncus(
-  options: Pick<IncusProviderDeps, "spares"> & {
+  options: Pick<IncusProviderDeps, "preparedDisks"> & {
     readonly command: readonly string[];
     /** Entries of HOLDFAST_STORAGE_TIERS. */
     readonly tiers?: readonly string[];
@@ -119,14 +119,14 @@ export async function startTestIncus(
   });
   const abilities = await detectAbilities();
   const publicBlock = `198.19.${number}.0/24`;
-  const log = openBoundedLog(join(directory, "incus.log"), { maxBytes: 1 << 20, keep: 1 });
+  const log = openBoundedLog(join(directory, "incus.log"), { maxBytes: 1 << 20, filesMax: 1 });
   if (host.daemon === undefined) throw new Error("a test has a daemon of its own");
-  const daemon = startChild(host.daemon, { log, say: () => undefined, monotonicMs: systemClock.monotonicMs });
+  const daemon = startChild(host.daemon, { log, print: () => undefined, monotonicMs: systemClock.monotonicMs });
   await host.open(signal);
 
   const opened: { close(): Promise<void> }[] = [];
   const connect = () => {
-    const incus = createIncusClient({ socket: host.socket }, host.estate.project);
+    const incus = createIncusClient({ socket: host.socket }, host.resources.project);
     opened.push(incus);
     return incus;
   };
@@ -137,7 +137,7 @@ export async function startTestIncus(
       addressBlock: host.addressBlock,
       publicBlock: addressNetworkOf(publicBlock),
       hostPorts: [1],
-      pool: (tier) => options.pools?.[tier] ?? host.estate.pool,
+      pool: (tier) => options.pools?.[tier] ?? host.resources.pool,
       tiers: readStorageTiers(options.tiers ?? ["maxiops"]),
       imagesDir: images.imagesDir,
       checkout: testCheckout,
@@ -147,7 +147,7 @@ export async function startTestIncus(
       clock: systemClock,
       log: silentLog,
       command: options.command,
-      ...(options.spares && { spares: options.spares }),
+      ...(options.preparedDisks && { preparedDisks: options.preparedDisks }),
     });
   const incus = connect();
 
@@ -168,7 +168,7 @@ export async function startTestIncus(
     incus,
     another,
     socket: host.socket,
-    estate: host.estate,
+    resources: host.resources,
     addressBlock: host.addressBlock,
     publicBlock,
     killDaemon: () => kill(),

@@ -1,17 +1,17 @@
 import type { Neighbour, ReachRule } from "@holdfast/compute/compute-provider.ts";
 import { createHostPaths } from "@holdfast/compute/incus/host-paths.ts";
-import { createMachineEdge, edgePlace } from "@holdfast/compute/incus/machine-edge.ts";
+import { createMachineEdge, edgeConfig } from "@holdfast/compute/incus/machine-edge.ts";
 
 /** What one host of two is to do with its network; run in the network that stands for the host. */
 export interface PathWork {
   readonly block: string;
   /** Those of its own machines. */
   readonly networks: readonly string[];
-  readonly neighbours: readonly Neighbour[];
+  readonly peers: readonly Neighbour[];
   readonly rules: readonly ReachRule[];
 }
 
-const { block, networks, neighbours, rules } = JSON.parse(process.argv[2] ?? "") as PathWork;
+const { block, networks, peers, rules } = JSON.parse(process.argv[2] ?? "") as PathWork;
 const signal = AbortSignal.timeout(120_000);
-await createMachineEdge(edgePlace(block, [], [])).apply(rules, signal);
-process.stdout.write(JSON.stringify(await createHostPaths(block, networks).keep(neighbours, signal)));
+await createMachineEdge(edgeConfig(block, [], [])).apply(rules, signal);
+process.stdout.write(JSON.stringify(await createHostPaths(block, networks).keep(peers, signal)));

@@ -50,7 +50,7 @@ interface TestMachinesOptions {
   readonly loopbackBlock?: string;
   readonly clock?: Clock;
   readonly command?: ProcessProviderDeps["command"];
-  readonly spares?: ProcessProviderDeps["spares"];
+  readonly preparedDisks?: ProcessProviderDeps["preparedDisks"];
   readonly environment?: ProcessProviderDeps["environment"];
   /** Entries of HOLDFAST_STORAGE_TIERS. */
   readonly tiers?: readonly string[];
@@ -73,7 +73,7 @@ export async function startTestMachines(options: TestMachinesOptions = {}): Prom
     clock: options.clock ?? systemClock,
     log: silentLog,
     command: options.command ?? (() => standIn),
-    ...(options.spares && { spares: options.spares }),
+    ...(options.preparedDisks && { preparedDisks: options.preparedDisks }),
     ...(options.publicBlock !== undefined && { publicBlock: addressNetworkOf(options.publicBlock) }),
   };
   const opened: ProcessProvider[] = [];

@@ -48,7 +48,7 @@ export async function startTestHost(
       version: "1.2.3",
       noSnapshots: async () => "",
       noVirtualMachines: "It has none.",
-      rootsOf: async () => testRoots,
+      rootStorageOf: async () => testRoots,
     });
   listener.addService(hostMethods, createHostRpcs({ installationId: hostInstallation, provider, facts, log }));
   const bound = await listener.listen();

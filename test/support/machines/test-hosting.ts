@@ -130,7 +130,7 @@ export async function startHosting(
           version: "1.2.3",
           noSnapshots: async () => "",
           noVirtualMachines: "It has none.",
-          rootsOf: async () => undefined,
+          rootStorageOf: async () => undefined,
         });
       const served = await serveHost({ credentials, provider, facts, host: "127.0.0.1", port, log: silentLog });
       const close = async () => {

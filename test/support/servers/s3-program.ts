@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { ensureGoProgram, type GoProgram, goProgramDirectory } from "@holdfast/image/go-program.ts";
+import { ensureGoProgram, type GoProgram, goProgramDirectory } from "./go-program.ts";
 import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { imagesDirectory } from "@holdfast/image/node-image.ts";
 import { claim } from "../controller/claim.ts";

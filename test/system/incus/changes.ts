@@ -86,7 +86,7 @@ export function changeCases(its: IncusUnderTest): void {
         const { status, snapshot } = await apply(its.images.good);
         await program.end("SIGKILL");
         expect(status).toBe("completed");
-        expect(snapshot).toEqual({ state: "none", reason: "Some program of the host keeps the data disk open." });
+        expect(snapshot).toEqual({ state: "none", reason: "A program of the host has the data disk open." });
         expect(await shown()).toMatchObject({ image: its.images.good, updates: [] });
         expect(await kept()).toEqual([{ value: 42 }]);
       }, 240_000);

@@ -40,7 +40,7 @@ describe.skipIf(missing !== undefined)(
 
     /** A host with the roots of tier `small` in this pool. */
     async function hostWith(id: string, tier: string, diskOvercommit: number | null = 1): Promise<HostObject> {
-      const roots = await machines.provider.rootsOf(tier, signal);
+      const roots = await machines.provider.rootStorageOf(tier, signal);
       return readyHost(id, { diskOvercommit }, { tiers: [rootedTier(roots, { name: "small" })] });
     }
     const there = runningMachine("there", { storageTier: "small", rootBytes: 2 * gib, hostId: "tight" });
@@ -51,7 +51,7 @@ describe.skipIf(missing !== undefined)(
 
     it("is that of the pool, which may share a file system with data disks", async () => {
       const [own, plain, small] = await Promise.all(
-        ["maxiops", "standard", "small"].map((tier) => machines.provider.rootsOf(tier, signal)),
+        ["maxiops", "standard", "small"].map((tier) => machines.provider.rootStorageOf(tier, signal)),
       );
       expect((own?.totalBytes ?? 0) / gib).toBeCloseTo(20, 0);
       expect((small?.totalBytes ?? 0) / gib).toBeCloseTo(4, 0);

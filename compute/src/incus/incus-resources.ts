@@ -7,11 +7,11 @@ import { IncusError, unlessThere } from "./incus-transport.ts";
 import { machineIdOf } from "./instance-config.ts";
 import { unmountDisk } from "./mounted-disk.ts";
 
-/** What of an Incus is ours: a project, and a storage pool for the roots of its machines. */
-export interface IncusEstate {
+/** Resources of an installation in Incus: a project, and a storage pool for the machines' roots. */
+export interface IncusResources {
   readonly project: string;
   readonly pool: string;
-  /** The pool is a sparse file of this size. */
+  /** Size of the pool, which is a sparse file. */
   readonly poolBytes: number;
 }
 
@@ -20,10 +20,10 @@ interface Instance {
   readonly status: string;
 }
 
-const lookEveryMs = 50;
+const pollIntervalMs = 50;
 const ownerKey = "user.holdfast.directory";
 
-/** Resolves when the daemon answers. */
+/** Resolves when the daemon responds. */
 export async function untilServing(incus: IncusClient, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
@@ -32,24 +32,24 @@ export async function untilServing(incus: IncusClient, signal: AbortSignal): Pro
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof IncusError) throw error;
-      await sleep(lookEveryMs, undefined, { signal });
+      await sleep(pollIntervalMs, undefined, { signal });
     }
   }
 }
 
 /**
- * The data directory whose machines are in the project; undefined when neither project nor pool is there. Throws NotOurs when
- * either is somebody else's, who chose the same name.
+ * The data directory whose machines are in the project; undefined if neither project nor pool exists. Throws NotOurs if
+ * one of them was not created by Holdfast.
  */
 export async function ownerOf(
   incus: IncusClient,
-  { project, pool }: IncusEstate,
+  { project, pool }: IncusResources,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const owner = await lookFor(incus, `/1.0/projects/${project}`, signal);
+  const owner = await findResource(incus, `/1.0/projects/${project}`, signal);
   if (owner !== undefined && lookUp(owner.config, ownerKey) === undefined) throw new NotOurs(`project ${project}`);
-  const storage = await lookFor(incus, poolPath(pool), signal);
-  // Pools did not say whose they are once; then the project speaks for both.
+  const storage = await findResource(incus, poolPath(pool), signal);
+  // Pools of earlier versions name no owner; then the project's owner counts.
   if (
     storage !== undefined &&
     (lookUp(storage.config, ownerKey) ?? lookUp(owner?.config ?? {}, ownerKey)) === undefined
@@ -58,34 +58,38 @@ export async function ownerOf(
   return lookUp(owner?.config ?? {}, ownerKey) ?? lookUp(storage?.config ?? {}, ownerKey);
 }
 
-/** Something of the daemon has a name that we need, and is not ours. */
+/** The daemon has a resource of our name that Holdfast did not create. */
 export class NotOurs extends Error {
   override readonly name = "NotOurs";
 
   constructor(what: string) {
-    super(`the daemon of Incus has a ${what} that Holdfast has not made; rename it, or use another daemon`);
+    super(`the Incus daemon has a ${what} that Holdfast did not create; rename it, or use another daemon`);
   }
 }
 
-/** Makes what is missing of it, for a data directory. */
-export async function makeEstate(
+/** Creates the missing resources, owned by a data directory. */
+export async function createIncusResources(
   incus: IncusClient,
-  estate: IncusEstate,
+  resources: IncusResources,
   owner: string,
   signal: AbortSignal,
 ): Promise<void> {
   const features = Object.fromEntries(
     ["images", "profiles", "storage.volumes"].map((name) => [`features.${name}`, "true"]),
   );
-  const project = { name: estate.project, config: { ...features, "features.networks": "false", [ownerKey]: owner } };
-  const pool = { name: estate.pool, driver: "btrfs", config: { size: `${estate.poolBytes}B`, [ownerKey]: owner } };
-  if ((await lookFor(incus, `/1.0/projects/${estate.project}`, signal)) === undefined)
+  const project = { name: resources.project, config: { ...features, "features.networks": "false", [ownerKey]: owner } };
+  const pool = {
+    name: resources.pool,
+    driver: "btrfs",
+    config: { size: `${resources.poolBytes}B`, [ownerKey]: owner },
+  };
+  if ((await findResource(incus, `/1.0/projects/${resources.project}`, signal)) === undefined)
     await unlessThere(incus.call("POST", "/1.0/projects", signal, project));
-  if ((await lookFor(incus, poolPath(estate.pool), signal)) === undefined)
+  if ((await findResource(incus, poolPath(resources.pool), signal)) === undefined)
     await unlessThere(incus.call("POST", "/1.0/storage-pools", signal, pool));
 }
 
-/** Stops every machine, all at once: in order within graceMs, then by force. No controller may run meanwhile. */
+/** Stops all machines at once: in order within graceMs, then by force. No controller may run meanwhile. */
 export async function stopInstances(incus: IncusClient, graceMs: number, signal: AbortSignal): Promise<void> {
   const change = (name: string, body: object) => incus.run("PUT", `/1.0/instances/${name}/state`, signal, body);
   await Promise.all(
@@ -110,23 +114,30 @@ export async function unmountDisks(directory: string): Promise<void> {
   await Promise.all((await namesIn(layout.machines)).map((id) => unmountDisk(layout.machine(id))));
 }
 
-/** Removes all of it, machines too, and nothing else. An interrupted removal is finished by the next. */
-export async function removeEstate(incus: IncusClient, estate: IncusEstate, signal: AbortSignal): Promise<void> {
-  if ((await ownerOf(incus, estate, signal)) === undefined) return;
-  if ((await lookFor(incus, `/1.0/projects/${estate.project}`, signal)) !== undefined) {
+/**
+ * Removes all resources of the installation, machines included, and nothing else. The next call completes an
+ * interrupted removal.
+ */
+export async function removeIncusResources(
+  incus: IncusClient,
+  resources: IncusResources,
+  signal: AbortSignal,
+): Promise<void> {
+  if ((await ownerOf(incus, resources, signal)) === undefined) return;
+  if ((await findResource(incus, `/1.0/projects/${resources.project}`, signal)) !== undefined) {
     await stopInstances(incus, 0, signal);
     for (const { name } of await instances(incus, signal)) await incus.run("DELETE", `/1.0/instances/${name}`, signal);
     for (const path of await incus.call<string[]>("GET", "/1.0/images", signal))
       await incus.run("DELETE", path.split("?")[0] ?? "", signal);
-    await incus.call("DELETE", `/1.0/projects/${estate.project}`, signal);
+    await incus.call("DELETE", `/1.0/projects/${resources.project}`, signal);
   }
-  if ((await lookFor(incus, poolPath(estate.pool), signal)) !== undefined)
-    await incus.call("DELETE", poolPath(estate.pool), signal);
+  if ((await findResource(incus, poolPath(resources.pool), signal)) !== undefined)
+    await incus.call("DELETE", poolPath(resources.pool), signal);
 }
 
 async function instances(incus: IncusClient, signal: AbortSignal): Promise<Instance[]> {
   const all = await incus.call<Instance[]>("GET", "/1.0/instances?recursion=1", signal).catch((error: unknown) => {
-    // The project is gone already.
+    // The project does not exist any more.
     if (error instanceof IncusError && error.status === 404) return [];
     throw error;
   });
@@ -137,13 +148,13 @@ async function statusOf(incus: IncusClient, name: string, signal: AbortSignal): 
   return (await incus.call<Instance>("GET", `/1.0/instances/${name}`, signal)).status;
 }
 
-/** Pools are of no project; asked for by way of one that is not there, none is either. */
+/** Pools belong to no project; a request by way of a missing project would not find them. */
 function poolPath(pool: string): string {
   return `/1.0/storage-pools/${pool}?project=default`;
 }
 
-/** What is at this path; undefined when nothing is. */
-async function lookFor(
+/** The resource at this path; undefined if there is none. */
+async function findResource(
   incus: IncusClient,
   path: string,
   signal: AbortSignal,

@@ -4,39 +4,40 @@ import type { DirectoryLock } from "../local/directory-lock.ts";
 import type { ImageChoice, NodeImages } from "../local/node-images.ts";
 import type { MachineCode } from "../process/machine-code.ts";
 import type { IncusImages } from "./incus-images.ts";
-import { inside } from "./instance-config.ts";
+import { instanceUsers } from "./instance-config.ts";
 
-/** What instances are made from. */
-export interface IncusMaterials {
-  /** The image for a machine. Throws ComputePending while it is made, and ComputeFailure when there is none. */
+/** Sources of instances: images and code. */
+export interface InstanceSources {
+  /** Node image for a machine. Throws ComputePending while it is built, and ComputeFailure if there is none. */
   imageFor(choice: ImageChoice): NodeImage;
-  /** Image of Incus and directory of the code, made first where they are missing (seconds). */
+  /** Incus image and code directory; creates the missing ones (seconds). */
   ensure(imageRoot: string, signal: AbortSignal): Promise<{ readonly image: string; readonly code: string }>;
-  /** Directory of the code, made first where it is missing (seconds). */
+  /** Code directory; created first if it is missing (seconds). */
   makeCode(imageRoot: string, signal: AbortSignal): Promise<string>;
-  /** Directory of today's code; undefined until it is made. */
+  /** Directory of the current code; undefined until it is built. */
   code(): Promise<string | undefined>;
 }
 
-export function createIncusMaterials(deps: {
+export function createInstanceSources(deps: {
   readonly nodeImages: NodeImages;
   readonly images: IncusImages;
   readonly code: MachineCode;
   readonly lock: DirectoryLock;
-}): IncusMaterials {
+}): InstanceSources {
   const { nodeImages, images, code, lock } = deps;
 
   async function makeCode(imageRoot: string, signal: AbortSignal): Promise<string> {
-    await lock.hold("code", signal, () => code.make(imageRoot, signal));
-    const directory = await code.openTo(inside.agent);
-    if (directory === undefined) throw new ComputeFailure("The code of machines could not be made; the log says why.");
+    await lock.withLock("code", signal, () => code.make(imageRoot, signal));
+    const directory = await code.openTo(instanceUsers.agent);
+    if (directory === undefined)
+      throw new ComputeFailure("The machine code could not be built; the log has the reason.");
     return directory;
   }
 
   return {
     imageFor(choice) {
       const image = nodeImages.require(choice);
-      if (image === undefined) throw new ComputeFailure("Machines of Incus need a node image.");
+      if (image === undefined) throw new ComputeFailure("Incus machines need a node image.");
       return image;
     },
     async ensure(imageRoot, signal) {
@@ -44,6 +45,6 @@ export function createIncusMaterials(deps: {
       return { image, code: directory };
     },
     makeCode,
-    code: () => code.openTo(inside.agent),
+    code: () => code.openTo(instanceUsers.agent),
   };
 }

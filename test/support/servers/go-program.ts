@@ -4,10 +4,10 @@ import { chmod, copyFile, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { runProgram } from "@holdfast/common/run-program.ts";
-import { ImageImpossible } from "./image-impossible.ts";
-import { inImage } from "./in-image.ts";
-import { ensureTree, type Progress } from "./make-image.ts";
-import { makeImageScript } from "./node-image.ts";
+import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
+import { inImage } from "@holdfast/image/in-image.ts";
+import { ensureTree, type Progress } from "@holdfast/image/make-image.ts";
+import { makeImageScript } from "@holdfast/image/node-image.ts";
 
 /** A program that Debian has not: built from a Go module, whose contents the sum decides. */
 export interface GoProgram {

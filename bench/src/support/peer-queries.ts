@@ -1,26 +1,27 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 
-type Answers = Readonly<Record<string, (question: never) => Promise<unknown>>>;
+type Answers = Readonly<Record<string, (query: never) => Promise<unknown>>>;
 
-/** What goes over the channel between a measured process and the program that measures it. */
-export type Question = { readonly number: number; readonly ask: string };
+/** Messages between a measured process and the measuring program. */
+export type Query = { readonly number: number; readonly query: string };
 export type Answer = { readonly number: number; readonly value?: unknown; readonly error?: string };
 
 /**
- * Answers what the parent asks: `{ask: name, ...}`; besides the given names also `usage`, after a collection of garbage, and
- * `loop`: how late the event loop was since it was last asked for it, ms, with its own resolution of 1 ms in it.
+ * Responds to queries of the parent: `{query: name, ...}`. Besides the given names it has `usage`, after a garbage
+ * collection, and `loop`: delay of the event loop since the last such query in milliseconds, including its own
+ * resolution of 1 ms.
  */
-export function answerQuestions(answers: Answers): void {
+export function answerQueries(answers: Answers): void {
   const delays = monitorEventLoopDelay({ resolution: 1 });
-  const known: Answers = { usage, loop, ...answers };
+  const handlers: Answers = { usage, loop, ...answers };
   process.once("disconnect", () => process.exit());
-  process.on("message", (question: Question) => void answer(question));
+  process.on("message", (message: Query) => void answer(message));
 
-  async function answer(question: Question): Promise<void> {
-    const { number, ask } = question;
+  async function answer(message: Query): Promise<void> {
+    const { number, query } = message;
     try {
-      const value = await known[ask]?.(question as never);
+      const value = await handlers[query]?.(message as never);
       process.send?.({ number, value } satisfies Answer);
     } catch (error) {
       process.send?.({ number, error: String(error) } satisfies Answer);
@@ -37,12 +38,12 @@ export function answerQuestions(answers: Answers): void {
 
 export interface Usage {
   readonly rssBytes: number;
-  /** Since the process began; its own collections for this question are not in it. */
+  /** CPU since the process started, without the garbage collections of these queries. */
   readonly cpuUs: number;
 }
 
 async function usage(): Promise<Usage> {
-  // Not in a row: with ten thousand streams each takes most of a second, and whoever waits for longer gives up.
+  // With pauses: with ten thousand streams each collection takes most of a second, and longer pauses cause time-outs.
   for (let round = 0; round < 3; round += 1) {
     const { user, system } = process.cpuUsage();
     globalThis.gc?.();

@@ -11,14 +11,14 @@ const { isolation, reason } = await detectAbilities();
 const { signal } = new AbortController();
 const enrollment = { installationId: "test", controllers: [], caFingerprint: "", token: "t" };
 
-describe.skipIf(isolation === "none")(`spares${reason === undefined ? "" : ` (skipped: ${reason})`}`, () => {
+describe.skipIf(isolation === "none")(`prepared disks${reason === undefined ? "" : ` (skipped: ${reason})`}`, () => {
   let machines: TestMachines;
   beforeAll(async () => {
     machines = await startTestMachines({
-      spares: {
+      preparedDisks: {
         count: 2,
-        // The tests say when.
-        quietMs: 3_600_000,
+        // The tests trigger the preparation.
+        idleMs: 3_600_000,
         kinds({ node, checkout }) {
           const prepare = join(checkout, "agent", "src", "engines", "prepare.ts");
           const command = [node, prepare, "postgresql", "17", "/data"];
@@ -30,10 +30,10 @@ describe.skipIf(isolation === "none")(`spares${reason === undefined ? "" : ` (sk
   });
   afterAll(() => machines.close());
 
-  const ready = () => readdir(join(machines.layout.spares, "postgresql-17"));
+  const ready = () => readdir(join(machines.layout.preparedDisks, "postgresql-17"));
 
   /** Runs a program in the machine. */
-  async function inside(id: string, ...argv: string[]): Promise<string> {
+  async function runInside(id: string, ...argv: string[]): Promise<string> {
     const run = await readRun(machines.layout.machine(id).run);
     const user = isolation === "user" ? ["--user", "--preserve-credentials"] : [];
     return execFileSync("nsenter", ["-t", String(run?.init?.pid), ...user, "-m", "-p", ...argv]).toString();
@@ -45,9 +45,9 @@ describe.skipIf(isolation === "none")(`spares${reason === undefined ? "" : ` (sk
     for (const spec of [testMachineSpec(), testMachineSpec({ diskBytes: 3 * 1024 ** 3 })]) {
       await machines.provider.create(spec, signal);
       await machines.provider.start(spec.id, enrollment, signal);
-      const control = await inside(spec.id, "/usr/lib/postgresql/17/bin/pg_controldata", "/data/postgresql");
+      const control = await runInside(spec.id, "/usr/lib/postgresql/17/bin/pg_controldata", "/data/postgresql");
       identifiers.add(/system identifier: +(\d+)/.exec(control)?.[1] ?? "");
-      const owners = await inside(spec.id, "stat", "-c", "%U", "/data/postgresql/PG_VERSION", "/data");
+      const owners = await runInside(spec.id, "stat", "-c", "%U", "/data/postgresql/PG_VERSION", "/data");
       if (isolation === "root") expect(owners.trim().split("\n")).toEqual(["holdfast", "holdfast"]);
       expect((await machines.provider.get(spec.id, signal))?.diskBytes).toBe(spec.diskBytes);
     }
@@ -55,20 +55,20 @@ describe.skipIf(isolation === "none")(`spares${reason === undefined ? "" : ` (sk
     expect(await ready()).toEqual([]);
   });
 
-  it("are not waited for: without one a machine begins with an empty disk", async () => {
+  it("are optional: without one a machine begins with an empty disk", async () => {
     const spec = testMachineSpec();
     await machines.provider.create(spec, signal);
     await machines.provider.start(spec.id, enrollment, signal);
-    expect(await inside(spec.id, "ls", "/data")).toBe("");
+    expect(await runInside(spec.id, "ls", "/data")).toBe("");
   });
 
-  it("are not cut short when the refill is aborted: what is half made goes", async () => {
+  it("are removed unfinished when the refill is aborted", async () => {
     await machines.provider.refill(AbortSignal.timeout(400)).catch(() => undefined);
     const names = await ready();
     expect(names.filter((name) => name.startsWith("making"))).toEqual([]);
   });
 
-  it("are for machines of the image that made them, and go when there is a newer one", async () => {
+  it("are for machines of the image that prepared them, and are removed when there is a newer one", async () => {
     const { provider, images } = machines;
     await provider.refill(signal);
     const old = await ready();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { reachOf } from "./reach.ts";
+import { advertisedListenerOf } from "./advertised-listener.ts";
 
 const deps = {
   resolve: async (name: string) => {
@@ -17,17 +17,17 @@ test.each([
   ["a name",                     { advertise: "db.test" },                       { advertise: "db.test", listen: "192.0.2.1", address: "192.0.2.1" }],
   ["an address before it",       { advertise: "203.0.113.5", listen: "192.0.2.1" }, { advertise: "203.0.113.5", listen: "192.0.2.1", address: "203.0.113.5" }],
   ["a name that leads to such",  { advertise: "far.test", listen: "192.0.2.1" }, { advertise: "far.test", listen: "192.0.2.1", address: "192.0.2.1" }],
-])("with %s it is reached as expected", async (_, chosen, expected) => {
-  expect(await reachOf(chosen, deps)).toEqual(expected);
+])("with %s the advertised listener is as expected", async (_, chosen, expected) => {
+  expect(await advertisedListenerOf(chosen, deps)).toEqual(expected);
 });
 
 // biome-ignore format: a table
 test.each([
-  [{ advertise: "192.0.2.9" },                        "--advertise: 192.0.2.9 is no address of this machine"],
+  [{ advertise: "192.0.2.9" },                        "--advertise: 192.0.2.9 is not an address of this machine"],
   [{ advertise: "far.test" },                         "--advertise: far.test leads to no address of this machine"],
   [{ advertise: "nowhere.test" },                     "--advertise: nowhere.test leads to no address (ENOTFOUND)"],
-  [{ advertise: "db.test", listen: "192.0.2.9" },     "--listen: 192.0.2.9 is no address of this machine"],
-  [{ listen: "192.0.2.1" },                           "--listen: it is for others, who need --advertise ADDRESS as well"],
+  [{ advertise: "db.test", listen: "192.0.2.9" },     "--listen: 192.0.2.9 is not an address of this machine"],
+  [{ listen: "192.0.2.1" },                           "--listen: other machines need --advertise ADDRESS as well"],
 ])("%j is refused", async (chosen, message) => {
-  await expect(reachOf(chosen, deps)).rejects.toThrow(message);
+  await expect(advertisedListenerOf(chosen, deps)).rejects.toThrow(message);
 });

@@ -3,20 +3,20 @@ import { isAbsolute } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { readJson, readText, writeAtomically } from "./files.ts";
 import type { Installation } from "./installation.ts";
-import { objectsUrl } from "./installation-objects.ts";
 import type { Layout } from "./layout.ts";
 import { masterKeyFileIn, objectsKeyFileIn } from "./secrets.ts";
 import { UserError } from "./user-error.ts";
+import type { PlatformParts } from "./platform-parts.ts";
 
-/** Files that an installation of a chosen object store begins with. */
-export interface ChosenFiles {
-  /** Master keys that what is in the store was sealed under. */
+/** Files for an installation with an existing object store. */
+export interface KeyFiles {
+  /** File of the master keys that the store's objects are sealed under. */
   readonly masterKey?: string | undefined;
-  /** Credential of an S3 store. */
+  /** File with the credential of an S3 store. */
   readonly objectsKey?: string | undefined;
 }
 
-/** URL of a store that is given as one, or as an absolute directory. Throws a UserError for anything else. */
+/** URL of a store, from a URL or an absolute directory. Throws a UserError for anything else. */
 export function objectsUrlOf(text: string): string {
   if (isAbsolute(text)) return pathToFileURL(text).href;
   if (text.startsWith("file:///")) return pathToFileURL(fileURLToPath(text)).href;
@@ -24,13 +24,13 @@ export function objectsUrlOf(text: string): string {
   throw new UserError(`--objects: ${text} is neither an absolute directory nor a URL with file: or s3:`);
 }
 
-/** Throws a UserError for a directory in which no service has left anything. */
+/** Throws a UserError for a directory without any service. */
 export function requireServices(url: string): void {
   if (!url.startsWith("file:") || existsSync(new URL(`${url}/services`))) return;
-  throw new UserError(`--objects: there is nothing of a service in ${fileURLToPath(url)}`);
+  throw new UserError(`--objects: there is no service in ${fileURLToPath(url)}`);
 }
 
-/** Throws a UserError for an installation that has another store: whatever it has backed up lies there. */
+/** Throws a UserError if the installation has another store, which has its backups. */
 export function requireSameStore(layout: Layout, objects: string): void {
   const installation = readJson<Installation>(layout.installation);
   if (installation === undefined) return;
@@ -39,18 +39,34 @@ export function requireSameStore(layout: Layout, objects: string): void {
     throw new UserError(`${layout.root} has another object store, ${own}; name another --data directory`);
 }
 
-/** Copies them to where the installation reads them. Throws a UserError when it has others there. */
-export function takeFiles({ keys }: Layout, { masterKey, objectsKey }: ChosenFiles): void {
+/** Copies the files to the paths that the installation reads. Throws a UserError if other files are there. */
+export function installKeyFiles({ keys }: Layout, { masterKey, objectsKey }: KeyFiles): void {
   mkdirSync(keys, { recursive: true, mode: 0o700 });
-  if (masterKey !== undefined) takeFile(masterKey, masterKeyFileIn(keys), "master keys");
-  if (objectsKey !== undefined) takeFile(objectsKey, objectsKeyFileIn(keys), "a key of the object store");
+  if (masterKey !== undefined) installKeyFile(masterKey, masterKeyFileIn(keys), "master keys");
+  if (objectsKey !== undefined) installKeyFile(objectsKey, objectsKeyFileIn(keys), "a key of the object store");
 }
 
-function takeFile(from: string, to: string, what: string): void {
+function installKeyFile(from: string, to: string, what: string): void {
   const text = readText(from);
   if (text === undefined) throw new UserError(`there is no file ${from}`);
   const own = readText(to);
   if (own === undefined) writeAtomically(to, text, 0o600);
   else if (own.trim() !== text.trim())
     throw new UserError(`${to} has other ${what} than ${from}; name another --data directory`);
+}
+
+type Parts = {
+  readonly installation: Pick<PlatformParts["installation"], "objects">;
+  readonly layout: Pick<PlatformParts["layout"], "objects">;
+};
+
+/** URL of the installation's object store, as controllers read it. */
+export function objectsUrl({ installation, layout }: Parts): string {
+  return installation.objects ?? pathToFileURL(layout.objects).href;
+}
+
+/** Directory of the object store; undefined for S3. */
+export function objectsDirectory(parts: Parts): string | undefined {
+  const url = objectsUrl(parts);
+  return url.startsWith("file:") ? fileURLToPath(url) : undefined;
 }

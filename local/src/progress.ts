@@ -1,22 +1,22 @@
 const everyMs = 15_000;
 
-/** Does work that says what it begins, and says for how long when that goes on, so that nobody takes it for hung. */
-export async function withSigns<T>(
-  say: (line: string) => void,
-  work: (say: (line: string) => void) => Promise<T>,
+/** Runs work that prints its steps, and prints the elapsed time of a long step every 15 s. */
+export async function withProgress<T>(
+  print: (line: string) => void,
+  work: (print: (line: string) => void) => Promise<T>,
 ): Promise<T> {
   let step: string | undefined;
   let seconds = 0;
   const timer = setInterval(() => {
     seconds += everyMs / 1_000;
-    if (step !== undefined) say(`${step}: ${seconds} s so far`);
+    if (step !== undefined) print(`${step}: ${seconds} s elapsed`);
   }, everyMs);
   try {
     return await work((line) => {
       step = line.replace(/ \(about .*\)$/, "");
       seconds = 0;
       timer.refresh();
-      say(line);
+      print(line);
     });
   } finally {
     clearInterval(timer);

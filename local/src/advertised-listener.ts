@@ -4,37 +4,41 @@ import { networkInterfaces } from "node:os";
 import type { Installation } from "./installation.ts";
 import { UserError } from "./user-error.ts";
 
-/** How other machines reach an installation. */
-export interface Reach {
-  /** Address or name, for clients. */
+/** Addresses by which other machines reach an installation. */
+export interface AdvertisedListener {
+  /** Address or name for clients. */
   readonly advertise: string;
-  /** Address of this machine that its API, its controller and its DNS server listen on for them. */
+  /** Address of this machine that API, controller and DNS server listen on for them. */
   readonly listen: string;
-  /** Address for machines, in which nobody looks up names of the operator's network. */
+  /** Address for machines, which cannot resolve names of the operator's network. */
   readonly address: string;
 }
 
-export interface ReachDeps {
-  /** Addresses that a name leads to; rejects when it leads nowhere. */
+export interface AdvertisedListenerDeps {
+  /** Resolves a name to addresses; rejects if it has none. */
   readonly resolve: (name: string) => Promise<readonly string[]>;
   readonly isOwn: (address: string) => boolean;
 }
 
-const host: ReachDeps = {
+const host: AdvertisedListenerDeps = {
   resolve: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
   isOwn: isOwnAddress,
 };
 
-/** Undefined when other machines are not to reach it. Throws a UserError for what leads to no address of this machine. */
-export async function reachOf(
+/**
+ * Undefined if other machines are not to reach the installation. Throws a UserError if name or address is not this
+ * machine's.
+ */
+export async function advertisedListenerOf(
   { advertise, listen }: Pick<Installation, "advertise" | "listen">,
-  { resolve, isOwn }: ReachDeps = host,
-): Promise<Reach | undefined> {
+  { resolve, isOwn }: AdvertisedListenerDeps = host,
+): Promise<AdvertisedListener | undefined> {
   if (advertise === undefined) {
-    if (listen !== undefined) throw new UserError("--listen: it is for others, who need --advertise ADDRESS as well");
+    if (listen !== undefined) throw new UserError("--listen: other machines need --advertise ADDRESS as well");
     return undefined;
   }
-  if (listen !== undefined && !isOwn(listen)) throw new UserError(`--listen: ${listen} is no address of this machine`);
+  if (listen !== undefined && !isOwn(listen))
+    throw new UserError(`--listen: ${listen} is not an address of this machine`);
   const isAddress = isIP(advertise) !== 0;
   const found = listen ?? (isAddress ? [advertise] : await resolved(advertise, resolve)).find(isOwn);
   if (found === undefined) {
@@ -46,7 +50,7 @@ export async function reachOf(
   return { advertise, listen: found, address: isAddress ? advertise : found };
 }
 
-async function resolved(name: string, resolve: ReachDeps["resolve"]): Promise<readonly string[]> {
+async function resolved(name: string, resolve: AdvertisedListenerDeps["resolve"]): Promise<readonly string[]> {
   try {
     return await resolve(name);
   } catch (error) {
@@ -55,8 +59,8 @@ async function resolved(name: string, resolve: ReachDeps["resolve"]): Promise<re
   }
 }
 
-/** All of 127.0.0.0/8 is this machine's, whichever of it its interfaces name. */
+/** All of 127.0.0.0/8 belongs to this machine, whatever its interfaces list. */
 function isOwnAddress(address: string): boolean {
   if (address.startsWith("127.")) return true;
-  return Object.values(networkInterfaces()).some((each) => each?.some((known) => known.address === address));
+  return Object.values(networkInterfaces()).some((each) => each?.some((own) => own.address === address));
 }

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { removeOldCode } from "./old-code.ts";
+import { removeOldCode } from "./machine-code.ts";
 
 const isRoot = process.getuid?.() === 0;
 let directory: string;
@@ -33,16 +33,16 @@ async function end(): Promise<void> {
   await once(running, "exit");
 }
 
-test("what nobody runs from goes, but for the current one and one that was made a moment ago", async () => {
+test("unused code is removed, except for the current one and a new one", async () => {
   expect((await removeOldCode(join(code, "current"), Date.now())).sort()).toEqual(["left.going", "old", "older"]);
   expect(readdirSync(code).sort()).toEqual(["current", "fresh"]);
 });
 
-test.skipIf(!isRoot)("what a machine has mounted stays for as long as it runs (only root may mount)", async () => {
-  const inside = join(directory, "inside");
-  mkdirSync(inside);
+test.skipIf(!isRoot)("mounted code stays as long as its machine runs (only root may mount)", async () => {
+  const runtimePaths = join(directory, "inside");
+  mkdirSync(runtimePaths);
   const script = 'mount --bind "$1" "$2" && echo mounted && exec sleep 600';
-  machine = spawn("unshare", ["--mount", "sh", "-c", script, "sh", join(code, "old"), inside], {
+  machine = spawn("unshare", ["--mount", "sh", "-c", script, "sh", join(code, "old"), runtimePaths], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   if (machine.stdout !== null) await once(machine.stdout, "data");

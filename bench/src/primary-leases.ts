@@ -6,8 +6,8 @@ import { print } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 import { loadCore, pin } from "./support/peer-process.ts";
 
-// What it costs one controller that each primary of many services asks for its right each second: CPU, and writes to
-// etcd, which there are none of. Every right that is asked for must be granted.
+// Cost of primary leases for one controller, when the primaries of many services request theirs each second: CPU, and
+// writes to etcd, which must be none. Every requested lease must be granted.
 const { values } = parseArgs({
   options: { services: { type: "string", default: "1000" }, seconds: { type: "string", default: "30" } },
 });
@@ -22,10 +22,10 @@ try {
   const controller = await installation.startController("controller-0");
   const agents = await installation.startAgents(controller.ready, String(controller.ready["address"]), controller);
   const primaries = machineIds.slice(0, services);
-  await controller.ask({ ask: "services", primaries });
+  await controller.query({ query: "services", primaries });
   const without = await measureSteady(`${2 * services} agents`, [controller], etcd.url, seconds);
-  await agents.askRights(primaries);
-  // Each has begun by then.
+  await agents.requestLeases(primaries);
+  // By then all have started.
   await sleep(3_000);
   await agents.grants();
   const begun = performance.now();

@@ -15,15 +15,19 @@ import {
   startAgentMachine,
   whyNoAgentMachine,
 } from "@holdfast/test/support/machines/agent-machine.ts";
-import { type Pace, primaryByRight, watchPace } from "@holdfast/test/support/machines/watch-pace.ts";
+import {
+  type Pace as ProbeGaps,
+  primaryByRight,
+  watchPace as watchProbeGaps,
+} from "@holdfast/test/support/machines/watch-pace.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { Client } from "pg";
 import { type Cost, costOf } from "./cost.ts";
 import { cpuMsOf } from "./host.ts";
 
-/** What a job of ours took: its component, and what hands out or takes in the engine's files. */
+/** Cost of a job: of its component, and of the process that hands out or receives the engine's files. */
 export interface JobCost extends Cost {
-  /** Of the component, at its most. */
+  /** Peak resident memory of the component. */
   readonly residentBytes: number;
 }
 
@@ -32,19 +36,19 @@ export interface MadeBackup {
   readonly attempt: number;
   readonly key: { readonly id: string; readonly secret: string };
   readonly manifestSha256: string;
-  readonly told: BackupObservation;
+  readonly reported: BackupObservation;
   readonly cost: JobCost;
 }
 
-/** A PostgreSQL that is backed up into a store of a directory, and a machine to restore to. */
-export type BackupGround = Awaited<ReturnType<typeof startBackupGround>>;
+/** A PostgreSQL with backups into a directory store, and a machine to restore to. */
+export type BackupFixture = Awaited<ReturnType<typeof startBackupFixture>>;
 
 const password = "a-password-of-the-bench";
 const longMs = 3_600_000;
 const readFiles = ["--pgdata=-", "--format=tar", "--wal-method=fetch", "--checkpoint=fast"];
 
 /** As root only. */
-export async function startBackupGround(version = "17") {
+export async function startBackupFixture(version = "17") {
   const why = whyNoAgentMachine("postgresql", version);
   if (why !== undefined) throw new Error(why);
   const programs = `/usr/lib/postgresql/${version}/bin`;
@@ -57,7 +61,7 @@ export async function startBackupGround(version = "17") {
     });
   const [store, source, target] = await Promise.all([startTestStore(), machine({}), machine({ serviceId: "s-2" })]);
   for (const each of [source, target]) each.controller.signer = store.signer;
-  // Only who has data becomes the primary by right.
+  // Only a member with data becomes the primary.
   for (const change of [{}, primaryByRight]) {
     const { failure } = await source.converge(change);
     if (failure !== undefined) throw new Error(failure.message);
@@ -76,7 +80,7 @@ export async function startBackupGround(version = "17") {
     }
   }
 
-  /** Runs a program of the engine in its machine, its output into a shell of the host. */
+  /** Runs a program of the engine in its machine, with its output piped to a shell of the host. */
   function within(argv: readonly string[], rest = ""): Promise<Cost> {
     const enter = ["--target", String(source.keeperPid()), "--mount", "--pid", "--"];
     const command = ["nsenter", ...enter, ...argv].map((word) => `'${word}'`).join(" ");
@@ -96,9 +100,9 @@ export async function startBackupGround(version = "17") {
       const isOver = () => seen()?.backupId === backupId && seen()?.state !== "running";
       await waitUntil(`${backupId} is over`, isOver, { withinMs: longMs, describe: source.log });
     });
-    const told = seen() as BackupObservation;
-    if (told.state !== "stored") throw new Error(`${backupId} is ${told.state}: ${told.error}`);
-    return { backupId, attempt: 1, key, manifestSha256: told.manifestSha256, told, cost };
+    const reported = seen() as BackupObservation;
+    if (reported.state !== "stored") throw new Error(`${backupId} is ${reported.state}: ${reported.error}`);
+    return { backupId, attempt: 1, key, manifestSha256: reported.manifestSha256, reported, cost };
   }
 
   async function restore(chain: readonly MadeBackup[]): Promise<JobCost> {
@@ -117,18 +121,18 @@ export async function startBackupGround(version = "17") {
     });
   }
 
-  /** What the source's agent does every second, while the work is done. */
-  async function pace(work: () => Promise<void>): Promise<Pace> {
+  /** Gaps between the periodic actions of the source's agent during the work. */
+  async function probeGaps(work: () => Promise<void>): Promise<ProbeGaps> {
     const owner = new Client({ host: socketDirectory, port, user: "holdfast" });
     await owner.connect();
     try {
-      return await watchPace(source, async (text) => (await owner.query<{ at: Date }>(text)).rows, work);
+      return await watchProbeGaps(source, async (text) => (await owner.query<{ at: Date }>(text)).rows, work);
     } finally {
       await owner.end();
     }
   }
 
-  /** Has the source's log archived from now on. */
+  /** Starts the archive of the source's log. */
   async function follow(archive: MessageInitShape<typeof LogArchiveSchema>): Promise<void> {
     const { failure } = await source.converge({ ...primaryByRight, archive });
     if (failure !== undefined) throw new Error(failure.message);
@@ -138,9 +142,9 @@ export async function startBackupGround(version = "17") {
     sql,
     backup,
     follow,
-    /** What its agent told last of its log. */
+    /** The agent's last report on its archive. */
     archive: () => source.controller.observations.at(-1)?.archive,
-    pace,
+    probeGaps,
     restore,
     /** Rows of the target, after a restore. */
     restored: (text: string) => sql(text, target),
@@ -157,7 +161,7 @@ export async function startBackupGround(version = "17") {
         ...asUser,
         ...options,
       ]),
-    /** The files as they are read for a backup, through a program of the host. */
+    /** Reads the files as a backup does, through a program of the host. */
     piped: (rest: string) => within([`${programs}/pg_basebackup`, ...readFiles, ...asPlatform], rest),
     async remove() {
       await Promise.all([source.remove(), target.remove()]);
@@ -170,7 +174,7 @@ function sourceOf({ backupId, attempt, key, manifestSha256 }: MadeBackup) {
   return { backupId, attempt, key, manifestSha256 };
 }
 
-/** Looks at a job's processes until it is over: what they had taken at the last look counts. */
+/** Samples a job's processes until it is over; the last sample counts. */
 async function watched(machine: AgentMachine, work: () => Promise<void>): Promise<JobCost> {
   const cpu = new Map<number, number>();
   let residentBytes = 0;

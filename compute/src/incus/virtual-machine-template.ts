@@ -6,35 +6,35 @@ import type { NodeImage } from "@holdfast/image/node-image.ts";
 import type { GuestBoots } from "../local/guest-boots.ts";
 import type { MachinePaths } from "../local/machine-paths.ts";
 import { openOwnDisks, type PackedDirectories, writeEnrollmentDisk } from "./guest-disks.ts";
-import { tellDiskSize } from "./guest-monitor.ts";
+import { resizeGuestDisk } from "./guest-monitor.ts";
 import type { IncusClient } from "./incus-client.ts";
-import type { IncusMaterials } from "./incus-materials.ts";
+import type { InstanceSources } from "./instance-sources.ts";
 import type { InstanceFacts } from "./instance-config.ts";
-import type { InstanceForm } from "./instance-form.ts";
+import type { InstanceTemplate } from "./instance-template.ts";
 import { isUp } from "./instance-power.ts";
 import { unmountDisk } from "./mounted-disk.ts";
 import { virtualMachineConfig } from "./virtual-machine-config.ts";
 
-export interface VirtualMachineFormDeps {
+export interface VirtualMachineTemplateDeps {
   readonly incus: IncusClient;
-  readonly materials: Pick<IncusMaterials, "makeCode">;
+  readonly sources: Pick<InstanceSources, "makeCode">;
   readonly packed: PackedDirectories;
   readonly boot: GuestBoots["require"];
   /** Path of the node binary on the host. */
   readonly node: string;
-  /** First program of a machine and its arguments, with paths as they are inside. */
+  /** First program of a machine with its arguments; paths are those inside. */
   readonly command: readonly string[];
 }
 
 /**
- * Virtual machines: a kernel of their own, and disks. The same files as a container has, as block devices: the data disk is
- * the guest's to mount, never the host's.
+ * The template of virtual machines: a kernel of their own, and the files of a container as block devices. Only the
+ * guest mounts the data disk, never the host.
  */
-export function createVirtualMachineForm(deps: VirtualMachineFormDeps): InstanceForm {
-  const { incus, materials, packed, boot, node, command } = deps;
+export function createVirtualMachineTemplate(deps: VirtualMachineTemplateDeps): InstanceTemplate {
+  const { incus, sources, packed, boot, node, command } = deps;
 
   async function sharedDisks(image: NodeImage, signal: AbortSignal) {
-    const code = await materials.makeCode(image.root, signal);
+    const code = await sources.makeCode(image.root, signal);
     const nodeName = createHash("sha256").update(`${process.version} ${node}`).digest("hex").slice(0, 16);
     const [imageDisk, codeDisk, nodeDisk] = await Promise.all([
       packed.pack(image.id, image.root, signal),
@@ -62,7 +62,7 @@ export function createVirtualMachineForm(deps: VirtualMachineFormDeps): Instance
     async openDisks(paths, record) {
       await unmountDisk(paths);
       await openOwnDisks(paths);
-      // The guest makes the file system as large as its disk when it starts.
+      // The guest grows the file system to its disk when it starts.
       return record;
     },
     describe,
@@ -71,18 +71,18 @@ export function createVirtualMachineForm(deps: VirtualMachineFormDeps): Instance
       await incus.call("PATCH", `/1.0/instances/${name}`, signal, { config, devices });
     },
     enroll: writeEnrollmentDisk,
-    // A guest cannot be given memory beyond what it started with; it has what its record says, root too, from its next start on.
+    // A running guest cannot get more memory; the next start applies the record, root included.
     resize: async () => undefined,
     async growDisk(instance, paths, diskBytes) {
       await truncate(paths.diskFile, diskBytes);
-      if (isUp(instance)) await tellDiskSize(monitorOf(paths), "data", diskBytes);
+      if (isUp(instance)) await resizeGuestDisk(monitorOf(paths), "data", diskBytes);
     },
     // Only the guest ever has it open.
-    whileClosed: (_paths, _signal, work) => work(),
+    whileDiskClosed: (_paths, _signal, work) => work(),
   };
 }
 
-/** Socket of a guest's monitor. */
+/** Socket of a guest's QEMU monitor. */
 function monitorOf(paths: MachinePaths): string {
   return join(paths.directory, "monitor.sock");
 }
