@@ -24,8 +24,8 @@ test.each([
 // biome-ignore format: a table
 test.each([
   [{ advertise: "192.0.2.9" },                        "--advertise: 192.0.2.9 is not an address of this machine"],
-  [{ advertise: "far.test" },                         "--advertise: far.test leads to no address of this machine"],
-  [{ advertise: "nowhere.test" },                     "--advertise: nowhere.test leads to no address (ENOTFOUND)"],
+  [{ advertise: "far.test" },                         "--advertise: far.test does not resolve to an address of this machine"],
+  [{ advertise: "nowhere.test" },                     "--advertise: nowhere.test cannot be resolved (ENOTFOUND)"],
   [{ advertise: "db.test", listen: "192.0.2.9" },     "--listen: 192.0.2.9 is not an address of this machine"],
   [{ listen: "192.0.2.1" },                           "--listen: other machines need --advertise ADDRESS as well"],
 ])("%j is refused", async (chosen, message) => {

@@ -42,9 +42,9 @@ export async function advertisedListenerOf(
   const isAddress = isIP(advertise) !== 0;
   const found = listen ?? (isAddress ? [advertise] : await resolved(advertise, resolve)).find(isOwn);
   if (found === undefined) {
-    const what = isAddress ? "is no address of this machine" : "leads to no address of this machine";
+    const what = isAddress ? "is not an address of this machine" : "does not resolve to an address of this machine";
     throw new UserError(
-      `--advertise: ${advertise} ${what}; where others reach one of its addresses by it all the same, name that with --listen`,
+      `--advertise: ${advertise} ${what}; if other machines reach this one by it, give the address of this machine by --listen`,
     );
   }
   return { advertise, listen: found, address: isAddress ? advertise : found };
@@ -55,7 +55,9 @@ async function resolved(name: string, resolve: AdvertisedListenerDeps["resolve"]
     return await resolve(name);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new UserError(`--advertise: ${name} leads to no address (${code}); name one of this machine with --listen`);
+    throw new UserError(
+      `--advertise: ${name} cannot be resolved (${code}); give an address of this machine by --listen`,
+    );
   }
 }
 

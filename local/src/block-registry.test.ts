@@ -47,7 +47,7 @@ test("of concurrent takeovers of a stale claim at most one succeeds", async () =
     const own = "/data/" + process.pid;
     console.log("ready");
     process.stdin.on("data", (round) => {
-      console.log(registry.keep({ directory: own + "/" + String(round).trim(), block: "127.77" }));
+      console.log(registry.renew({ directory: own + "/" + String(round).trim(), block: "127.77" }));
     });`;
   const rivals = await Promise.all(
     Array.from({ length: 4 }, async () => {

@@ -31,7 +31,7 @@ it("admits one at a time, and everyone in the end", async () => {
 
 it("is free at once when its owner is killed, and not before", async () => {
   const source = `const { createDirectoryLock } = await import(${JSON.stringify(join(import.meta.dirname, "directory-lock.ts"))});
-    await createDirectoryLock(${JSON.stringify(directory)}).hold("b", new AbortController().signal, async () => {
+    await createDirectoryLock(${JSON.stringify(directory)}).withLock("b", new AbortController().signal, async () => {
       console.log("held");
       await new Promise((resolve) => setTimeout(resolve, 60_000));
     });`;

@@ -38,7 +38,7 @@ export function admitDisk(diskBytes: number, space: SpaceFacts, atOnceBytes = fi
   }
   const neededBytes = reserveOf(totalBytes) + promisedBytes + atOnceBytes;
   if (freeBytes >= neededBytes) return { admitted: true };
-  const reason = `The host's disk is too full: ${inGib(freeBytes)} GiB are free, and a new machine needs ${inGib(neededBytes)} GiB of free space.`;
+  const reason = `The host's disk is too full: ${inGib(freeBytes)} GiB are free, a new machine needs ${inGib(neededBytes)} GiB to be.`;
   return { admitted: false, reason };
 }
 
@@ -55,7 +55,7 @@ export function admitRoot(rootBytes: number, space: SpaceFacts, atOnceBytes: num
   const reserveBytes = Math.max(poolReserveBytesMin, totalBytes * reserveShare);
   const neededBytes = reserveBytes + promisedBytes + atOnceBytes;
   if (freeBytes >= neededBytes) return { admitted: true };
-  const reason = `The host's storage pool is too full: ${inGib(freeBytes)} GiB of ${inGib(totalBytes)} GiB are free, and a new machine needs ${inGib(neededBytes)} GiB of free space.`;
+  const reason = `The host's storage pool is too full: ${inGib(freeBytes)} GiB of ${inGib(totalBytes)} GiB are free, a new machine needs ${inGib(neededBytes)} GiB to be.`;
   return { admitted: false, reason };
 }
 

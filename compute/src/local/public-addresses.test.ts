@@ -48,7 +48,7 @@ test("warm-pool machines leave a quarter of the addresses free", async () => {
   expect(await addresses.admit({ id: "e", ahead: true })).toEqual({ admitted: true });
   await addresses.claim("e", directory);
   expect(await addresses.admit({ id: "f", ahead: true })).toMatchObject({
-    reason: expect.stringContaining(" 1 public"),
+    reason: expect.stringContaining(" 1 free public"),
   });
   expect(await addresses.admit({ id: "f" })).toEqual({ admitted: true });
 });
