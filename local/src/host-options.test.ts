@@ -20,7 +20,7 @@ test.each([
   [["--listen", "8450"], "--listen: 8450 is not HOST:PORT"],
   [["--address-block", "10.1"], "--address-block: 10.1 is not 127.N"],
   [["--address-block", "127.255"], "--address-block"],
-  [["--colour", "red"], "usage:"],
+  [["--color", "red"], "usage:"],
 ])("%j is refused", (args, message) => {
   expect(() => readHostOptions(args, {}, "/code")).toThrow(message);
 });

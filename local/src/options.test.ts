@@ -44,7 +44,7 @@ test.each([
   [["up", "--listen", "db.test"], "--listen: db.test is not an address"],
   [["up", "--public-addresses", "203.0.113.17/28"], "--public-addresses: 203.0.113.17/28 does not begin at its"],
   [["up", "--objects", "http://store"], "--objects: http://store is neither an absolute directory nor"],
-  [["up", "--colour", "red"], "usage:"],
+  [["up", "--color", "red"], "usage:"],
   [["down"], "usage:"],
 ])("%j is refused", (args, message) => {
   expect(() => readOptions(args, {}, "/code")).toThrow(message);
