@@ -75,7 +75,7 @@ if (flags.includes("--outages")) {
   await runPinned([join(checkout, "test", "faults", "run-restore-walk.ts"), ...rest]);
 } else if (flags.includes("--middle")) {
   const rest = flags.filter((flag) => flag !== "--middle");
-  await runPinned([join(checkout, "test", "faults", "run-middle.ts"), ...rest]);
+  await runPinned([join(checkout, "test", "faults", "run-step-kills.ts"), ...rest]);
 } else {
   await runPinned([join(checkout, "test", "faults", "run.ts"), ...flags]);
 }

@@ -19,11 +19,11 @@ const service = runningService();
 const { id, organizationId } = service.metadata;
 
 function backup(name: string, status: Partial<BackupStatus>): BackupObject {
-  const asked = { serviceId: id, databaseType: "postgresql", version: "17", operationId: "op", wrappedKey: "" };
+  const request = { serviceId: id, databaseType: "postgresql", version: "17", operationId: "op", wrappedKey: "" };
   const made = newBackupObject(
     name,
     organizationId,
-    { ...asked, backupType: "automated", kind: "full", trigger: "schedule", keyVersion: 1 },
+    { ...request, backupType: "automated", kind: "full", trigger: "schedule", keyVersion: 1 },
     0,
   );
   return { ...made, status: { ...made.status, ...status } };
@@ -48,13 +48,13 @@ function archive(): ArchiveObject {
 
 const backups = [
   completed("b-1", 0),
-  // Longer after the first term than clocks may be apart.
+  // Later after the start of the term than clocks may differ.
   completed("b-2", 1.01),
   backup("b-3", { state: "running", attempt: 2, machineId: "m-1", startedAt: 2 * dayMs }),
   backup("b-4", { state: "pending" }),
   backup("b-5", { state: "failed", attempt: 1, finishedAt: 2 * dayMs, isClear: true }),
 ];
-/** Parts of one attempt that was given up, and of the one that runs. */
+/** Parts of an attempt that was given up, and parts of the current attempt. */
 const parts = [1, 2].map((attempt) => partObject({ service: id, backup: "b-3", attempt }, "files", 1));
 
 function collection<R>(objects: readonly R[]) {
@@ -63,17 +63,17 @@ function collection<R>(objects: readonly R[]) {
   return { page, values: () => stored };
 }
 
-describe("what operators see of archives", () => {
-  const kept = archive();
-  const world = { isHeld: false, isRestored: false };
+describe("archives as operators see them", () => {
+  const retained = archive();
+  const state = { isDeferred: false, isRestored: false };
   const api = createBackupAdminApi({
-    archives: collection([kept]),
+    archives: collection([retained]),
     backups: collection(backups),
     services: { get: () => ({ object: service }) },
     index: { of: () => backups.map((object) => ({ object })) },
-    liveArchive: (asked: string) => (asked === id ? kept : undefined),
-    readersOf: (name: string) => (world.isRestored && name === "b-1" ? ["a service"] : []),
-    expiryDeferred: () => world.isHeld,
+    liveArchive: (serviceId: string) => (serviceId === id ? retained : undefined),
+    readersOf: (name: string) => (state.isRestored && name === "b-1" ? ["a service"] : []),
+    expiryDeferred: () => state.isDeferred,
     objects: {
       list: async (prefix: string) => ({
         objects: parts.filter((key) => key.startsWith(prefix)).map((key) => ({ key, sizeBytes: 100 })),
@@ -105,7 +105,7 @@ describe("what operators see of archives", () => {
       headers: { "connect-protocol-version": "1" },
     });
 
-  test("an archive tells its newest term and what can be restored", async () => {
+  test("an archive shows its newest term and what can be restored", async () => {
     expect(await listed("list")).toMatchObject([
       {
         serviceId: id,
@@ -135,7 +135,7 @@ describe("what operators see of archives", () => {
     ]);
   });
 
-  test("nothing is archived of a service that nobody knows, and a service must be named", async () => {
+  test("an unknown service has no archive, and the request must name a service", async () => {
     expect((await ask("ListLogRanges", { serviceId: "unknown" })).json).toMatchObject({ code: "not_found" });
     const unnamed = await ask("ListLogRanges", {});
     expect(unnamed.status).toBe(400);
@@ -148,17 +148,17 @@ describe("what operators see of archives", () => {
     ]);
   });
 
-  test("expiry is of now, or of a time to come, and says what it waits for", async () => {
+  test("expiry is evaluated now or at a future time, and shows what it waits for", async () => {
     const at = ["--at", "1970-01-08T00:00:00Z"];
     const log = { kind: "log", id: "a-1", term: "1", objects: "10" };
     expect(await listed("expiry")).toEqual([]);
     expect(await listed("expiry", ...at)).toMatchObject([{ kind: "backup", id: "b-1", sizeBytes: "5000" }, log]);
-    world.isHeld = true;
+    state.isDeferred = true;
     expect(await listed("expiry", ...at)).toMatchObject([
       { id: "b-1", waitsFor: "hold" },
       { ...log, waitsFor: "hold" },
     ]);
-    world.isRestored = true;
+    state.isRestored = true;
     expect(await listed("expiry", ...at)).toMatchObject([{ id: "b-1", waitsFor: "restore" }]);
   });
 });

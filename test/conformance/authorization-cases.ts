@@ -1,4 +1,4 @@
-/** What exists in the organization that others must not reach. */
+/** Objects of the organization that other organizations must not access. */
 export interface Existing {
   readonly serviceId: string;
   readonly operationId: string;
@@ -19,11 +19,14 @@ export interface Existing {
   readonly deploymentId: string;
 }
 
-/** How one method is tried by those who may not call it. */
+/** Requests to one method by callers who may not call it. */
 export interface AuthorizationCase {
-  /** A request that would work for its owner, in the API's own JSON. */
+  /** A request that would succeed for the owner, in the API's own JSON. */
   readonly request: (existing: Existing) => Record<string, unknown>;
-  /** What an owner of another organization gets: no such object, or what is his own, or the scope is not his to have. */
+  /**
+   * Result for an owner of another organization: the object does not exist, or the caller's own object, or a missing
+   * scope.
+   */
   readonly stranger: "not found" | "own" | "no scope";
 }
 
@@ -47,11 +50,11 @@ const someUuid = "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10";
 const smtp = { host: "1.1.1.1", port: 587, from_address: "a@example.com", from_name: "" };
 const project = object(({ projectName }) => ({ name: projectName }));
 const deployment = object(({ projectName, deploymentId }) => ({ name: projectName, deployment_id: deploymentId }));
-/** A project is neither a stack nor a pipeline, for its owner too. */
+/** A project is neither a stack nor a pipeline, even for its owner. */
 const composition = object(({ projectId }) => ({ id: projectId }));
 const nothing = platform(() => ({}));
 
-/** Every method that is served, by its full name. A method without a case fails the walk. */
+/** All served methods by full name. A method without a case fails the walk. */
 // biome-ignore format: a table, aligned so that it reads as one
 export const authorizationCases: Readonly<Record<string, AuthorizationCase>> = {
   "holdfast.v1.AppService.CreateApp":                          own(() => ({ name: "theirs" })),

@@ -28,10 +28,10 @@ const everyScope = [
   "audit:read",
   "organization:delete",
 ];
-/** Scopes that are not given: nobody needs a credential, or any good one does. */
+/** Scopes that no role grants: no credential is needed, or any valid one suffices. */
 const ungiven: readonly string[] = ["public", "signed-in"];
 
-/** As the JSON of protos spells the paths of masks. */
+/** Field masks in JSON spell paths in camel case. */
 const camelCase = (name: string) => name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 describe("authorization", () => {
@@ -43,7 +43,7 @@ describe("authorization", () => {
     },
   );
 
-  it("has no case for what is not served", () => {
+  it("has no case for a method that is not served", () => {
     expect(
       Object.keys(authorizationCases).filter((name) => !methods.some((method) => nameOf(method) === name)),
     ).toEqual([]);
@@ -159,7 +159,8 @@ describe("authorization", () => {
     async function overGrpc(who: string, method: DescMethod): Promise<number> {
       const channel = channels.get(who);
       if (channel === undefined) throw new Error(`nobody is called ${who}`);
-      // What the gateway does for REST callers: the enumeration's own spelling, and the mask of what is present.
+      // The gateway maps REST requests so: enumerations by their own spelling, and a mask of the members that are
+      // present.
       const json = requestOf(method);
       const rest = restMethods.find((candidate) => candidate.method === method);
       const inPath = (name: string) => name.endsWith("_id") || rest?.path.includes(`{${name}}`) === true;
@@ -175,9 +176,9 @@ describe("authorization", () => {
     }
 
     async function overRest(who: string, method: DescMethod): Promise<number | undefined> {
-      const asked = restCallOf(method, requestOf(method));
-      if (asked === undefined) return undefined;
-      const { verb, path, body } = asked;
+      const call = restCallOf(method, requestOf(method));
+      if (call === undefined) return undefined;
+      const { verb, path, body } = call;
       const api = platform.rest.as(authorizations[who]);
       return (await api.call(verb, path, body === undefined ? {} : { body })).status;
     }
@@ -214,7 +215,7 @@ describe("authorization", () => {
       });
     });
 
-    it("shows an owner of another organization nothing but his own", async () => {
+    it("shows an owner of another organization only their own objects", async () => {
       const list = await platform.rest.as(authorizations["stranger"]).get("/managed-services");
       expect(list.json).toEqual({ services: [], next_cursor: null });
     });
@@ -225,7 +226,7 @@ describe("authorization", () => {
         health: expect.anything(),
         backups: expect.anything(),
       });
-      // Its creation, and the backup that there is.
+      // Its creation and the backup.
       expect(await services.operations(existing.serviceId)).toHaveLength(2);
     });
   });

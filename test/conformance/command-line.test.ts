@@ -73,10 +73,10 @@ describe("holdfast", () => {
     ["nonsense",                                             {},                                                            2,   /unknown command/],
     ["services restart waited",                              {},                                                            1,   /internal/],
   ];
-  for (const [line, environment, code, said] of failures) {
+  for (const [line, environment, code, message] of failures) {
     test(`${line} ends with ${code} and says why`, async () => {
       const answer = await holdfast(line, environment);
-      expect(answer.stderr).toMatch(said);
+      expect(answer.stderr).toMatch(message);
       expect(answer.code).toBe(code);
     });
   }

@@ -12,7 +12,7 @@ const main = join(import.meta.dirname, "..", "..", "sdk", "src", "cli", "main.ts
 
 let gateway: TestGateway;
 let shell: CommandLine;
-/** Where `holdfast` is. */
+/** Directory of `holdfast`. */
 let directory = "";
 let environment: Record<string, string>;
 
@@ -42,7 +42,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** What the command suggests for the last word of the line. */
+/** Suggestions of the command for the last word of the line. */
 async function suggested(line: string): Promise<string[]> {
   const { stdout } = await shell.runHere(["complete", "--", ...line.split(" ")]);
   return stdout.split("\n").flatMap((each) => (each === "" ? [] : [each.split("\t")[0] ?? ""]));
@@ -67,7 +67,7 @@ describe("holdfast complete", () => {
     expect(await suggested(line)).toEqual(expect.arrayContaining([...among]));
   });
 
-  test("knows nothing where nothing fits, and says nothing where nobody answers", async () => {
+  test("suggests nothing where nothing matches, and is silent without an answer", async () => {
     expect(await suggested("services get orders ")).toEqual([]);
     expect(await suggested("nonsense ")).toEqual([]);
     expect(await suggested("services create ")).toEqual([]);
@@ -85,7 +85,8 @@ const scripts = {
     ask 'holdfast services conn'; ask 'holdfast services get o'; ask 'holdfast services get $(touch ${"$HOME"}/evil)'`,
   fish: `source (holdfast completion fish | psub)
     complete -C 'holdfast services conn'; complete -C 'holdfast services get o'; complete -C 'holdfast services get (touch $HOME/evil)'`,
-  // A terminal of its own, in which the line editor completes as a person would have it; its Tab would also expand.
+  // A pseudo-terminal in which the line editor completes interactively; Tab in the test's terminal would expand as
+  // well.
   zsh: `zmodload zsh/zpty
     zpty shell zsh -f -i
     zpty -w shell 'PS1=; autoload -Uz compinit; compinit -u -D; bindkey "^I" complete-word; source <(holdfast completion zsh); echo re''ady'

@@ -10,7 +10,8 @@ import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { expect, test } from "vitest";
 import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";
 
-// What `buf breaking` does not look at: options, and rules of protovalidate. docs/contract.md has the promise.
+// Parts of the contract that `buf breaking` ignores: options, and rules of protovalidate. docs/contract.md has the
+// promise.
 const image = join(import.meta.dirname, "..", "..", "proto", "contract.binpb.gz");
 const agreed = createFileRegistry(fromBinary(FileDescriptorSetSchema, gunzipSync(readFileSync(image))));
 const services = [...organizationServices, ...platformServices];
@@ -20,17 +21,17 @@ const cases = services.flatMap(({ typeName, methods }) =>
     return before === undefined ? [] : [[`${typeName}.${method.name}`, before, method] as const];
   }),
 );
-/** One for each: it knows messages by their names. */
+/** One for each version, because it finds messages by their names. */
 const validations = { before: createValidation(), now: createValidation() };
 
 test("the agreed contract has methods to compare with", () => {
   expect(cases.length).toBeGreaterThan(60);
 });
 
-test.each(cases)("%s is where it was, and asks for no more", (_, before, now) => {
+test.each(cases)("%s has the same path, and requires no more fields", (_, before, now) => {
   expect(promisesOf(now)).toEqual(promisesOf(before));
-  const wanted = [...validations.before.required(before.input)];
-  expect(wanted).toEqual(expect.arrayContaining([...validations.now.required(now.input)]));
+  const required = [...validations.before.required(before.input)];
+  expect(required).toEqual(expect.arrayContaining([...validations.now.required(now.input)]));
 });
 
 test("values of enumerations are spelled as they were", () => {
@@ -47,7 +48,7 @@ test("values of enumerations are spelled as they were", () => {
 
 type Words = readonly [name: string, paths: readonly string[], unreserved: readonly string[]];
 
-// A word that is not reserved is one that a service may be called by already.
+// A word that is not reserved may already be the name of a service.
 test.each<Words>([
   ["the API as it is", restMethods.map(({ path }) => path), []],
   ["reserved words", ["/managed-services/export", "/managed-services/templates/{id}"], []],
@@ -58,7 +59,7 @@ test.each<Words>([
   expect(unreservedWords(paths)).toEqual(unreserved);
 });
 
-/** Literal segments beside the variable of a service that its name could be, each once. */
+/** Literal segments beside the service's variable that a service name could equal, each once. */
 function unreservedWords(paths: readonly string[]): string[] {
   const words = paths.flatMap((path) => /^\/managed-services\/([^/{]+)/.exec(path)?.[1] ?? []);
   return [...new Set(words)].filter((word) => reservedNameFault(word) === undefined);

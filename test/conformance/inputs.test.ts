@@ -7,7 +7,7 @@ import { organizationServices, platformServices } from "../support/api/api-metho
 const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);
 const constraintsOf = (field: DescField) => getOption(field, fieldConstraints).type;
 
-/** Visits each field that an input of the API can have. */
+/** Visits each field of all inputs of the API. */
 function eachField(visit: (field: DescField) => void): void {
   const seen = new Set<DescMessage>();
   const walk = (message: DescMessage): void => {
@@ -21,7 +21,7 @@ function eachField(visit: (field: DescField) => void): void {
   for (const { input } of methods) walk(input);
 }
 
-test("every list and map of an input says how long it may be", () => {
+test("every list and map of an input has a maximum length", () => {
   const unbounded: string[] = [];
   let several = 0;
   eachField((field) => {
@@ -35,7 +35,7 @@ test("every list and map of an input says how long it may be", () => {
   expect(unbounded).toEqual([]);
 });
 
-/** Characters of the longest text that the rules let through; undefined where they name none. */
+/** Number of characters of the longest text that the rules admit; undefined without a limit. */
 function longestText(rules: ReturnType<typeof constraintsOf>): number | undefined {
   if (rules.case !== "string") return undefined;
   const { maxLen, len, in: allowed, wellKnown } = rules.value;
@@ -44,7 +44,7 @@ function longestText(rules: ReturnType<typeof constraintsOf>): number | undefine
   return Number(maxLen || len) || undefined;
 }
 
-/** Bytes of JSON of the largest input, of ASCII text; what the rules leave open counts as 64 characters. */
+/** Bytes of JSON of the largest ASCII input; a text without a limit counts as 64 characters. */
 function largest(message: DescMessage, depth = 0): number {
   if (depth > 4 || message.typeName.startsWith("google.protobuf.")) return 320;
   return message.fields.reduce((sum, field) => sum + field.name.length + 4 + valueOf(field, depth), 2);

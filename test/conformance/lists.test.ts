@@ -17,14 +17,14 @@ const methods = [...organizationServices, ...platformServices].flatMap((service)
 test.each(methods.filter(({ output }) => "nextCursor" in output.field).map((method) => [String(method), method]))(
   "%s takes a limit and a cursor",
   (_, { input }) => {
-    const asked = input.field.page?.message ?? input;
-    expect(Object.keys(asked.field)).toEqual(expect.arrayContaining(["limit", "cursor"]));
+    const paging = input.field.page?.message ?? input;
+    expect(Object.keys(paging.field)).toEqual(expect.arrayContaining(["limit", "cursor"]));
   },
 );
 
-/** What an answer has without pages, and what it is bounded by. */
+/** Repeated members of responses without pages, and their bounds. */
 // biome-ignore format: a table, aligned so that it reads as one
-const whole: Readonly<Record<string, string>> = {
+const unpaged: Readonly<Record<string, string>> = {
   "holdfast.admin.v1.AgentRollout.versions":         "100",
   "holdfast.admin.v1.ApiKey.scopes":                 "what the request could have",
   "holdfast.admin.v1.Authority.behind":              "100, and how many there are",
@@ -144,11 +144,11 @@ test("everything else that an answer may have several of is bounded", () => {
     }
   }
   for (const { output } of methods) walk(output);
-  expect([...found].sort()).toEqual(Object.keys(whole).sort());
+  expect([...found].sort()).toEqual(Object.keys(unpaged).sort());
 });
 
 test("no request may have more entries than its body may have values", () => {
-  // Methods with raw values have room for more, and are read elsewhere.
+  // Methods with raw values admit more, and are parsed elsewhere.
   const entriesOf = (field: DescField, within: readonly DescMessage[]): number => {
     if (rulesOf(field).rawJson) return Number.NEGATIVE_INFINITY;
     const each = 1 + (field.message === undefined ? 0 : several(field.message, within));

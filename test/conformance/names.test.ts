@@ -7,7 +7,10 @@ import { sourceFiles } from "../../bin/source-files.js";
 const checkout = join(import.meta.dirname, "../..");
 const taken = Object.entries(CATALOG).flatMap(([key, { grpc }]) => (grpc === "ALREADY_EXISTS" ? [key] : []));
 
-/** Files that refuse a name or claim one, by how far the name is unique. `system/access/names.ts` asks the API. */
+/**
+ * Files that reject or claim a name, by the scope in which the name is unique. `system/access/names.ts` asserts it over
+ * the API.
+ */
 // biome-ignore format: a table, aligned so that it reads as one
 const scopes: Readonly<Record<string, string>> = {
   "access/credential/credential.ts":                "global: people sign in by it, before an organization is known",
@@ -32,7 +35,7 @@ const scopes: Readonly<Record<string, string>> = {
   "services/service/service-creation.ts":           "organization",
 };
 
-test("each place that refuses or claims a name says how far the name is unique", () => {
+test("each file that rejects or claims a name declares the scope of its uniqueness", () => {
   expect(taken).toContain("NAME_TAKEN");
   const refuses = new RegExp(String.raw`"(?:${taken.join("|")})"[,)]|claimName\(|globalNames: `);
   const found = sourceFiles("controller/src").filter(

@@ -11,17 +11,17 @@ import { runCli } from "../../sdk/src/cli/run.ts";
 import { createRest, type Rest } from "../support/api/rest.ts";
 import { startTestEtcd, type TestEtcd } from "../support/controller/etcd.ts";
 import { startTestPostgresql, type TestPostgresql } from "../support/engines/postgresql.ts";
-import { nounsWithPlaques, systemsWithPlaques } from "../support/plaque/with-plaques.ts";
+import { nounsWithNotes, systemsWithNotes } from "../support/note/with-notes.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-// A system of one resource is added as CONTRIBUTING says: by files of its own (test/support/plaque), a line in the list of
+// A system of one resource is added as CONTRIBUTING says: by files of its own (test/support/note), a line in the list of
 // systems and one in that of the command line's nouns. The controller around it is the real one.
 
-interface Plaque {
+interface Note {
   readonly id: string;
-  readonly words: string;
-  readonly engraved: string;
+  readonly text: string;
+  readonly rendered: string;
 }
 
 const bootstrap = {
@@ -41,10 +41,10 @@ let rest: Rest;
 let environment: Record<string, string>;
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "holdfast-plaques-"));
+  directory = await mkdtemp(join(tmpdir(), "holdfast-notes-"));
   [etcd, postgresql] = await Promise.all([startTestEtcd(), startTestPostgresql()]);
   environment = await settingsIn(directory);
-  controller = await startController(systemsWithPlaques, environment);
+  controller = await startController(systemsWithNotes, environment);
   const { HOLDFAST_BASE_URL: baseUrl = "", HOLDFAST_CA_FILE: caFile = "" } = environment;
   const credential = `${bootstrap.api_key_id}:${bootstrap.api_key_secret}`;
   const authorization = `Basic ${Buffer.from(credential).toString("base64")}`;
@@ -58,19 +58,19 @@ afterAll(async () => {
 });
 
 /** A controller that has no machines on its host. */
-async function settingsIn(place: string): Promise<Record<string, string>> {
+async function settingsIn(directory: string): Promise<Record<string, string>> {
   const [api, agents, dns] = await freePorts(3);
   const file = async (name: string, content: string) => {
-    await writeFile(join(place, name), content, { mode: 0o600 });
-    return join(place, name);
+    await writeFile(join(directory, name), content, { mode: 0o600 });
+    return join(directory, name);
   };
   const folder = async (name: string) => {
-    await mkdir(join(place, name));
-    return join(place, name);
+    await mkdir(join(directory, name));
+    return join(directory, name);
   };
   const masterKey = { current: "v1", keys: { v1: randomBytes(32).toString("base64") } };
   return {
-    HOLDFAST_INSTALLATION_ID: "inst-plaques",
+    HOLDFAST_INSTALLATION_ID: "inst-notes",
     HOLDFAST_CONTROLLER_ID: "controller-1",
     HOLDFAST_ETCD: etcd.url,
     HOLDFAST_HISTORY_URL: postgresql.url,
@@ -84,61 +84,61 @@ async function settingsIn(place: string): Promise<Record<string, string>> {
     HOLDFAST_PROVIDER: "none",
     HOLDFAST_IMAGES_DIR: await folder("images"),
     HOLDFAST_BOOTSTRAP_FILE: await file("bootstrap.json", JSON.stringify(bootstrap)),
-    HOLDFAST_CA_FILE: join(place, "authority.pem"),
+    HOLDFAST_CA_FILE: join(directory, "authority.pem"),
     HOLDFAST_LOG_LEVEL: "error",
-    HOLDFAST_PLAQUE_MOTTO: "In this house",
+    HOLDFAST_NOTE_PREFIX: "In this house",
   };
 }
 
-async function engraved(id: string): Promise<Plaque> {
-  let plaque: Plaque | undefined;
-  await waitUntil("the plaque is engraved", async () => {
-    plaque = (await rest.get<Plaque>(`/plaques/${id}`)).json;
-    return plaque.engraved !== "";
+async function renderedNote(id: string): Promise<Note> {
+  let note: Note | undefined;
+  await waitUntil("the note is rendered", async () => {
+    note = (await rest.get<Note>(`/notes/${id}`)).json;
+    return note.rendered !== "";
   });
-  if (plaque === undefined) throw new Error("no plaque");
-  return plaque;
+  if (note === undefined) throw new Error("no note");
+  return note;
 }
 
 test("a resource of a new system is created over REST, converged, told of, counted, bounded and printed", async () => {
-  const made = await rest.post<Plaque>("/plaques", { words: "Ada slept" });
+  const made = await rest.post<Note>("/notes", { text: "Ada slept" });
   expect(made.status).toBe(201);
   const { id } = made.json;
 
   // The reconciler, with the system's setting.
-  expect(await engraved(id)).toEqual({ id, words: "Ada slept", engraved: "In this house: Ada slept" });
+  expect(await renderedNote(id)).toEqual({ id, text: "Ada slept", rendered: "In this house: Ada slept" });
 
   // Its event, by way of the outbox, and the audit entry of its creation.
   const seen = async (path: string, member: string) =>
     ((await rest.get<Record<string, Record<string, unknown>[]>>(path)).json[member] ?? []).find(
-      (entry) => entry["event_type"] === "plaque.engraved" || entry["action"] === "plaque.create",
+      (entry) => entry["event_type"] === "note.rendered" || entry["action"] === "note.create",
     );
   await waitUntil("the event is in the history", async () => (await seen("/events", "events")) !== undefined);
   const refusal = async () =>
     ((await rest.get<Record<string, Record<string, unknown>[]>>("/audit-log")).json["entries"] ?? []).find(
-      ({ action }) => action === "CreatePlaque quota_exceeded",
+      ({ action }) => action === "CreateNote quota_exceeded",
     );
   expect(await seen("/events", "events")).toMatchObject({
-    data: { plaque_id: id, engraved: "In this house: Ada slept" },
+    data: { note_id: id, rendered: "In this house: Ada slept" },
   });
   await waitUntil("the audit entry is there", async () => (await seen("/audit-log", "entries")) !== undefined);
 
   // Its metric, among those of the process.
-  expect(await controller.metrics.text()).toMatch(/^holdfast_plaques 1$/m);
+  expect(await controller.metrics.text()).toMatch(/^holdfast_notes 1$/m);
 
   // Its quota, with the figures.
-  expect((await rest.post("/plaques", { words: "Grace too" })).status).toBe(201);
-  const refused = await rest.post("/plaques", { words: "nobody else" });
-  expect(refused.json).toMatchObject({ code: "quota_exceeded", quota: "plaques", used: 2, asked: 1, limit: 2 });
+  expect((await rest.post("/notes", { text: "Grace too" })).status).toBe(201);
+  const refused = await rest.post("/notes", { text: "one too many" });
+  expect(refused.json).toMatchObject({ code: "quota_exceeded", quota: "notes", used: 2, asked: 1, limit: 2 });
   await waitUntil("the refusal is in the audit log", async () => (await refusal()) !== undefined);
-  expect(await refusal()).toMatchObject({ object_kind: "plaque", result: "refused" });
+  expect(await refusal()).toMatchObject({ object_kind: "note", result: "refused" });
 
   // Its noun.
   const written: string[] = [];
   const screen = { write: (text: string) => written.push(text) };
-  const nobody = () => Promise.reject(new Error("nobody is asked"));
+  const noAnswer = () => Promise.reject(new Error("no question is expected"));
   const code = await runCli(
-    ["plaques", "list", "--output", "json"],
+    ["notes", "list", "--output", "json"],
     {
       environment: {
         HOME: directory,
@@ -151,24 +151,22 @@ test("a resource of a new system is created over REST, converged, told of, count
       signal: new AbortController().signal,
       stdout: screen,
       stderr: screen,
-      terminal: { isInteractive: false, ask: nobody, askSecret: nobody, confirm: async () => false },
+      terminal: { isInteractive: false, ask: noAnswer, askSecret: noAnswer, confirm: async () => false },
     },
-    nounsWithPlaques,
+    nounsWithNotes,
   );
   expect({ code, text: written.join("") }).toMatchObject({ code: 0, text: expect.stringContaining("Ada slept") });
 });
 
 test("the description of the API has the methods and the events of the new system", async () => {
   const { json } = await rest.get<{ paths: object; webhooks: object }>("/openapi.json");
-  expect(Object.keys(json.paths)).toContain("/plaques/{id}");
-  expect(Object.keys(json.webhooks)).toContain("plaque.engraved");
+  expect(Object.keys(json.paths)).toContain("/notes/{id}");
+  expect(Object.keys(json.webhooks)).toContain("note.rendered");
 });
 
 test("settings and events are gathered from the list of systems, and a name is declared once", () => {
-  expect([...eventTypesOf(systemsWithPlaques).keys()].filter((type) => !eventTypes.has(type))).toEqual([
-    "plaque.engraved",
-  ]);
-  expect(Object.keys(settings)).not.toContain("plaqueMotto");
-  expect(readControllerConfig(environment, systemsWithPlaques)).toMatchObject({ plaqueMotto: "In this house" });
+  expect([...eventTypesOf(systemsWithNotes).keys()].filter((type) => !eventTypes.has(type))).toEqual(["note.rendered"]);
+  expect(Object.keys(settings)).not.toContain("notePrefix");
+  expect(readControllerConfig(environment, systemsWithNotes)).toMatchObject({ notePrefix: "In this house" });
   expect(() => mergeUnique([{ one: 1 }, { two: 2 }, { one: 3 }])).toThrow("two systems declare one");
 });

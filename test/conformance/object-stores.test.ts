@@ -20,7 +20,7 @@ import { startS3Server } from "../support/servers/s3-server.ts";
 interface StoreUnderTest {
   readonly objects: ObjectStore;
   readonly signer: UrlSigner;
-  /** Of whoever serves its URLs. */
+  /** PEM of the authority of the server that serves the URLs. */
   readonly ca: string;
   close(): Promise<void>;
 }
@@ -88,7 +88,7 @@ describe.each([
   beforeAll(async () => {
     if (!isThere) return;
     store = await open();
-    // As machines do it: they resolve no names, and dial the addresses that come with a URL.
+    // Machines work so: they resolve no names, and dial the addresses that come with a URL.
     const [address = ""] = await store.signer.endpoint.addresses();
     const lookup = (_: string, __: unknown, found: (error: null, all: object[]) => void) =>
       found(null, [{ address, family: address.includes(":") ? 6 : 4 }]);

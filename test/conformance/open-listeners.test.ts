@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { sourceFiles } from "../../bin/source-files.js";
 
-/** Files with a server of node's that call `listen` or `bind` themselves, and why egress could reach nothing of it. */
+/**
+ * Files with a node server that call `listen` or `bind` themselves, and the reason why egress cannot reach that server.
+ */
 // biome-ignore format: a table, aligned so that it reads as one
 const others: Readonly<Record<string, string>> = {
   "agent/keeper/keeper-server.ts":   "a socket of the file system",

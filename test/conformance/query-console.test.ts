@@ -11,14 +11,14 @@ import { connectPostgresql, scramVerifier } from "../support/engines/engine-clie
 import { createEngineMachine, type EngineMachine, hasEngine } from "../support/engines/engine-machine.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { attacks } from "./query-console/attacks.ts";
-import { besideRoutes, besideStatements, groundOfRoutes, routes } from "./query-console/code-of-users.ts";
+import { besideRoutes, besideStatements, routeFixture, routes } from "./query-console/user-code-routes.ts";
 import { extensionAttacks, extensionStatements } from "./query-console/extensions.ts";
-import { honest } from "./query-console/honest.ts";
+import { allowedStatements } from "./query-console/allowed-statements.ts";
 
 const version = "17";
 const password = "a password";
 
-/** What an owner of the database can lay in wait; each leaves a trace in harm_done, or in what the engine itself counts. */
+/** Traps that an owner of the database can set; each leaves a trace in harm_done, or in the engine's own counters. */
 const schema = `
   CREATE TABLE customers (id int PRIMARY KEY, name text);
   CREATE TABLE orders (id serial PRIMARY KEY, customer_id int, status text, amount numeric, note text,
@@ -50,7 +50,7 @@ const schema = `
   CREATE POLICY harmful ON harmful_rows USING (harm() = 1);
   GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO PUBLIC;`;
 
-/** As a service with vectors has it: extensions in `public`, beside tables and functions of users' own. */
+/** Schema of a service with vectors: extensions in `public`, beside tables and functions of users. */
 const extended = `
   CREATE EXTENSION vector; CREATE EXTENSION citext; CREATE EXTENSION pgcrypto; CREATE EXTENSION unaccent;
   CREATE EXTENSION "uuid-ossp"; CREATE EXTENSION tablefunc; CREATE EXTENSION hstore;
@@ -89,7 +89,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     await machine?.remove();
   });
 
-  /** As the API runs a statement: judged, and what was printed brought to the engine. */
+  /** Runs a statement as the API does: the guard checks it, and the engine gets its printed form. */
   async function execute(sql: string, change: Partial<ReadOnlyQuery> = {}) {
     const judgement = await guard.check(sql);
     if ("refused" in judgement)
@@ -108,7 +108,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     return { ...answer, rows: JSON.parse(answer.rows) as unknown[][] };
   }
 
-  /** Everything that an effect would change. */
+  /** State that an effect would change. */
   async function traces(): Promise<unknown> {
     const { rows } = await owner.query(`SELECT
       (SELECT md5(string_agg(orders::text, ',' ORDER BY id)) FROM orders) AS orders,
@@ -123,10 +123,10 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     return rows[0];
   }
 
-  test(`answers ${honest.length} honest statements`, async () => {
-    expect(honest.length).toBeGreaterThanOrEqual(100);
+  test(`answers ${allowedStatements.length} honest statements`, async () => {
+    expect(allowedStatements.length).toBeGreaterThanOrEqual(100);
     const refused: string[] = [];
-    for (const sql of honest) {
+    for (const sql of allowedStatements) {
       const answer = await execute(sql);
       if ("refusal" in answer) refused.push(`${sql}: ${answer.refusal.message}`);
     }
@@ -142,7 +142,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     expect(await traces()).toEqual(before);
   });
 
-  test("does nothing that writes even when the guard is not asked", async () => {
+  test("does nothing that writes even without the guard", async () => {
     const before = await traces();
     const raw = (sql: string) =>
       machine.driver.readOnlyQuery?.run(
@@ -177,7 +177,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     expect(await machine.driver.readOnlyQuery?.run(machine.instance, inside, machine.signal)).toHaveProperty("refusal");
   });
 
-  test("tells values so that none loses a digit", async () => {
+  test("returns values without losing a digit", async () => {
     const { columns, rows } =
       await answered(`SELECT 1 AS small, 9007199254740993 AS large, 0.10::numeric AS exact, 1.5::float8,
       'NaN'::float8, true, NULL, '\\xdeadbeef'::bytea, '2026-01-02 03:04:05.678+02'::timestamptz,
@@ -195,13 +195,13 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     ]);
   });
 
-  test("answers so many rows and bytes, ends what takes too long, and no answer that is too large", async () => {
+  test("limits rows and bytes, ends long statements, and returns no response that is too large", async () => {
     const many = await answered("SELECT n FROM generate_series(1, 1001) AS n");
     expect([many.rowCount, many.rows.length, many.truncated]).toEqual([1_000, 1_000, true]);
     expect((await answered("SELECT n FROM generate_series(1, 1000) AS n")).truncated).toBe(false);
     const wide = await answered("SELECT repeat('x', 1000) FROM generate_series(1, 100)", { bytesMax: 10_000 });
     expect([wide.rowCount, wide.truncated]).toEqual([9, true]);
-    // Pages of a hundred rows, each page far over the limit: bytea is answered as hex, two letters a byte.
+    // Pages of a hundred rows, each far over the limit: bytea is printed as hex, two letters a byte.
     const long = await answered("SELECT n, repeat('x', 1000000) FROM generate_series(1, 1000) AS n");
     expect([long.rowCount, long.rows.at(-1)?.[0], long.truncated]).toEqual([8, 8, true]);
     const bytes = await answered("SELECT convert_to(repeat('x', 1000000), 'UTF8') FROM generate_series(1, 1000)");
@@ -247,7 +247,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     const slow = () => execute("SELECT count(*) FROM generate_series(1, 1000000000)", { timeoutMs: 100_000 });
     const four = [slow(), slow(), slow(), slow()];
     const ours = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE usename = 'holdfast_console'";
-    // A session that has not come to its statement yet has nothing to cancel.
+    // A session that has not started its statement yet has nothing to cancel.
     const running = `${ours} AND state = 'active' AND query ~ '^FETCH'`;
     await waitUntil("four run", async () => (await owner.query(running)).rows[0].count === 4);
     await expect(execute("SELECT 1")).rejects.toThrow(/4 console queries are running already/);
@@ -261,10 +261,10 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     await waitUntil("no session is left", async () => (await owner.query(ours)).rows[0].count === 0);
   });
 
-  test("says what is refused, and where", async () => {
+  test("reports what is rejected, and where", async () => {
     expect(await execute("SELECT 1;\nDELETE FROM orders")).toMatchObject({ refusal: { position: 9 } });
-    // Positions are those of what was asked, though what runs is printed anew: without remarks, names qualified.
-    const asked: readonly (readonly [sql: string, meant: string, message: RegExp])[] = [
+    // Positions refer to the request's text, although the printed form runs: without comments, with qualified names.
+    const rejections: readonly (readonly [sql: string, meant: string, message: RegExp])[] = [
       ["SELECT /* a remark */ nope FROM orders", "nope", /^column "nope" does not exist$/],
       ["SELECT 'äöü€😀' AS x, nope FROM orders", "nope", /^column "nope" does not exist$/],
       [
@@ -283,7 +283,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
       ["SELECT 'ä', FROM WHERE", "FROM", /^syntax error at or near "FROM"$/],
       ["DESCRIBE orders WHERE", "orders", /^syntax error at end of input$/],
     ];
-    for (const [sql, meant, message] of asked) {
+    for (const [sql, meant, message] of rejections) {
       const position = Array.from(sql.slice(0, sql.indexOf(meant))).length + 1;
       expect(await execute(sql), sql).toMatchObject({ refusal: { message: expect.stringMatching(message), position } });
     }
@@ -309,7 +309,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
       expect((await answered(sql, { database: "extended" })).rows[0]).toEqual(first);
     });
 
-    test(`refuses ${extensionAttacks.length} statements in which something of users stands for an extension's own`, async () => {
+    test(`refuses ${extensionAttacks.length} statements in which a user's object shadows an extension's`, async () => {
       const passed: string[] = [];
       for (const sql of extensionAttacks) if (!("refusal" in (await inExtended(sql)))) passed.push(sql);
       expect(passed).toEqual([]);
@@ -341,13 +341,13 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     beforeAll(async () => {
       await owner.query("CREATE DATABASE coded");
       client = await connectPostgresql(machine, { user: "app_user", password, database: "coded" });
-      await client.query(groundOfRoutes);
+      await client.query(routeFixture);
       await client.query(besideRoutes);
       for (const { laid } of routes) await client.query(laid);
     });
     afterAll(() => client?.end());
 
-    /** As `execute`, but the agent has nothing to judge. */
+    /** Same as `execute`, without the agent's own check. */
     async function unjudged(sql: string) {
       const judgement = await guard.check(sql);
       if ("refused" in judgement) throw new Error(judgement.refused);

@@ -8,7 +8,7 @@ import { functions, statements } from "../support/engines/queue-statements.ts";
 const ways = { statements, functions };
 type Way = keyof typeof ways;
 
-/** A message of the reference: a queue with visibility timeouts and dead letters, as SQS has them. Time is in hours. */
+/** A message of the reference model: a queue with visibility timeouts and dead letters, as in SQS. Time is in hours. */
 interface Reference {
   readonly id: number;
   readonly value: number;
@@ -32,7 +32,7 @@ interface Real {
 }
 
 const maxAttempts = 3;
-/** Hours that a claim hides a message, and that a delay takes, at most. */
+/** Longest visibility timeout of a claim, and longest delay, in hours. */
 const hours = 2;
 
 const isClaimable = (model: Model) => (message: Reference) =>
@@ -70,7 +70,7 @@ const claim = (way: Way, most: number): Command => ({
     const claimed = await idsOf(real, ways[way].claim, [real.queue, worker, most, hours * 3600]);
     const ready = model.messages.filter(isClaimable(model));
     if (way === "statements") expect(claimed).toEqual(ready.slice(0, most).map(({ id }) => id));
-    // The function may take others first, but takes as many, and each of them is ready.
+    // The function may choose other messages, but as many, and each of them is ready.
     expect(claimed).toHaveLength(Math.min(most, ready.length));
     expect(claimed).toEqual(claimed.toSorted((a, b) => a - b));
     for (const id of claimed) {
@@ -81,24 +81,24 @@ const claim = (way: Way, most: number): Command => ({
   },
 });
 
-/** Messages are named by their place, claims by how old they are: the newest one, or one that may be over. */
+/** Messages are referred to by position, claims by age: the newest claim, or one that may have expired. */
 const settle = (
   what: "ack" | "nack" | "extend",
   way: Way,
-  places: readonly number[],
+  positions: readonly number[],
   age: number,
   delay: number,
 ): Command => ({
   check: (model) => model.messages.length > 0,
-  toString: () => `${what} ${places.join()} of the claim ${age} before, ${delay} h, by ${way}`,
+  toString: () => `${what} ${positions.join()} of the claim ${age} before, ${delay} h, by ${way}`,
   async run(model, real) {
     const worker = `worker-${model.claims - age}`;
-    const asked = [...new Set(places.map((place) => model.messages[place % model.messages.length]?.id ?? 0))];
+    const ids = [...new Set(positions.map((position) => model.messages[position % model.messages.length]?.id ?? 0))];
     const values = { ack: [], nack: [delay * 3600, `error ${delay}`], extend: [delay * 3600] }[what];
-    const done = await idsOf(real, ways[way][what], [real.queue, worker, asked, ...values]);
-    const held = model.messages.filter(({ id, claim: by, isDead }) => asked.includes(id) && by === worker && !isDead);
-    expect(done.toSorted((a, b) => a - b)).toEqual(held.map(({ id }) => id));
-    for (const message of held) {
+    const done = await idsOf(real, ways[way][what], [real.queue, worker, ids, ...values]);
+    const leased = model.messages.filter(({ id, claim: by, isDead }) => ids.includes(id) && by === worker && !isDead);
+    expect(done.toSorted((a, b) => a - b)).toEqual(leased.map(({ id }) => id));
+    for (const message of leased) {
       if (what === "ack") model.messages.splice(model.messages.indexOf(message), 1);
       else message.visibleAt = model.now + delay;
       if (what === "nack") {
@@ -143,7 +143,7 @@ const redrive: Command = {
   },
 };
 
-/** Each message of the reference is there, in its state, and no other is. */
+/** The queue has exactly the messages of the reference, each in the same state. */
 async function expectSame(model: Model, { client, queue }: Real): Promise<void> {
   const { rows } = await client.query(
     `SELECT id::integer, (payload ->> 'value')::integer AS value, attempt_count AS attempts, claimed_by AS claim,
@@ -168,20 +168,20 @@ async function expectSame(model: Model, { client, queue }: Real): Promise<void> 
 
 function commandsOf(allowed: readonly Way[]): fc.Arbitrary<Command>[] {
   const way = fc.constantFrom(...allowed);
-  const places = fc.array(fc.nat(20), { minLength: 1, maxLength: 6 });
+  const positions = fc.array(fc.nat(20), { minLength: 1, maxLength: 6 });
   const delay = fc.nat(hours);
   return [
     fc.tuple(way, fc.nat(1000), delay).map((args) => enqueue(...args)),
     fc.tuple(way, fc.nat(1000), fc.constant(0)).map((args) => enqueue(...args)),
     fc.tuple(way, fc.integer({ min: 1, max: 5 })).map((args) => claim(...args)),
-    fc.tuple(fc.constantFrom("ack", "nack", "extend"), way, places, fc.nat(2), delay).map((args) => settle(...args)),
+    fc.tuple(fc.constantFrom("ack", "nack", "extend"), way, positions, fc.nat(2), delay).map((args) => settle(...args)),
     fc.constant(pass),
     fc.constant(sweep),
     fc.constant(redrive),
   ];
 }
 
-describe.skipIf(!hasEngine("postgresql", "17"))("a queue does what its reference does", () => {
+describe.skipIf(!hasEngine("postgresql", "17"))("a queue behaves as its reference model", () => {
   let database: QueueDatabase;
   let client: pg.Client;
   beforeAll(async () => {

@@ -45,7 +45,7 @@ describe("the packed SDK", () => {
     expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
     const result = await checkPackage(createPackageFromTarballData(new Uint8Array(bytes)));
     expect(result.types).toMatchObject({ kind: "included" });
-    // The package has ES modules alone: what `require` and resolvers before "exports" make of it is known.
+    // The package has ES modules only: `require`, and resolvers without "exports", are known not to load it.
     const others = ["node10", "node16-cjs"];
     const problems = "problems" in result ? result.problems : [];
     expect(problems.filter((p) => !("resolutionKind" in p) || !others.includes(p.resolutionKind))).toEqual([]);
@@ -94,7 +94,7 @@ describe("the packed SDK", () => {
     );
   });
 
-  test("is small in a browser, and asks for nothing of Node there", async () => {
+  test("is small in a browser, and needs nothing of Node there", async () => {
     const input = join(project, "all.js");
     writeFileSync(input, `export * from "@holdfast/sdk";`);
     const bundle = await rolldown({ input, platform: "browser", logLevel: "silent" });

@@ -172,7 +172,7 @@ const smtp = {
 const theme = { display_name: "n", brand_color: "#000000", logo_url: "u" } as const;
 const uris = { redirect_uris: ["u"], post_logout_redirect_uris: ["u"], allowed_origins: ["o"] };
 
-/** Each method of the API as the SDK calls it, with every field that it has. */
+/** Each method of the API as the SDK calls it, with every field. */
 const calls = {
   createApiKey: (c) => c.apiKeys.create({ name: "n", scopes: [], expires_at: time }),
   listApiKeys: (c) => c.apiKeys.list(page),
@@ -431,7 +431,7 @@ const calls = {
 type Calls = typeof calls;
 type Mutual<A, Widest, Narrowest> = [A] extends [Widest] ? ([Narrowest] extends [A] ? true : false) : false;
 
-/** A client's type says no less than the message with each of its messages there, and no more than with any of them null. */
+/** A client's type equals the message: no less with each sub-message present, and no more with any of them null. */
 type Same<A, Schema extends DescMessage> =
   A extends sdk.List<sdk.PlatformEvent>
     ? SameEvent<Schema>
@@ -469,25 +469,25 @@ type WrongEvents = {
     : T;
 }[keyof Declared | sdk.EventType];
 
-/** Methods whose answers the SDK has another type for. */
+/** Methods whose responses the SDK types otherwise. */
 type WrongAnswers = {
   [K in keyof Calls]: Same<Awaited<ReturnType<Calls[K]>>, Methods[K]["output"]> extends true ? never : K;
 }[keyof Calls];
 
-/** Of the path, of paging, and of gRPC alone. */
+/** Members of the path, of paging, and of gRPC alone. */
 type Elsewhere = "id" | "org_id" | "rule_id" | "service_id" | "update_mask" | "limit" | "cursor" | "follow";
-type Asked<Schema extends DescMessage> = Omit<RestShape<Schema, never>, Elsewhere>;
+type RequestOf<Schema extends DescMessage> = Omit<RestShape<Schema, never>, Elsewhere>;
 type Given<Input> = { [K in keyof Input]-?: Exclude<Input[K], undefined | null> };
 
-/** Names and types of a request's members; which may be left out or null is the hand's to say. */
-type SameInput<Input, Schema extends DescMessage> = Mutual<Given<Input>, Given<Asked<Schema>>, Given<Asked<Schema>>>;
+/** Names and types of a request's members; whether they are optional or nullable is written by hand. */
+type SameInput<Input, Schema extends DescMessage> = Mutual<Given<Input>, Given<RequestOf<Schema>>, Given<RequestOf<Schema>>>;
 
-/** A message inside of a request has all of its members, which may be left out. */
+/** A message in a request has all of its members, each optional. */
 type WithConfig<Input> = Omit<Input, "config"> & {
   readonly config: { readonly [K in keyof sdk.NewChannelConfig]-?: string | null };
 };
 
-/** Its choices are messages inside of a request too. */
+/** Its choices are messages in a request too. */
 type WithChoices<Input> = Omit<Input, "pooler" | "storage_autoscale"> & {
   readonly pooler?: { readonly [K in keyof sdk.PoolerChoice]-?: NonNullable<sdk.PoolerChoice[K]> | null } | undefined;
   readonly storage_autoscale?:
@@ -534,7 +534,7 @@ interface Inputs {
 }
 type WrongInputs = { [K in keyof Inputs]: Inputs[K] extends true ? never : K }[keyof Inputs];
 
-/** Do not compile while a type of the SDK is not that of the protos; the error names the method or the input. */
+/** Does not compile while a type of the SDK differs from the protos; the error names the method or the input. */
 const wrongAnswers: Record<WrongAnswers, never> = {};
 const wrongInputs: Record<WrongInputs, never> = {};
 const wrongEvents: Record<WrongEvents, never> = {};
@@ -546,12 +546,12 @@ describe("the SDK's methods", () => {
   });
 
   test.each(restMethods.map((rest) => [rest.method.localName, rest] as const))("%s", async (name, { method, path }) => {
-    const asked: { verb: string; url: URL; body: object }[] = [];
+    const requests: { verb: string; url: URL; body: object }[] = [];
     const client = createClient({
       baseUrl: "https://holdfast.test",
       fetch: async (input, init) => {
         const body = typeof init?.body === "string" ? (JSON.parse(init.body) as object) : {};
-        asked.push({ verb: init?.method ?? "", url: input as URL, body });
+        requests.push({ verb: init?.method ?? "", url: input as URL, body });
         return Response.json({});
       },
     });
@@ -559,8 +559,8 @@ describe("the SDK's methods", () => {
     await (typeof answer === "object" && answer !== null && "pages" in answer
       ? (answer as sdk.List<unknown>).pages().next()
       : answer);
-    expect(asked).toHaveLength(1);
-    const [{ verb, url, body } = { verb: "", url: new URL("x:"), body: {} }] = asked;
+    expect(requests).toHaveLength(1);
+    const [{ verb, url, body } = { verb: "", url: new URL("x:"), body: {} }] = requests;
     expect(findRestMethod(verb, url.pathname)?.method.name).toBe(method.name);
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, field]) => field ?? "");
     const sent = [...inPath, ...url.searchParams.keys(), ...Object.keys(body)];
@@ -569,7 +569,7 @@ describe("the SDK's methods", () => {
   });
 });
 
-/** update_mask is for gRPC; followed are lists by methods of their own. */
+/** update_mask is for gRPC; `follow` lists have methods of their own. */
 function isElsewhere(field: string): boolean {
   return field === "update_mask" || field === "follow";
 }

@@ -4,8 +4,9 @@ import { expect, test } from "vitest";
 import { organizationServices, platformServices } from "../support/api/api-methods.ts";
 
 /**
- * Secrets that callers give, and why none of them can follow a changed destination. `bound`: `kernel/secrets/destined-secret.ts`
- * seals it for the place that it is sent to, and a change of that place needs it anew.
+ * Secrets that callers provide, and why none of them can follow a changed destination. `bound`:
+ * `kernel/secrets/destined-secret.ts` encrypts it for its destination, and a change of the destination requires the
+ * secret again.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 const given: Readonly<Record<string, string>> = {
@@ -47,7 +48,7 @@ test("every configuration of any shape that a request can have is in the table",
 
 type Field = DescMessage["fields"][number];
 
-/** Names of fields of these messages and of those in them. */
+/** Names of fields of these messages and of messages in them. */
 function fieldsOf(messages: readonly DescMessage[], isMeant: (field: Field) => boolean): string[] {
   const seen = new Set<DescMessage>();
   const found = new Set<string>();

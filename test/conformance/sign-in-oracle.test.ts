@@ -3,17 +3,17 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { basic } from "../support/api/rest.ts";
 import { clientId, confidentialId, type Oracle, redirectUri, secret, startOracle } from "./sign-in/oracle.ts";
 
-/** A difference from oidc-provider that is meant. */
+/** An intended difference from oidc-provider. */
 interface Difference {
   readonly name: string;
   readonly reason: string;
   readonly holds: (request: ReadonlyMap<string, string>) => boolean;
   readonly ours: string;
-  /** Absent: whatever it is. */
+  /** Absent: any outcome. */
   readonly theirs?: string;
 }
 
-const asks = "the user is asked";
+const signInPrompt = "the user is asked";
 const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbvaTyXoqqqU";
 const words = (request: ReadonlyMap<string, string>, name: string) => (request.get(name) ?? "").split(" ");
 
@@ -42,7 +42,7 @@ const atAuthorize: readonly Difference[] = [
     reason:
       "Values are for what a server can ask (Core 3.1.2.1): consent is never asked here, and accounts are chosen by signing in anew.",
     holds: (request) => words(request, "prompt").some((word) => ["select_account", "create"].includes(word)),
-    ours: asks,
+    ours: signInPrompt,
     theirs: "invalid_request",
   },
   {
@@ -50,11 +50,11 @@ const atAuthorize: readonly Difference[] = [
     reason: "A request waits in a cookie of the browser: a state of more than 1,024 characters does not fit.",
     holds: (request) => (request.get("state") ?? "").length > 1_024,
     ours: "invalid_request",
-    theirs: asks,
+    theirs: signInPrompt,
   },
 ];
 
-/** What is wrong with a request, by its members. */
+/** Faults of a request, by member. */
 const faults: Readonly<Record<string, (text: string) => boolean>> = {
   response_type: (text) => text !== "code",
   scope: (text) => !text.split(" ").includes("openid"),
@@ -141,17 +141,17 @@ function judge(
     (each) => each.holds(request) && each.ours === ours && (each.theirs ?? theirs) === theirs,
   );
   if (meant !== undefined) return void seen.add(meant.name);
-  // A request with several faults is refused for the one that is looked at first.
-  if (faultsOf(request) > 1 && [ours, theirs].every((outcome) => outcome !== asks)) return;
+  // With several faults, the error is that of the first check.
+  if (faultsOf(request) > 1 && [ours, theirs].every((outcome) => outcome !== signInPrompt)) return;
   expect.fail(`${JSON.stringify([...request])}: ours ${ours}, theirs ${theirs}`);
 }
 
-/** Each optional member is there in a third of requests. */
+/** Each optional member is present in a third of the requests. */
 const sparse = authorizeRequest.map(
   (request) => new Map(Object.entries(request).filter(([, text]) => text !== undefined)),
 );
 
-test("authorization requests are taken and refused as oidc-provider does, but for differences with a reason", async () => {
+test("authorization requests are accepted and rejected as by oidc-provider, with listed differences", async () => {
   const required = new Set([
     "client_id",
     "redirect_uri",
@@ -164,8 +164,8 @@ test("authorization requests are taken and refused as oidc-provider does, but fo
   await fc.assert(
     fc.asyncProperty(sparse, fc.nat(), async (all, pick) => {
       const optional = [...all.keys()].filter((name) => !required.has(name));
-      const kept = optional[pick % Math.max(optional.length, 1)];
-      const request = new Map([...all].filter(([name]) => required.has(name) || name === kept));
+      const picked = optional[pick % Math.max(optional.length, 1)];
+      const request = new Map([...all].filter(([name]) => required.has(name) || name === picked));
       judge(request, await oracle.authorize(new URLSearchParams([...request])), atAuthorize);
     }),
     { numRuns: 500, seed: 29 },

@@ -11,9 +11,9 @@ import { freePorts } from "../support/platform/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type Delivering, startWebhookPlatform, type WebhookPlatform } from "../support/servers/webhook-platform.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
-import { type JudgeServer, startDebianWebhook, startNginx } from "../support/servers/webhook-servers.ts";
+import { type ReferenceServer, startDebianWebhook, startNginx } from "../support/servers/webhook-servers.ts";
 
-// What programs make of our deliveries that nobody here wrote.
+// Third-party programs that receive our deliveries.
 describe("Debian's receivers", () => {
   let platform: WebhookPlatform;
   let delivering: Delivering;
@@ -23,7 +23,7 @@ describe("Debian's receivers", () => {
     image = await judgeImage("webhooks");
     platform = await startWebhookPlatform();
     delivering = platform.deliver();
-    // The first time it makes an image, which a busy machine takes minutes for.
+    // The first run builds an image, which takes minutes on a busy machine.
   }, 600_000);
   afterAll(async () => {
     await delivering?.stop();
@@ -46,7 +46,7 @@ describe("Debian's receivers", () => {
       return (deliveries as Delivery[]).find(({ attempt }) => attempt === 1);
     });
 
-  test("webhook takes what is signed with its secret, and nothing else", async (context) => {
+  test("webhook accepts only deliveries that are signed with its secret", async (context) => {
     if (typeof image === "string") return context.skip(image);
     const organizationId = "signed";
     const [port = 0] = await freePorts(1);
@@ -60,7 +60,7 @@ describe("Debian's receivers", () => {
     const server = await startDebianWebhook(image, port, secrets);
     try {
       await platform.emit(organizationId, "service.running", { service_name: "äöü €", status: "Running" });
-      // The old secret keeps its header while the overlap lasts.
+      // The old secret keeps its header during the overlap.
       expect(await firstAttempt(organizationId, right.id)).toMatchObject({ responseStatus: 200 });
       expect(await firstAttempt(organizationId, wrong.id)).toMatchObject({ responseStatus: 500 });
     } finally {
@@ -68,11 +68,11 @@ describe("Debian's receivers", () => {
     }
   });
 
-  test("nginx answers what it likes, and gets what the specification says", async (context) => {
+  test("nginx responds with any status, and receives the specified request", async (context) => {
     if (typeof image === "string") return context.skip(image);
     const organizationId = "nginx";
     let behind: WebhookReceiver | undefined;
-    const stopped: JudgeServer[] = [];
+    const stopped: ReferenceServer[] = [];
     try {
       behind = await startWebhookReceiver((response, { path }) => {
         if (path === "/hang") return;
@@ -88,7 +88,7 @@ describe("Debian's receivers", () => {
          location / { proxy_pass ${behind.url}; }`,
       );
       stopped.push(nginx);
-      // A peer that is connected and never says a word: the kernel takes connections for a program that does not run.
+      // A peer that is connected and silent: the kernel accepts connections for a stopped program.
       const silent = await startNginx(image, "");
       stopped.push(silent);
       silent.signal("SIGSTOP");
@@ -98,7 +98,7 @@ describe("Debian's receivers", () => {
         [`${nginx.url}/307`, 307, /redirects are not followed/],
         [`${nginx.url}/410`, 410, /answered 410/],
         [`${nginx.url}/429`, 429, /answered 429/],
-        // The status is the answer, however slowly the body comes after it.
+        // The status decides, however slowly the body follows.
         [`${nginx.url}/slow`, 200, undefined],
         [`${nginx.url}/hang`, undefined, /within 10 s/],
         [silent.url, undefined, /within 10 s/],

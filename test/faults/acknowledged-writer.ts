@@ -6,23 +6,23 @@ import type { Platform } from "../support/platform/platform.ts";
 import type { RunningService } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** A row that was acknowledged, and when its write began and ended: milliseconds since 1970. */
+/** An acknowledged row, with the times at which its write began and ended, in milliseconds since 1970. */
 export interface AcknowledgedRow {
   readonly id: number;
   readonly begunAt: number;
   readonly acknowledgedAt: number;
 }
 
-/** Writes numbered rows and notes each that the engine acknowledged. */
+/** Writes numbered rows and records each that the engine acknowledged. */
 export interface AcknowledgedWriter {
-  /** In order. */
+  /** In the order of writing. */
   readonly rows: readonly AcknowledgedRow[];
   readonly acknowledged: number;
-  /** Number of the last one; 0 before the first. */
+  /** Number of the last acknowledged row; 0 before the first. */
   readonly last: number;
-  /** Resolves when its signal fired and its last write ended. */
+  /** Resolves when the signal was aborted and the last write has ended. */
   readonly done: Promise<void>;
-  /** Numbers that were acknowledged and are not there. */
+  /** Numbers of acknowledged rows that are absent. */
   missing(): Promise<number[]>;
 }
 
@@ -48,8 +48,8 @@ export async function writeRows(
 }
 
 /**
- * Parameters of a Valkey that keeps every value that it acknowledged when it is killed. By default it puts nothing into its
- * append-only file while a flush is under way, for two seconds at most.
+ * Parameters of a Valkey that retains every acknowledged value when it is killed. By default Valkey defers writes to
+ * the append-only file during a flush, by at most two seconds.
  */
 export const flushedAtOnce = { appendfsync: "always" };
 
@@ -63,7 +63,7 @@ export function writeValues(platform: Platform, { connection, password }: Runnin
   });
 }
 
-/** Writes by the engine's own client until the signal. */
+/** Writes with the engine's own client until the signal is aborted. */
 export function startWriter<C>(engine: {
   connect(): Promise<C>;
   write(client: C, id: number): Promise<void>;
@@ -84,7 +84,7 @@ export function startWriter<C>(engine: {
         acknowledged.push({ id, begunAt, acknowledgedAt: Date.now() });
         await sleep(pauseMs);
       } catch {
-        // Killed, cut or not there yet: what became of this row is not known, so it is not counted.
+        // Killed, disconnected or not reachable: the outcome of this row is unknown, so it is not counted.
         if (client !== undefined) await engine.close(client).catch(() => undefined);
         client = undefined;
         await sleep(100);
@@ -103,8 +103,8 @@ export function startWriter<C>(engine: {
     },
     done: run(),
     async missing() {
-      // What is acknowledged while it is read may come too late to be read.
-      const asked = [...acknowledged];
+      // Rows that are acknowledged during the read may be missing in it.
+      const expected = [...acknowledged];
       const rows = await waitUntil(
         "what was written can be read",
         async () => {
@@ -118,7 +118,7 @@ export function startWriter<C>(engine: {
         { everyMs: 500 },
       );
       const present = new Set(rows);
-      return asked.flatMap(({ id }) => (present.has(id) ? [] : id));
+      return expected.flatMap(({ id }) => (present.has(id) ? [] : id));
     },
   };
 }

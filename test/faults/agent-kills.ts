@@ -11,28 +11,31 @@ export const agentVictims = ["old", "next", "keeper", "machine", "controller"] a
 
 export interface AgentKill {
   readonly victim: (typeof agentVictims)[number];
-  /** After the next agent was started beside the old one. */
+  /** Time after the start of the next agent beside the old one. */
   readonly afterMs: number;
 }
 
-export interface AgentKillGround {
+export interface AgentKillFixture {
   readonly platform: Platform;
   readonly services: Services;
   readonly service: RunningService;
   readonly writer: AcknowledgedWriter;
-  /** Has the controllers bring a release of this name to all machines, and answers its digest; it may end them. */
+  /**
+   * Makes the controllers roll out a release of this name to all machines, and returns its digest; it may restart them.
+   */
   readonly offer: (release: string) => Promise<string>;
 }
 
 const endsWithinMs = 180_000;
 
 /**
- * Offers a release that does, and kills the victim while agents change places. Throws unless every machine then has one agent,
- * the new one, after no more than one word of an operator where the rollout halted; unless an engine that nobody killed is the
- * same process as before; and unless it takes writes. Resolves with what came of it.
+ * Rolls out a working release, and kills the victim during an agent handover. Throws unless every machine then has
+ * exactly one agent, the new one, after at most one resume by an operator where the rollout halted; unless an engine
+ * that was not killed is still the same process; and unless it accepts writes. Resolves with a description of the
+ * outcome.
  */
 export async function killAtHandOver(
-  { platform, services, service, writer, offer }: AgentKillGround,
+  { platform, services, service, writer, offer }: AgentKillFixture,
   release: string,
   { victim, afterMs }: AgentKill,
 ): Promise<string> {

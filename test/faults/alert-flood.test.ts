@@ -4,9 +4,9 @@ import { waitUntil } from "../support/wait-until.ts";
 import { startWebhookPlatform, type WebhookPlatform } from "../support/servers/webhook-platform.ts";
 import { type Respond, startWebhookReceiver } from "../support/servers/webhook-receiver.ts";
 
-/** A minute for 10,000 on two busy cores: `npm run faults -- --alerts`. */
+/** 10,000 take a minute on two busy cores: `npm run faults -- --alerts`. */
 const alerts = Number(process.env["HOLDFAST_TEST_ALERTS"] ?? 1_000);
-/** Of one transaction: each is an entry of the outbox. */
+/** Alerts in one transaction: each is an entry of the outbox. */
 const together = 100;
 
 let platform: WebhookPlatform;
@@ -35,13 +35,13 @@ const delivered = (channelId: string) =>
   );
 
 test(`of ${alerts} alerts at once, those for a channel that hangs delay no other, and none is lost`, async () => {
-  let held: ServerResponse[] | undefined = [];
-  const hanging = await receiver((response) => void (held === undefined ? response.end() : held.push(response)));
+  let pending: ServerResponse[] | undefined = [];
+  const hanging = await receiver((response) => void (pending === undefined ? response.end() : pending.push(response)));
   const [beside, elsewhere] = [await receiver(), await receiver()];
   const stuck = await platform.channel("crowded", hanging.url);
   const well = await platform.channel("crowded", beside.url);
   const other = await platform.channel("quiet", elsewhere.url);
-  // All of them are there before anybody moves or delivers. The ones that hang are the first of each transaction.
+  // All of them exist before delivery starts. The hanging ones are the first of each transaction.
   const half = Array.from({ length: alerts / 2 }, (_, index) => String(index));
   for (let from = 0; from < half.length; from += together / 2) {
     const some = half.slice(from, from + together / 2);
@@ -50,19 +50,19 @@ test(`of ${alerts} alerts at once, those for a channel that hangs delay no other
       ...some.map((id) => ({ id: `well ${id}`, notification_channel_id: well })),
     ]);
   }
-  // Nothing is given up while this runs: what hangs keeps its place until the end.
+  // No attempt times out during this test: a hanging attempt occupies its slot until the end.
   const delivering = platform.deliver({ attemptMs: 600_000 });
   onTestFinished(() => delivering.stop());
   await platform.emit("quiet", "alert.fired", { id: "quiet", notification_channel_id: other });
 
   const everyMs = 250;
-  const told = async () => `${beside.ids().size} of ${half.length}, ${await waiting(well)} wait`;
+  const progress = async () => `${beside.ids().size} of ${half.length}, ${await waiting(well)} wait`;
   await waitUntil("the channel beside has all of its own", async () => (await delivered(well)) === half.length, {
-    describe: told,
+    describe: progress,
     everyMs,
   });
   await waitUntil("so has another organization's", async () => (await delivered(other)) === 1, {
-    describe: told,
+    describe: progress,
     everyMs,
   });
   expect(beside.ids()).toEqual(new Set(half.map((id) => `well ${id}`)));
@@ -71,8 +71,8 @@ test(`of ${alerts} alerts at once, those for a channel that hangs delay no other
   expect(await delivered(stuck)).toBe(0);
   expect([await waiting(stuck), await waiting(well)]).toEqual([half.length, 0]);
 
-  const late = held;
-  held = undefined;
+  const late = pending;
+  pending = undefined;
   for (const response of late) response.end();
   await waitUntil("the one that hung has all of its own", async () => (await delivered(stuck)) === half.length, {
     everyMs,

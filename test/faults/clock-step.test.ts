@@ -23,7 +23,7 @@ describe.skipIf(library === undefined)(`a wall clock that is stepped by an hour$
   beforeAll(async () => {
     platform = await startPlatform();
     clock = createFakeClock(library ?? "", join(platform.directory, "clock"));
-    // Only the clock is to take its lease: half a minute without a turn on a busy machine does not, an hour would.
+    // Only the clock may expire its lease: half a minute without CPU on a busy machine must not, an hour would.
     second = await startSecondController(platform, { ...clock.environment, HOLDFAST_CONTROLLER_LEASE_S: "60" });
     services = createServices(platform, second.rest);
   });
@@ -35,10 +35,10 @@ describe.skipIf(library === undefined)(`a wall clock that is stepped by an hour$
   const withControl = <T>(run: (rpcs: GrpcCalls<typeof ControlService>) => Promise<T>) =>
     asOperator(platform, ControlService, run);
 
-  it("warns and holds back what is deleted by time, and keeps leases, until an operator says that it is right", async () => {
+  it("warns and defers time-based deletion, and keeps leases, until an operator accepts the clock", async () => {
     const { id } = await services.create("short-lived", { database_type: "valkey", ttl_hours: 2 });
     await services.settled(id, "Running");
-    // From here on all work is done by the controller with the clock.
+    // From here on the controller with the stepped clock does all work.
     await withControl((rpcs) => rpcs.drainController({ controllerId: "controller-1" }));
     const controllers = async () => (await withControl((rpcs) => rpcs.listControllers({}))).controllers;
     const other = () => controllers().then((all) => all.find((each) => each.id === "controller-2"));
@@ -56,9 +56,9 @@ describe.skipIf(library === undefined)(`a wall clock that is stepped by an hour$
 
     clock.step(2 * hourS + 60);
     await touch("held");
-    const asked = await services.create("asked-meanwhile", { database_type: "valkey" });
-    await services.settled(asked.id, "Running");
-    await services.delete(asked.id);
+    const created = await services.create("asked-meanwhile", { database_type: "valkey" });
+    await services.settled(created.id, "Running");
+    await services.delete(created.id);
     expect(await services.get(id)).toMatchObject({ status: "Running", operation: null });
     const { startedAt, shards } = before;
     expect(await other()).toMatchObject({ startedAt, shards });
@@ -68,7 +68,7 @@ describe.skipIf(library === undefined)(`a wall clock that is stepped by an hour$
     await touch("released");
     await services.gone(id);
 
-    /** So that the service is looked at; it may be gone already. */
+    /** Triggers a reconcile; the service may be deleted already. */
     async function touch(tag: string): Promise<void> {
       const { status } = await second.rest.patch(`/managed-services/${id}`, { tags: { tag } });
       expect(tag === "released" ? [200, 404, 409] : [200]).toContain(status);

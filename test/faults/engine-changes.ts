@@ -27,24 +27,24 @@ export async function endOf({ rest }: Pick<Platform, "rest">, id: string): Promi
   return waitUntil(`operation ${id} has ended`, look, { everyMs: 200 });
 }
 
-/** Each of the statements waits for others: none of the changes below is late for another reason. */
-async function expectHeld(
+/** Each of the statements waits for a lock: none of the changes below is late for another reason. */
+async function expectLocked(
   platform: Platform,
   { connection, password }: Pick<RunningService, "connection" | "password">,
   statements: readonly string[],
 ): Promise<void> {
   const client = await openPostgresql(platform, connection, { password });
   await client.query("SET lock_timeout = '100ms'");
-  // SQLSTATE of a lock that was not to be had in time.
+  // SQLSTATE of a lock timeout.
   for (const statement of statements)
     await expect(client.query(statement), statement).rejects.toMatchObject({ code: "55P03" });
   await client.end();
 }
 
 /**
- * A session of a user holds what users and databases are changed by, for longer than an answer waits. Controller and agent are
- * killed meanwhile. Then the session ends, and each change with it: some take place, and what was made by the session itself
- * stands against others.
+ * A session of a user locks the catalog rows by which users and databases are changed, for longer than a response may
+ * take. Controller and agent are killed meanwhile. Then the session ends, and each change with it: some succeed, and an
+ * object that the session itself created conflicts with others.
  */
 export async function changeUnderLocks(platform: Platform, { service, connection, password }: RunningService) {
   const { rest } = platform;
@@ -62,10 +62,10 @@ export async function changeUnderLocks(platform: Platform, { service, connection
   const holder = await openPostgresql(platform, connection, { password });
   const committer = await openPostgresql(platform, connection, { password });
   await committer.query("BEGIN; CREATE ROLE rival");
-  // Not ALTER DATABASE ... SET: the engine lets its lock go at the end of the statement, not of the transaction.
+  // Not ALTER DATABASE ... SET: the engine releases its lock at the end of the statement, not of the transaction.
   await holder.query("BEGIN; CREATE ROLE coming; COMMENT ON DATABASE leaving IS 'held'");
   await holder.query("ALTER ROLE kept CONNECTION LIMIT 7; ALTER ROLE leaving CONNECTION LIMIT 7");
-  await expectHeld(platform, { connection, password }, [
+  await expectLocked(platform, { connection, password }, [
     "CREATE ROLE coming",
     "CREATE ROLE rival",
     "ALTER ROLE kept PASSWORD 'another'",
@@ -73,7 +73,7 @@ export async function changeUnderLocks(platform: Platform, { service, connection
     "DROP DATABASE leaving",
   ]);
 
-  const asked = [create("coming"), create("rival"), reset(), rest.delete<UnderWayJson>(user("leaving"))] as const;
+  const requests = [create("coming"), create("rival"), reset(), rest.delete<UnderWayJson>(user("leaving"))] as const;
   const dropped = rest.delete<UnderWayJson>(path("/databases/leaving"));
   const underWay = await waitUntil("the users that come are shown with their operations", async () => {
     const { json } = await rest.get<{ users: UserJson[] }>(path("/database-users"));
@@ -87,18 +87,18 @@ export async function changeUnderLocks(platform: Platform, { service, connection
   const other = expectStatus(await rest.post<UnderWayJson>(user("leaving/reset-password")), 409).json;
   expect(other.operation?.type).toBe("delete_user");
   const leavingAgain = rest.delete<UnderWayJson>(user("leaving"));
-  // Nobody looks at it when the test fails before.
+  // Handles the rejection when the test fails earlier.
   leavingAgain.catch(() => undefined);
   expect(await reveal("kept")).toBe(before);
 
-  const answers = await Promise.all([...asked, dropped]);
+  const answers = await Promise.all([...requests, dropped]);
   expect(answers.map(({ status, json }) => ({ status, type: json?.operation?.type }))).toEqual(
     ["create_user", "create_user", "reset_password", "delete_user", "delete_database"].map((type) => ({
       status: 202,
       type,
     })),
   );
-  const [coming, rival, kept, leaving, database] = answers.map(({ json, headers }) => {
+  const [coming, rival, resetUser, leaving, database] = answers.map(({ json, headers }) => {
     expect(headers["location"]).toBe(`/operations/${json.operation?.id}`);
     return json.operation?.id ?? "";
   });
@@ -116,14 +116,14 @@ export async function changeUnderLocks(platform: Platform, { service, connection
   await holder.query("ROLLBACK");
   for (const client of [committer, holder]) await client.end();
 
-  for (const id of [coming, kept, leaving, database])
+  for (const id of [coming, resetUser, leaving, database])
     expect(await endOf(platform, id ?? "")).toMatchObject({ status: "completed", error: null });
   const refused = await endOf(platform, rival ?? "");
   expect(refused.status).toBe("failed");
   expect(["engine_refused", "name_taken"]).toContain(refused.error?.code);
   expect(platform.processes().machines.find(({ id }) => id === machine?.id)?.engine).toBe(machine?.engine);
 
-  // The engine and the store say the same.
+  // The engine and the store agree.
   const rows = await queryOnce<{ name: string }>(
     platform,
     connection,
@@ -135,8 +135,8 @@ export async function changeUnderLocks(platform: Platform, { service, connection
   const managed = ["app_user", "coming", "kept"];
   expect(listed.filter((each) => each.managed).map(({ username }) => username)).toEqual(managed);
   const keys = [...(await dumpEtcd(platform.directory)).keys()].map((name) => name.split("/").slice(3).join("/"));
-  const keptUsers = keys.filter((name) => name.startsWith(`database-user/${service.id}.`)).sort();
-  expect(keptUsers).toEqual(managed.map((name) => `database-user/${service.id}.${name}`));
+  const userKeys = keys.filter((name) => name.startsWith(`database-user/${service.id}.`)).sort();
+  expect(userKeys).toEqual(managed.map((name) => `database-user/${service.id}.${name}`));
   expect(keys.filter((name) => name.startsWith("engine-change/"))).toEqual([]);
   expect(await reveal("kept")).toBe(after);
   await queryOnce(platform, connection, { user: "kept", password: after }, "SELECT 1");

@@ -9,31 +9,31 @@ import { type SecondController, startSecondController } from "../support/platfor
 import { createRandom } from "../support/random.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { FailoverFault } from "./failovers/failover-fault.ts";
-import { createFailoverGround, type FailoverGround } from "./failovers/failover-ground.ts";
-import { playFault } from "./failovers/play-fault.ts";
+import { createFailoverFixture, type FailoverFixture } from "./failovers/failover-fixture.ts";
+import { injectFault } from "./failovers/inject-fault.ts";
 
 const library = findFakeClockLibrary();
-const isAsked = Number(process.env["HOLDFAST_TEST_FAILOVERS"] ?? "0") > 0;
+const isEnabled = Number(process.env["HOLDFAST_TEST_FAILOVERS"] ?? "0") > 0;
 const why = library === undefined ? " (skipped: libfaketime is not here and apt does not bring it)" : "";
 const minuteS = 60;
 const longMs = 300_000;
 
-describe.skipIf(!isAsked || library === undefined)(
+describe.skipIf(!isEnabled || library === undefined)(
   `a failover by a controller whose wall clock is stepped${why}`,
   () => {
     let platform: Platform;
     let second: SecondController;
     let clock: FakeClock;
-    let ground: FailoverGround;
+    let fixture: FailoverFixture;
 
     beforeAll(async () => {
       platform = await startPlatform();
       clock = createFakeClock(library ?? "", join(platform.directory, "clock"));
       second = await startSecondController(platform, clock.environment);
-      // A controller that drains asks no agent any more.
+      // A draining controller sends no requests to agents any more.
       const bySecond = { ...platform, rest: second.rest };
-      ground = await createFailoverGround(bySecond, "sync", { random: createRandom(1) });
-      // From here on the controller with the clock decides.
+      fixture = await createFailoverFixture(bySecond, "sync", { random: createRandom(1) });
+      // From here on the controller with the stepped clock decides.
       await asOperator(platform, ControlService, (rpcs) => rpcs.drainController({ controllerId: "controller-1" }));
       await waitUntil("the other one has everything", async () => {
         const { controllers } = await asOperator(platform, ControlService, (rpcs) => rpcs.listControllers({}));
@@ -43,7 +43,7 @@ describe.skipIf(!isAsked || library === undefined)(
       });
     }, longMs);
     afterAll(async () => {
-      await ground?.stop();
+      await fixture?.stop();
       await second?.stop();
       await platform?.remove();
     }, longMs);
@@ -73,7 +73,7 @@ describe.skipIf(!isAsked || library === undefined)(
     ])(
       "$name: the replica takes writes as soon as ever, and has every row",
       async (fault) => {
-        const { withoutWritesMs, lost } = await playFault(ground, fault);
+        const { withoutWritesMs, lost } = await injectFault(fixture, fault);
         console.log(`${fault.name}: ${(withoutWritesMs / 1_000).toFixed(1)} s without writes`);
         expect([lost, withoutWritesMs < 30_000]).toEqual([0, true]);
       },
@@ -83,12 +83,12 @@ describe.skipIf(!isAsked || library === undefined)(
     it(
       "is no failover at all while the machine is well",
       async () => {
-        const { primary, term } = await ground.roles();
+        const { primary, term } = await fixture.roles();
         for (const seconds of [minuteS, -minuteS, 0]) {
           clock.step(seconds);
           await sleep(8_000);
         }
-        expect(await ground.roles()).toMatchObject({ primary, term });
+        expect(await fixture.roles()).toMatchObject({ primary, term });
       },
       longMs,
     );

@@ -11,18 +11,18 @@ import { createServices, expectStatus } from "../support/platform/services.ts";
 import { createRandom } from "../support/random.ts";
 import { GiveUp, waitUntil } from "../support/wait-until.ts";
 import type { Before, FailoverFault } from "./failovers/failover-fault.ts";
-import { createFailoverGround, type FailoverGround, type GroundKind } from "./failovers/failover-ground.ts";
-import { playFault } from "./failovers/play-fault.ts";
+import { createFailoverFixture, type FailoverFixture, type FixtureKind } from "./failovers/failover-fixture.ts";
+import { injectFault } from "./failovers/inject-fault.ts";
 
-/** With `npm run faults -- --failovers`. */
-const wanted = Number(process.env["HOLDFAST_TEST_FAILOVERS"] ?? "0");
+/** Enabled by `npm run faults -- --failovers`. */
+const faultCount = Number(process.env["HOLDFAST_TEST_FAILOVERS"] ?? "0");
 const seed = Number(process.env["HOLDFAST_TEST_SEED"] ?? Date.now() % 1_000_000);
 const longMs = 10 * 60_000;
-const kinds: readonly GroundKind[] = ["sync", "valkey"];
+const kinds: readonly FixtureKind[] = ["sync", "valkey"];
 
-/** A release is offered and paused before each fault, and comes to the machines in the middle of it: there are no others. */
-describe.skipIf(wanted === 0 || !asRoot)(
-  `agents that change places while a primary is replaced${asRoot ? "" : " (skipped: needs root, for machines of an image)"}`,
+/** A release is offered and paused before each fault, and rolled out during it: no other machines exist. */
+describe.skipIf(faultCount === 0 || !asRoot)(
+  `agent handovers during a change of the primary${asRoot ? "" : " (skipped: needs root, for machines of an image)"}`,
   () => {
     const releases = createReleaseDirectory();
     const random = createRandom(seed);
@@ -51,8 +51,11 @@ describe.skipIf(wanted === 0 || !asRoot)(
     const agents = async () => (await asOperator(platform, AgentRolloutService, (rpcs) => rpcs.listAgents({}))).agents;
     const describeRollout = async () => `${JSON.stringify(await agents())}\n${lastLogLines(platform.directory, 40)}`;
 
-    /** A machine whose engine is moved while its new agent is watched counts as one that is not well: an operator goes on then. */
-    async function goOn(): Promise<void> {
+    /**
+     * A machine whose engine is failed over while its new agent is on probation counts as unhealthy: an operator
+     * resumes then.
+     */
+    async function resumeRollout(): Promise<void> {
       const { state, reason } = await rollout();
       if (state !== "Halted") return;
       if (!reason.includes("unhealthy")) throw new GiveUp(`it halted: ${reason}\n${await describeRollout()}`);
@@ -61,7 +64,7 @@ describe.skipIf(wanted === 0 || !asRoot)(
     }
 
     async function isReplaced(machineId: string): Promise<boolean> {
-      await goOn();
+      await resumeRollout();
       return (await agents()).some((agent) => agent.machineId === machineId && agent.digest === digest);
     }
     const replaced = (machineId: string) =>
@@ -74,7 +77,7 @@ describe.skipIf(wanted === 0 || !asRoot)(
       await waitUntil(
         `release ${release} is everywhere`,
         async () => {
-          await goOn();
+          await resumeRollout();
           const { state, digest: offered, behind, upgrading } = await rollout();
           return state === "Completed" && offered === digest && behind === 0 && upgrading === 0;
         },
@@ -82,7 +85,7 @@ describe.skipIf(wanted === 0 || !asRoot)(
       );
     }
 
-    /** A controller that comes up offers what it finds, and nothing begins before the pause ends. */
+    /** A starting controller offers the release that it finds, and nothing begins before the pause ends. */
     async function offerNext(): Promise<void> {
       await asOperator(platform, AgentRolloutService, (rpcs) => rpcs.pauseAgentRollout({}));
       release += 1;
@@ -97,14 +100,14 @@ describe.skipIf(wanted === 0 || !asRoot)(
     const replacedAt = (step: string): FailoverFault => ({
       name: `machine stands still, its replica's agent is replaced at ${step}`,
       expects: "failover",
-      async run(ground, { primary, replica, newHost, operations }, strikes) {
-        const mend = ground.pause(ground.pidsOf(primary, "machine"));
+      async run(fixture, { primary, replica, newHost, operations }, strikes) {
+        const mend = fixture.pause(fixture.pidsOf(primary, "machine"));
         const atMs = strikes();
         try {
-          await ground.reaches(step, operations);
-          // The machine that stands still is out of reach, so the other one is the first.
+          await fixture.reaches(step, operations);
+          // The paused machine is unreachable, so the other one is the first.
           await resume();
-          await Promise.all([ground.takesWrites(newHost, atMs), replaced(replica)]);
+          await Promise.all([fixture.takesWrites(newHost, atMs), replaced(replica)]);
         } finally {
           mend();
         }
@@ -115,11 +118,11 @@ describe.skipIf(wanted === 0 || !asRoot)(
     const backAndReplaced: FailoverFault = {
       name: "machine is back while it is replaced, and so are both agents",
       expects: "either",
-      async run(ground, { primary, replica, operations }, strikes) {
-        const mend = ground.pause(ground.pidsOf(primary, "machine"));
+      async run(fixture, { primary, replica, operations }, strikes) {
+        const mend = fixture.pause(fixture.pidsOf(primary, "machine"));
         strikes();
         try {
-          await ground.reaches("FencePrimary", operations);
+          await fixture.reaches("FencePrimary", operations);
           await resume();
           await sleep(random.between(0, 1_000));
         } finally {
@@ -129,32 +132,32 @@ describe.skipIf(wanted === 0 || !asRoot)(
       },
     };
 
-    /** `victim`: whose agent is found changing places as the service is asked to fail over. */
+    /** `victim`: the machine whose agent handover is in progress when the service is requested to fail over. */
     const switchover = (victim: "primary" | "replica"): FailoverFault => ({
       name: `a switchover as the agent of its ${victim} changes places`,
       expects: "failover",
-      async run(ground, before, strikes) {
+      async run(fixture, before, strikes) {
         await resume();
-        await changing(ground, before[victim]);
+        await changing(fixture, before[victim]);
         strikes();
-        await askToFailOver(ground, before);
+        await askToFailOver(fixture, before);
         for (const id of [before.replica, before.primary]) await replaced(id);
       },
     });
 
-    /** Resolves once the next agent of the machine is beside the old one. */
-    async function changing(ground: FailoverGround, machineId: string): Promise<void> {
-      await waitUntil(`agents of ${machineId} change places`, () => ground.processesOf(machineId).agents.length > 1, {
+    /** Resolves once the machine's next agent runs beside the old one. */
+    async function changing(fixture: FailoverFixture, machineId: string): Promise<void> {
+      await waitUntil(`agents of ${machineId} change places`, () => fixture.processesOf(machineId).agents.length > 1, {
         everyMs: 10,
         describe: describeRollout,
       });
     }
 
-    async function askToFailOver(ground: FailoverGround, { replica, operations }: Before): Promise<void> {
-      const ask = async () => (await platform.rest.post(ground.path(`/nodes/${replica}/failover`))).status === 202;
+    async function askToFailOver(fixture: FailoverFixture, { replica, operations }: Before): Promise<void> {
+      const ask = async () => (await platform.rest.post(fixture.path(`/nodes/${replica}/failover`))).status === 202;
       await waitUntil("the switchover is taken", ask, { everyMs: 20 });
-      await ground.ends(operations);
-      const [own] = (await ground.services.operations(ground.main.service.id)).filter(({ id }) => !operations.has(id));
+      await fixture.ends(operations);
+      const [own] = (await fixture.services.operations(fixture.main.service.id)).filter(({ id }) => !operations.has(id));
       expect(own).toMatchObject({ type: "failover", status: "completed" });
     }
 
@@ -166,29 +169,29 @@ describe.skipIf(wanted === 0 || !asRoot)(
     ];
 
     it.each(kinds)(
-      "keep a %s service at one writable primary with every row",
+      "leave a %s service with one writable primary and every row",
       { timeout: 3 * longMs },
       async (kind) => {
-        const ground = await createFailoverGround(platform, kind, { random: random.fork() });
+        const fixture = await createFailoverFixture(platform, kind, { random: random.fork() });
         try {
           await completed();
           for (const fault of faults) {
             await offerNext();
-            const { withoutWritesMs, hasFailedOver, lost } = await playFault(ground, fault);
+            const { withoutWritesMs, hasFailedOver, lost } = await injectFault(fixture, fault);
             await completed();
             const end = hasFailedOver ? "failed over" : "same primary";
             console.log(
               `${kind} ${fault.name}: ${(withoutWritesMs / 1_000).toFixed(1)} s without writes, ${end}, ${lost} lost`,
             );
           }
-          const operations = await createServices(platform).operations(ground.main.service.id);
+          const operations = await createServices(platform).operations(fixture.main.service.id);
           expect(operations.filter(({ finished_at: at }) => at === null)).toEqual([]);
-          expect(ground.writer.acknowledged).toBeGreaterThan(100);
+          expect(fixture.writer.acknowledged).toBeGreaterThan(100);
         } finally {
-          await ground.stop();
+          await fixture.stop();
         }
-        expectStatus(await platform.rest.delete(ground.path("")), 202);
-        await ground.services.gone(ground.main.service.id);
+        expectStatus(await platform.rest.delete(fixture.path("")), 202);
+        await fixture.services.gone(fixture.main.service.id);
         expect(crashesOf(platform.directory)).toEqual([]);
       },
     );

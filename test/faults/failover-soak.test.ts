@@ -4,77 +4,74 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findBelow, killAtOnce } from "../support/platform/platform-processes.ts";
 import { createRandom } from "../support/random.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type BothSides, rowsOf, writeToAll } from "../system/replication/both-sides.ts";
+import { type NodeWriters, rowsOf, startNodeWriters } from "../system/replication/node-writers.ts";
 import { createFailures } from "../system/replication/failures.ts";
 import { createReplicationUnderTest } from "../system/replication/replication-under-test.ts";
 
-/** With `npm run faults -- --soak`; 600 is the ten minutes of the specification. */
+/** Enabled by `npm run faults -- --soak`; 600 is the ten minutes of the specification. */
 const soakS = Number(process.env["HOLDFAST_TEST_SOAK_S"] ?? "0");
 const longestPauseMs = 2_000;
 const longestCalmMs = 3_000;
 
-describe.skipIf(soakS === 0)(
-  "a PostgreSQL whose parts stand still for a moment, again and again, on a busy core",
-  () => {
-    const its = createReplicationUnderTest();
-    let sides: BothSides | undefined;
-    const { roles, processesOf, untilReplicaCounts, pauseMachine, pauseEngine } = createFailures(its, () => sides, []);
-    let busy: ChildProcess | undefined;
+describe.skipIf(soakS === 0)("a PostgreSQL whose processes pause for a moment, repeatedly, on a busy core", () => {
+  const its = createReplicationUnderTest();
+  let sides: NodeWriters | undefined;
+  const { roles, processesOf, untilReplicaCounts, pauseMachine, pauseEngine } = createFailures(its, () => sides, []);
+  let busy: ChildProcess | undefined;
 
-    beforeAll(async () => {
-      // Not before: the files of a run that leaves this one out are read, too.
-      busy = spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" });
-      await its.start();
-      await its.addReplica();
-      await its.queryNode((await roles()).primary, "CREATE TABLE sides (host text)");
-      const { nodes } = await its.services.get(its.main.service.id);
-      sides = writeToAll(
-        nodes.map(({ hostname }) => hostname),
-        rowsOf(its.platform, its.main),
-      );
-    });
-    afterAll(async () => {
-      busy?.kill("SIGKILL");
-      await sides?.stop();
-      await its.remove();
-    });
+  beforeAll(async () => {
+    // Not before: vitest also loads files whose tests are excluded.
+    busy = spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" });
+    await its.start();
+    await its.addReplica();
+    await its.queryNode((await roles()).primary, "CREATE TABLE sides (host text)");
+    const { nodes } = await its.services.get(its.main.service.id);
+    sides = startNodeWriters(
+      nodes.map(({ hostname }) => hostname),
+      rowsOf(its.platform, its.main),
+    );
+  });
+  afterAll(async () => {
+    busy?.kill("SIGKILL");
+    await sides?.stop();
+    await its.remove();
+  });
 
-    function pauseAgent(id: string): () => void {
-      const { agent = 0 } = processesOf(id);
-      const pids = [agent, ...findBelow(agent)];
-      for (const pid of pids) killAtOnce(pid, "SIGSTOP");
-      return () => {
-        for (const pid of pids) killAtOnce(pid, "SIGCONT");
-      };
+  function pauseAgent(id: string): () => void {
+    const { agent = 0 } = processesOf(id);
+    const pids = [agent, ...findBelow(agent)];
+    for (const pid of pids) killAtOnce(pid, "SIGSTOP");
+    return () => {
+      for (const pid of pids) killAtOnce(pid, "SIGCONT");
+    };
+  }
+
+  it("has no failover, no second writer, and every row", { timeout: soakS * 1_000 + 240_000 }, async () => {
+    await untilReplicaCounts();
+    const { primary, replica, term } = await roles();
+    const seed = Number(process.env["HOLDFAST_TEST_SEED"] ?? Date.now());
+    const random = createRandom(seed);
+    const untilMs = performance.now() + soakS * 1_000;
+    let pauses = 0;
+    while (performance.now() < untilMs) {
+      const pause = random.pick([pauseMachine, pauseEngine, pauseAgent]);
+      const mend = pause(random.pick([primary, primary, replica]));
+      await sleep(random.next() * longestPauseMs);
+      mend();
+      pauses += 1;
+      await sleep(random.next() * longestCalmMs);
+      expect({ seed, pauses, ...(await roles()) }).toMatchObject({ primary, term });
     }
-
-    it("has no failover, no second writer, and every row", { timeout: soakS * 1_000 + 240_000 }, async () => {
-      await untilReplicaCounts();
-      const { primary, replica, term } = await roles();
-      const seed = Number(process.env["HOLDFAST_TEST_SEED"] ?? Date.now());
-      const random = createRandom(seed);
-      const untilMs = performance.now() + soakS * 1_000;
-      let pauses = 0;
-      while (performance.now() < untilMs) {
-        const pause = random.pick([pauseMachine, pauseEngine, pauseAgent]);
-        const mend = pause(random.pick([primary, primary, replica]));
-        await sleep(random.next() * longestPauseMs);
-        mend();
-        pauses += 1;
-        await sleep(random.next() * longestCalmMs);
-        expect({ seed, pauses, ...(await roles()) }).toMatchObject({ primary, term });
-      }
-      const { acknowledged } = its.writer;
-      await waitUntil("writes go on", () => its.writer.acknowledged > acknowledged + 20);
-      const operations = await its.services.operations(its.main.service.id);
-      expect({ seed, failovers: operations.filter(({ type }) => type === "failover") }).toEqual({
-        seed,
-        failovers: [],
-      });
-      expect(sides?.overlaps()).toEqual([]);
-      await its.stopWriting();
-      expect(await its.writer.missing()).toEqual([]);
-      console.log(`soak: ${pauses} pauses in ${soakS} s, seed ${seed}: no failover`);
+    const { acknowledged } = its.writer;
+    await waitUntil("writes go on", () => its.writer.acknowledged > acknowledged + 20);
+    const operations = await its.services.operations(its.main.service.id);
+    expect({ seed, failovers: operations.filter(({ type }) => type === "failover") }).toEqual({
+      seed,
+      failovers: [],
     });
-  },
-);
+    expect(sides?.overlaps()).toEqual([]);
+    await its.stopWriting();
+    expect(await its.writer.missing()).toEqual([]);
+    console.log(`soak: ${pauses} pauses in ${soakS} s, seed ${seed}: no failover`);
+  });
+});

@@ -7,82 +7,82 @@ import { createServices } from "../support/platform/services.ts";
 import type { FailoverFault } from "./failovers/failover-fault.ts";
 import { etcdFaults } from "./failovers/etcd-faults.ts";
 import { createFailoverFigures } from "./failovers/failover-figures.ts";
-import { createFailoverGround, type FailoverGround, type GroundKind } from "./failovers/failover-ground.ts";
-import { ladenFaults } from "./failovers/laden-faults.ts";
-import { machineFaults } from "./failovers/machine-faults-of-primaries.ts";
-import { playFault } from "./failovers/play-fault.ts";
+import { createFailoverFixture, type FailoverFixture, type FixtureKind } from "./failovers/failover-fixture.ts";
+import { loadFaults } from "./failovers/load-faults.ts";
+import { machineFaults } from "./failovers/primary-machine-faults.ts";
+import { injectFault } from "./failovers/inject-fault.ts";
 import { sharedFaults } from "./failovers/shared-faults.ts";
 
-/** With `npm run faults -- --failovers [N]`: so many faults; each of the list comes in its turn, in an order of the seed. */
-const wanted = Number(process.env["HOLDFAST_TEST_FAILOVERS"] ?? "0");
+/** `npm run faults -- --failovers [N]` plays N faults; each of the list comes in turn, in an order by seed. */
+const faultCount = Number(process.env["HOLDFAST_TEST_FAILOVERS"] ?? "0");
 const seed = Number(process.env["HOLDFAST_TEST_SEED"] ?? Date.now() % 1_000_000);
-/** Only faults whose names have this in them. */
+/** Only faults whose names contain this text. */
 const only = process.env["HOLDFAST_TEST_FAULT"] ?? "";
-const kinds: readonly GroundKind[] = ["async", "sync", "valkey"];
+const kinds: readonly FixtureKind[] = ["async", "sync", "valkey"];
 const sessions = 1_000;
 const lagMb = 1_024;
 const longestMs = 10 * 60_000;
 
-describe.skipIf(wanted === 0)("services of two nodes whose primary fails again and again", () => {
+describe.skipIf(faultCount === 0)("services of two nodes whose primary fails repeatedly", () => {
   const figures = createFailoverFigures();
   const random = createRandom(seed);
   const startedMs = performance.now();
-  const say = (line: string) =>
+  const log = (line: string) =>
     console.log(`${((performance.now() - startedMs) / 1_000).toFixed(1).padStart(8)}  ${line}`);
   let platform: Platform;
   let etcd: EtcdMembers;
-  let grounds: readonly FailoverGround[] = [];
+  let fixtures: readonly FailoverFixture[] = [];
 
   beforeAll(async () => {
-    say(`seed ${seed}, ${wanted} faults`);
+    log(`seed ${seed}, ${faultCount} faults`);
     ({ platform, etcd } = await startPlatformOfThree());
-    grounds = await Promise.all(
-      kinds.map((kind) => createFailoverGround(platform, kind, { random: random.fork(), storageGb: 8, etcd })),
+    fixtures = await Promise.all(
+      kinds.map((kind) => createFailoverFixture(platform, kind, { random: random.fork(), storageGb: 8, etcd })),
     );
   }, longestMs);
 
   afterAll(async () => {
     figures.print();
-    await Promise.all(grounds.map((ground) => ground.stop()));
+    await Promise.all(fixtures.map((fixture) => fixture.stop()));
     await etcd?.end();
     await platform?.remove();
   }, longestMs);
 
-  const laden = ladenFaults({ lagMb, sessions });
+  const laden = loadFaults({ lagMb, sessions });
   const all = [...machineFaults, ...sharedFaults, ...etcdFaults, ...laden].filter(({ name }) => name.includes(only));
 
   it("has one writable primary at any time, every operation ended, and no row lost that may not be", {
-    timeout: wanted * longestMs,
+    timeout: faultCount * longestMs,
   }, async () => {
-    const turns = new Map(kinds.map((kind) => [kind, turnsOf(kind, all, random.fork())]));
-    const alone = inTurn(
-      all.filter(({ isAlone }) => isAlone === true),
+    const schedules = new Map(kinds.map((kind) => [kind, scheduleOf(kind, all, random.fork())]));
+    const alone = cycle(
+      all.filter(({ isExclusive: isAlone }) => isAlone === true),
       random.fork(),
     );
     let played = 0;
-    const play = async (ground: FailoverGround, fault: FailoverFault) => {
+    const play = async (fixture: FailoverFixture, fault: FailoverFault) => {
       played += 1;
-      const outcome = await playFault(ground, fault).catch((error: unknown) => {
+      const outcome = await injectFault(fixture, fault).catch((error: unknown) => {
         const why = error instanceof Error ? error.message : String(error);
-        throw new Error(`${ground.kind}, ${fault.name}, seed ${seed}: ${why}\n${lastLogLines(platform.directory, 60)}`);
+        throw new Error(`${fixture.kind}, ${fault.name}, seed ${seed}: ${why}\n${lastLogLines(platform.directory, 60)}`);
       });
       figures.note(fault.name, outcome.withoutWritesMs, outcome.hasFailedOver);
       const { withoutWritesMs, hasFailedOver, lost } = outcome;
       const end = `${(withoutWritesMs / 1_000).toFixed(1)} s without writes, ${hasFailedOver ? "failed over" : "same primary"}`;
-      say(`${ground.kind.padEnd(7)} ${fault.name}: ${end}${lost === 0 ? "" : `, ${lost} rows of its lag lost`}`);
+      log(`${fixture.kind.padEnd(7)} ${fault.name}: ${end}${lost === 0 ? "" : `, ${lost} rows of its lag lost`}`);
     };
-    // What services share is met alone; else each service has a fault of its own.
-    while (played < wanted) {
-      const together = grounds.flatMap((ground) => {
-        const fault = turns.get(ground.kind)?.next();
-        return fault === undefined ? [] : [{ ground, fault }];
+    // A fault of shared parts is played alone; otherwise each service has a fault of its own.
+    while (played < faultCount) {
+      const concurrent = fixtures.flatMap((fixture) => {
+        const fault = schedules.get(fixture.kind)?.next();
+        return fault === undefined ? [] : [{ fixture, fault }];
       });
-      await Promise.all(together.map(({ ground, fault }) => play(ground, fault)));
+      await Promise.all(concurrent.map(({ fixture, fault }) => play(fixture, fault)));
       const shared = alone.next();
-      if (shared !== undefined && played < wanted) await play(random.pick(grounds), shared);
+      if (shared !== undefined && played < faultCount) await play(random.pick(fixtures), shared);
     }
     const services = createServices(platform);
-    for (const { main, sides, writer } of grounds) {
+    for (const { main, sides, writer } of fixtures) {
       expect(sides.overlaps()).toEqual([]);
       const operations = await services.operations(main.service.id);
       expect(operations.filter(({ finished_at: at }) => at === null)).toEqual([]);
@@ -91,13 +91,13 @@ describe.skipIf(wanted === 0)("services of two nodes whose primary fails again a
   });
 });
 
-function turnsOf(kind: GroundKind, all: readonly FailoverFault[], random: Random) {
-  const own = all.filter(({ isAlone, kinds: of = kinds }) => isAlone !== true && of.includes(kind));
-  return inTurn(own, random);
+function scheduleOf(kind: FixtureKind, all: readonly FailoverFault[], random: Random) {
+  const own = all.filter(({ isExclusive: isAlone, kinds: of = kinds }) => isAlone !== true && of.includes(kind));
+  return cycle(own, random);
 }
 
-/** Each of them once, in any order, and then each of them again. */
-function inTurn(faults: readonly FailoverFault[], random: Random): { next(): FailoverFault | undefined } {
+/** Each fault once, in random order, and then each of them again. */
+function cycle(faults: readonly FailoverFault[], random: Random): { next(): FailoverFault | undefined } {
   let left: FailoverFault[] = [];
   return {
     next() {

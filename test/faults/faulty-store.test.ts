@@ -20,11 +20,11 @@ import { createUrlSigner } from "@holdfast/controller/kernel/objects/url-signer.
 import { startStoreServer, type StoreServer } from "@holdfast/store/store-server.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-/** What a store does instead of what it should, to its nth request of that method, from 1 on. */
+/** Misbehavior of a store at the nth request of a method, counted from 1. */
 interface Fault {
   readonly method: "PUT" | "GET" | "HEAD";
-  readonly isIt: (nth: number) => boolean;
-  /** True when it answered by itself; else the request goes on to the store. */
+  readonly matches: (nth: number) => boolean;
+  /** True when it responded itself; otherwise the request is forwarded to the store. */
   readonly misbehave: (exchange: Exchange) => Promise<boolean>;
 }
 
@@ -32,7 +32,7 @@ interface Exchange {
   readonly request: IncomingMessage;
   readonly body: Buffer;
   readonly response: ServerResponse;
-  /** The request with another body; answers what the store says. */
+  /** Forwards the request with another body; returns the store's response. */
   readonly forward: (body: Buffer) => Promise<{ status: number; headers: IncomingMessage["headers"]; body: Buffer }>;
 }
 
@@ -51,7 +51,7 @@ const flipped = (body: Buffer) => {
   return other;
 };
 
-/** Stores what it makes of the body, and says that all is well. */
+/** Stores a changed body, and responds with success. */
 const changing =
   (change: (body: Buffer) => Buffer) =>
   async ({ body, response, forward }: Exchange) => {
@@ -66,25 +66,25 @@ const halved = async ({ response, forward }: Exchange) => {
   return true;
 };
 
-/** The backup is stored whole all the same. */
-const bearable: Readonly<Record<string, Fault>> = {
-  "refuses a URL": { method: "PUT", isIt: first(2), misbehave: answered(403) },
-  "fails now and then": { method: "PUT", isIt: (nth) => nth % 2 === 1, misbehave: answered(500) },
-  "fails to give back": { method: "GET", isIt: first(1), misbehave: answered(500) },
-  "is full for a while": { method: "PUT", isIt: first(3), misbehave: answered(507) },
-  "asks for less": { method: "PUT", isIt: first(2), misbehave: answered(429) },
+/** The backup is stored completely all the same. */
+const tolerated: Readonly<Record<string, Fault>> = {
+  "refuses a URL": { method: "PUT", matches: first(2), misbehave: answered(403) },
+  "fails now and then": { method: "PUT", matches: (nth) => nth % 2 === 1, misbehave: answered(500) },
+  "fails to give back": { method: "GET", matches: first(1), misbehave: answered(500) },
+  "is full for a while": { method: "PUT", matches: first(3), misbehave: answered(507) },
+  "asks for less": { method: "PUT", matches: first(2), misbehave: answered(429) },
   "is slow": {
     method: "PUT",
-    isIt: always,
+    matches: always,
     misbehave: async () => {
       await sleep(300);
       return false;
     },
   },
-  "cuts what it gives back": { method: "GET", isIt: (nth) => nth % 2 === 1, misbehave: halved },
+  "cuts what it gives back": { method: "GET", matches: (nth) => nth % 2 === 1, misbehave: halved },
   "cuts what it is sent": {
     method: "PUT",
-    isIt: first(1),
+    matches: first(1),
     misbehave: async ({ request }) => {
       request.socket.destroy();
       return true;
@@ -92,7 +92,7 @@ const bearable: Readonly<Record<string, Fault>> = {
   },
   "stores and does not say so": {
     method: "PUT",
-    isIt: first(2),
+    matches: first(2),
     misbehave: async ({ request, body, forward }) => {
       await forward(body);
       request.socket.destroy();
@@ -101,45 +101,45 @@ const bearable: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** The backup fails, with a reason that names the object or the answer. */
-const unbearable: Readonly<Record<string, { readonly fault: Fault; readonly says: RegExp }>> = {
+/** The backup fails, with a reason that names the object or the response. */
+const fatal: Readonly<Record<string, { readonly fault: Fault; readonly reason: RegExp }>> = {
   "refuses every URL": {
-    fault: { method: "PUT", isIt: always, misbehave: answered(403) },
-    says: /the store answered 403 to PUT/,
+    fault: { method: "PUT", matches: always, misbehave: answered(403) },
+    reason: /the store answered 403 to PUT/,
   },
-  "takes nothing": { fault: { method: "PUT", isIt: always, misbehave: answered(400) }, says: /answered 400 to PUT/ },
+  "takes nothing": { fault: { method: "PUT", matches: always, misbehave: answered(400) }, reason: /answered 400 to PUT/ },
   "says that it stored what it did not": {
-    fault: { method: "PUT", isIt: first(1), misbehave: answered(200) },
-    says: /has no bytes instead of \d+/,
+    fault: { method: "PUT", matches: first(1), misbehave: answered(200) },
+    reason: /has no bytes instead of \d+/,
   },
   "stores a part of what it was sent": {
-    fault: { method: "PUT", isIt: first(1), misbehave: changing((body) => body.subarray(1)) },
-    says: /has \d+ bytes instead of \d+/,
+    fault: { method: "PUT", matches: first(1), misbehave: changing((body) => body.subarray(1)) },
+    reason: /has \d+ bytes instead of \d+/,
   },
   "stores something else": {
-    fault: { method: "PUT", isIt: first(1), misbehave: changing(flipped) },
-    says: /dump.rdb.*authenticate/,
+    fault: { method: "PUT", matches: first(1), misbehave: changing(flipped) },
+    reason: /dump.rdb.*authenticate/,
   },
   "gives back something else": {
     fault: {
       method: "GET",
-      isIt: always,
+      matches: always,
       misbehave: async ({ response, forward }) => {
         const { status, headers, body } = await forward(Buffer.alloc(0));
         response.writeHead(status, headers).end(flipped(body));
         return true;
       },
     },
-    says: /the manifest differs from the one that was written/,
+    reason: /the manifest differs from the one that was written/,
   },
   "cuts all that it gives back": {
-    fault: { method: "GET", isIt: always, misbehave: halved },
-    says: /the store cut .*manifest at \d+ of \d+ bytes/,
+    fault: { method: "GET", matches: always, misbehave: halved },
+    reason: /the store cut .*manifest at \d+ of \d+ bytes/,
   },
 };
 
 const key = { id: "k-1", secret: randomBytes(32).toString("base64") };
-/** Two parts and a bit. */
+/** Two full parts and a partial one. */
 const plain = Buffer.alloc((32 << 20) + 1_000, "what an engine has; ");
 let directory: string;
 let store: StoreServer;
@@ -156,14 +156,14 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** In front of the real store. */
+/** A proxy in front of the real store. */
 async function startFaulty(fault: Fault): Promise<{ port: number; close(): void }> {
   let count = 0;
   const proxy = createServer((request, response) => {
     const serve = async () => {
       const body = await buffer(request);
       const forward = (sent: Buffer) => forwarded(request, sent);
-      if (request.method === fault.method && fault.isIt((count += 1)))
+      if (request.method === fault.method && fault.matches((count += 1)))
         if (await fault.misbehave({ request, body, response, forward })) return;
       const answer = await forward(body);
       response.writeHead(answer.status, answer.headers).end(answer.body);
@@ -243,7 +243,7 @@ async function backedUp(backup: string, fault: Fault): Promise<Report> {
   }
 }
 
-test.concurrent.each(Object.entries(bearable))("a backup is stored whole in a store that %s", async (name, fault) => {
+test.concurrent.each(Object.entries(tolerated))("a backup is stored whole in a store that %s", async (name, fault) => {
   const backup = name.replaceAll(" ", "-");
   const report = await backedUp(backup, fault);
   expect(report).toMatchObject({ state: "stored" });
@@ -258,9 +258,9 @@ test.concurrent.each(Object.entries(bearable))("a backup is stored whole in a st
   await reader.verify("all");
 });
 
-test.concurrent.each(Object.entries(unbearable))(
-  "no backup is stored in a store that %s, and it is told why",
-  async (name, { fault, says }) => {
-    await expect(backedUp(name.replaceAll(" ", "-"), fault)).rejects.toThrow(says);
+test.concurrent.each(Object.entries(fatal))(
+  "no backup is stored in a store that %s, and its error has the reason",
+  async (name, { fault, reason }) => {
+    await expect(backedUp(name.replaceAll(" ", "-"), fault)).rejects.toThrow(reason);
   },
 );

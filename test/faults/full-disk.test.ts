@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queryOnce } from "../support/api/clients.ts";
-import { queueMeanwhile } from "../support/api/queue-meanwhile.ts";
+import { startQueueWorkload } from "../support/api/queue-workload.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { crashesOf } from "../support/platform/platform-logs.ts";
 import { asRoot } from "../support/platform/platform-software.ts";
@@ -17,7 +17,7 @@ import { waitUntil } from "../support/wait-until.ts";
 const run = promisify(execFile);
 const mib = 1024 ** 2;
 
-// Only root may mount a file system of a small size of its own.
+// Only root can mount a small file system of its own.
 describe.skipIf(!asRoot)("a full disk", () => {
   let disk: string;
   let platform: Platform;
@@ -41,7 +41,10 @@ describe.skipIf(!asRoot)("a full disk", () => {
   const ask = (sql: string) => queryOnce<{ turn: number }>(platform, first.connection, first, sql);
   const filler = () => join(disk, "filler");
 
-  /** Fills the disk until so much is free. In pieces, since the platform takes of it meanwhile, and a whole piece or nothing is had. */
+  /**
+   * Fills the disk until this much is free. In pieces, as the platform allocates meanwhile, and a piece is written
+   * fully or not at all.
+   */
   async function leave(bytes: number): Promise<void> {
     for (let filled = 0, piece = 1_024 * mib; piece >= mib; ) {
       const { bavail, bsize } = await statfs(disk);
@@ -69,7 +72,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     );
   }
 
-  it("refuses a new machine with the figures, and takes it when there is room", async () => {
+  it("rejects a new machine with the figures, and accepts it when space is free", async () => {
     await leave(1_024 * mib);
     const { id } = await services.create("second", { database_type: "valkey" });
     const failed = await waitUntil(
@@ -96,12 +99,12 @@ describe.skipIf(!asRoot)("a full disk", () => {
     const created = platform.rest.insist<ServiceJson>("POST", "/managed-services", {
       body,
       headers: { "idempotency-key": "third" },
-      // Nobody can store it before there is room again.
+      // Nothing can be stored before space is free again.
       withinMs: 180_000,
     });
-    // It is looked at when there is.
+    // Awaited once space is free.
     created.catch(() => undefined);
-    const queue = await queueMeanwhile(platform, first.service.id, "meanwhile");
+    const queue = await startQueueWorkload(platform, first.service.id, "meanwhile");
     await leave(0);
     const written: number[] = [];
     for (let turn = 100; turn < 120; turn += 1) {
@@ -122,7 +125,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
   }, 240_000);
 });
 
-/** False when there was no room for it; whatever else went wrong is thrown. */
+/** False when there was no space for it; any other error is thrown. */
 function orFull(error: Error): false {
   if (!error.message.includes("No space left on device")) throw error;
   return false;

@@ -17,24 +17,27 @@ import { isAlive, killAtOnce } from "../support/platform/platform-processes.ts";
 import { expectStatus } from "../support/platform/services.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import type { FaultGround, WrittenService } from "./fault-ground.ts";
+import type { FaultFixture, WrittenService } from "./fault-fixture.ts";
 
 const run = promisify(execFile);
 const mib = 1024 ** 2;
 
-/** Incus as it has them, whoever believes what. */
-async function instancesOf({ incus }: FaultGround): Promise<string[]> {
+/** The instances that Incus itself lists. */
+async function instancesOf({ incus }: FaultFixture): Promise<string[]> {
   const paths = await incus.call<string[]>("GET", "/1.0/instances", AbortSignal.timeout(30_000));
   return paths.map((path) => path.split(/[/?]/)[3] ?? "").sort();
 }
 
-/** A service is made, and then removed, by a daemon that is killed as soon as it began. Running machines do not notice. */
-export async function killDaemonAtWork(ground: FaultGround, bystander: WrittenService): Promise<void> {
-  const { services, platform, incus, figures } = ground;
+/**
+ * Creates and then removes a service with a daemon that is killed as soon as it began. Running machines are not
+ * affected.
+ */
+export async function killDaemonAtWork(fixture: FaultFixture, bystander: WrittenService): Promise<void> {
+  const { services, platform, incus, figures } = fixture;
   const keeper = await firstProcessOf(incus, bystander.machineId);
-  const before = await instancesOf(ground);
+  const before = await instancesOf(fixture);
   let id = "";
-  const asked = {
+  const body = {
     create: async () => void ({ id } = await services.create("made-meanwhile")),
     delete: async () => void expectStatus(await platform.rest.delete(`/managed-services/${id}`), 202),
   };
@@ -46,7 +49,7 @@ export async function killDaemonAtWork(ground: FaultGround, bystander: WrittenSe
       event: ({ type }) => type === "operation" && begun.resolve(),
       opened: () => undefined,
     });
-    await asked[verb]();
+    await body[verb]();
     await begun.promise;
     process.kill(daemon, "SIGKILL");
     events.close();
@@ -56,29 +59,29 @@ export async function killDaemonAtWork(ground: FaultGround, bystander: WrittenSe
     else await services.gone(id, 150_000);
     figures.note(`incusd killed during ${verb}`, { backMs: Date.now() - at });
   }
-  expect(await instancesOf(ground)).toEqual(before);
+  expect(await instancesOf(fixture)).toEqual(before);
   expect(await firstProcessOf(incus, bystander.machineId)).toBe(keeper);
 }
 
-/** The roots of machines have no room: a new one is refused with the reason, and nothing of it stays. */
-export async function fillPool(ground: FaultGround, bystander: WrittenService): Promise<void> {
-  const { services, platform, sights, figures } = ground;
+/** The pool of machine roots is full: a new machine is rejected with the reason, and nothing of it remains. */
+export async function fillPool(fixture: FaultFixture, bystander: WrittenService): Promise<void> {
+  const { services, platform, statuses: sights, figures } = fixture;
   const { number } = listeners(platform);
   const pool = join(incusDirectory(number), "storage-pools", `holdfast-${number}`);
   const filler = join(pool, "filler");
-  const before = await instancesOf(ground);
+  const before = await instancesOf(fixture);
   const { bavail, bsize } = await statfs(pool);
   await run("fallocate", ["--length", `${Math.floor((bavail * bsize) / mib) - 64}MiB`, filler]);
-  // What is allocated counts from the file system's next transaction on.
+  // Allocations count from the file system's next transaction on.
   await run("sync", ["--file-system", pool]);
   let id: string;
   try {
     const at = Date.now();
     ({ id } = await services.create("too-much"));
     const shownMs = await sights.until(id, "the service is in Error", at, ({ status }) => status === "Error");
-    figures.note("storage pool full", { shownMs, backMs: 0 });
+    figures.note("storage pool full", { reportedMs: shownMs, backMs: 0 });
     expect((await services.get(id)).error?.message).toMatch(/storage pool is too full: .* GiB/);
-    expect(await instancesOf(ground)).toEqual(before);
+    expect(await instancesOf(fixture)).toEqual(before);
     const written = bystander.writer.acknowledged;
     await waitUntil("others take writes", () => bystander.writer.acknowledged > written);
   } finally {
@@ -97,14 +100,14 @@ export async function fillPool(ground: FaultGround, bystander: WrittenService): 
   );
   figures.note("storage pool with room again", { backMs: Date.now() - at });
   await services.delete(id);
-  expect(await instancesOf(ground)).toEqual(before);
+  expect(await instancesOf(fixture)).toEqual(before);
 }
 
-/** Machines follow from a controller that drains to one that is new, and back when that one leaves. */
-export async function changeController(ground: FaultGround, all: readonly WrittenService[]): Promise<void> {
-  const { platform, figures } = ground;
+/** Machines reconnect from a draining controller to a new one, and back when that one leaves. */
+export async function changeController(fixture: FaultFixture, all: readonly WrittenService[]): Promise<void> {
+  const { platform, figures } = fixture;
   const second = await startSecondController(platform);
-  const held = async (controllerId: string) =>
+  const sessionsOf = async (controllerId: string) =>
     waitUntil(`${controllerId} has all streams`, async () => {
       const { controllers } = await asOperator(platform, ControlService, (rpcs) => rpcs.listControllers({}));
       return controllers.find(({ id }) => id === controllerId)?.sessions === all.length;
@@ -112,44 +115,47 @@ export async function changeController(ground: FaultGround, all: readonly Writte
   try {
     const at = Date.now();
     await asOperator(platform, ControlService, (rpcs) => rpcs.drainController({ controllerId: "controller-1" }));
-    await held("controller-2");
+    await sessionsOf("controller-2");
     figures.note("controller drains, another is there", { backMs: Date.now() - at });
-    // Started anew, it drains no more.
+    // A restarted controller does not drain.
     for (const pid of platform.processes().controllers) killAtOnce(pid);
     await waitUntil("the first one is back", async () => (await platform.rest.get("/catalog")).status === 200);
   } finally {
     await second.stop();
   }
-  await held("controller-1");
+  await sessionsOf("controller-1");
 }
 
-/** All controllers there were are gone, and the new one listens elsewhere. */
-export async function moveController(ground: FaultGround, all: readonly WrittenService[]): Promise<void> {
-  const { platform, incus, figures } = ground;
+/** All previous controllers are stopped, and the new one listens elsewhere. */
+export async function moveController(fixture: FaultFixture, all: readonly WrittenService[]): Promise<void> {
+  const { platform, incus, figures } = fixture;
   const keepers = await Promise.all(all.map(({ machineId }) => firstProcessOf(incus, machineId)));
   const [port] = await freePorts(1);
   await platform.killControlPlane();
   await platform.start(["--agents-port", String(port)]);
   const at = Date.now();
-  const backMs = await Promise.all(all.map((service) => ground.back(service, at)));
+  const backMs = await Promise.all(all.map((service) => fixture.recoveredMs(service, at)));
   expect(await Promise.all(all.map(({ machineId }) => firstProcessOf(incus, machineId)))).toEqual(keepers);
   figures.note("controller moved to another port", { backMs: Math.max(...backMs) });
 }
 
-/** As after a power cut: no process is left, and of what was mounted, routed and filtered nothing either. Resolves once the API answers again, with when it was started. */
+/**
+ * Simulates a power cut: no process remains, nor any mount, route or packet filter. Resolves with the start time once
+ * the API responds again.
+ */
 export async function cutPower(
-  { platform, incus }: Pick<FaultGround, "platform" | "incus">,
+  { platform, incus }: Pick<FaultFixture, "platform" | "incus">,
   machineIds: readonly string[],
 ): Promise<number> {
   const { number, host_address: address } = listeners(platform);
   const keepers = await Promise.all(machineIds.map((id) => firstProcessOf(incus, id)));
   const monitors = keepers.map((pid) => statOf(pid)?.parent ?? 0);
   const pids = [...platform.processes().all, ...monitors, ...keepers];
-  // All stand still before the first dies, so that none can act on another one's end.
+  // All are stopped before the first is killed, so that none can react to another one's end.
   for (const pid of pids) killAtOnce(pid, "SIGSTOP");
   for (const pid of pids) killAtOnce(pid);
   await waitUntil("all of it is gone", () => pids.every((pid) => !isAlive(pid)));
-  await losePlaces([platform.directory, incusDirectory(number)]);
+  await loseMounts([platform.directory, incusDirectory(number)]);
   await run("nft", ["delete", "table", "inet", edgeTable(addressBlockOf(`127.${number}`))]);
   await run("ip", ["address", "delete", `${address}/32`, "dev", "lo"]);
   const at = Date.now();
@@ -157,23 +163,23 @@ export async function cutPower(
   return at;
 }
 
-export async function rebootHosts(ground: FaultGround, all: readonly WrittenService[]): Promise<void> {
-  const { figures } = ground;
-  const before = await instancesOf(ground);
+export async function rebootHosts(fixture: FaultFixture, all: readonly WrittenService[]): Promise<void> {
+  const { figures } = fixture;
+  const before = await instancesOf(fixture);
   const at = await cutPower(
-    ground,
+    fixture,
     all.map(({ machineId }) => machineId),
   );
   const startMs = Date.now() - at;
-  const backMs = await Promise.all(all.map((service) => ground.back(service, at)));
+  const backMs = await Promise.all(all.map((service) => fixture.recoveredMs(service, at)));
   figures.note("hosts rebooted: until the API answers", { backMs: startMs });
   figures.note("hosts rebooted: until all is well", { backMs: Math.max(...backMs) });
-  expect(await instancesOf(ground)).toEqual(before);
+  expect(await instancesOf(fixture)).toEqual(before);
   expect(before).toEqual(all.map(({ machineId }) => instanceName(machineId)).sort());
 }
 
 /** Mounts below the directories, and loop devices with files there. */
-async function losePlaces(directories: readonly string[]): Promise<void> {
+async function loseMounts(directories: readonly string[]): Promise<void> {
   const isOurs = (path = "") => directories.some((directory) => path.startsWith(`${directory}/`));
   const mounts = readFileSync("/proc/mounts", "utf8")
     .split("\n")
@@ -184,7 +190,7 @@ async function losePlaces(directories: readonly string[]): Promise<void> {
   const { stdout } = await run("losetup", ["--list", "--noheadings", "--output", "NAME,BACK-FILE"]);
   for (const line of stdout.split("\n")) {
     const [device = "", file = ""] = line.trim().split(/\s+/);
-    // Those that nothing holds any more go by themselves.
+    // Unused loop devices detach by themselves.
     if (isOurs(file)) await run("losetup", ["--detach", device]).catch(() => undefined);
   }
 }

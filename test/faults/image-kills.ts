@@ -7,7 +7,7 @@ import { expectStatus, type RunningService, type Services } from "../support/pla
 import { waitUntil } from "../support/wait-until.ts";
 import type { AcknowledgedWriter } from "./acknowledged-writer.ts";
 
-/** Steps of an image's replacement at which something is killed, in their order. */
+/** Steps of an image's replacement at which a process is killed, in order. */
 export const imageSteps = ["StopEngine", "StopServer", "ReplaceImage", "SetupAgent", "ProvisioningHealth"] as const;
 /** The same where the image damages the data, and is rolled back. */
 export const spoilingSteps = ["ReplaceImage", "SetupAgent", "ProvisioningHealth", "RollBackImage"] as const;
@@ -20,11 +20,11 @@ export interface ImageKill {
 
 const order: readonly string[] = [...imageSteps, "RollBackImage"];
 
-export interface ImageKillGround {
+export interface ImageKillFixture {
   readonly platform: Platform;
   readonly services: Services;
   readonly service: RunningService;
-  /** `spoiling`: the one that is tried in vain instead. */
+  /** `spoiling`: the image that is tried in vain instead. */
   readonly images: Pick<ChangingImages, "choose"> & {
     readonly both: readonly [string, string];
     readonly spoiling?: string;
@@ -35,12 +35,12 @@ export interface ImageKillGround {
 const endsWithinMs = 180_000;
 
 /**
- * Puts the one of two good images under the service that it has not, and kills the victim once the operation is at the step.
- * Throws unless the operation ends, and the service runs and takes writes on the image that the end tells of. Resolves with
- * what came of it.
+ * Switches the service to the other one of two valid images, and kills the victim once the operation is at the step.
+ * Throws unless the operation ends, and the service runs and accepts writes on the image that its result reports.
+ * Resolves with a description of the outcome.
  */
-export async function killAtImageStep(ground: ImageKillGround, { step, victim }: ImageKill): Promise<string> {
-  const { platform, services, service, images, writer } = ground;
+export async function killAtImageStep(fixture: ImageKillFixture, { step, victim }: ImageKill): Promise<string> {
+  const { platform, services, service, images, writer } = fixture;
   const { id } = service.service;
   const requests = createMaintenanceRequests(platform, services);
   const { image: from } = await requests.shown(id);
@@ -49,7 +49,7 @@ export async function killAtImageStep(ground: ImageKillGround, { step, victim }:
   await images.choose(to);
   await requests.pending(id, to);
   const begun = expectStatus(await requests.apply(id), 202).json;
-  // A controller that is killed answers nothing.
+  // A killed controller does not respond.
   const operation = async () =>
     (await platform.rest.get<OperationJson>(`/operations/${begun.id}`).catch(() => undefined))?.json ?? begun;
   const isAt = (now: OperationJson) => now.finished_at !== null || order.indexOf(now.step ?? "") >= order.indexOf(step);
@@ -72,9 +72,9 @@ export async function killAtImageStep(ground: ImageKillGround, { step, victim }:
     { withinMs: endsWithinMs, describe: () => services.describe(id) },
   );
   await services.settled(id, "Running", endsWithinMs);
-  const wanted = ended.status === "completed" ? to : from;
+  const expected = ended.status === "completed" ? to : from;
   const { image } = await requests.shown(id);
-  if (image !== wanted) throw new Error(`the operation is ${ended.status}, and the service runs from ${image}`);
+  if (image !== expected) throw new Error(`the operation is ${ended.status}, and the service runs from ${image}`);
   const before = writer.acknowledged;
   await waitUntil("the engine acknowledges writes", () => writer.acknowledged > before + 1, {
     describe: () => services.describe(id),

@@ -28,7 +28,7 @@ const signal = AbortSignal.timeout(1_800_000);
 const missing =
   process.env["HOLDFAST_TEST_HOSTS"] === "1" ? await incusMissing() : "it takes minutes: npm run faults -- --hosts";
 
-/** The controllers' own host, and one with a daemon, a network and mounts of its own; both of one zone. */
+/** The controllers' own host, and one with a daemon, a network and mounts of its own; both in one zone. */
 describe.skipIf(missing !== undefined)(
   `two hosts with machines of Incus${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   () => {
@@ -47,7 +47,7 @@ describe.skipIf(missing !== undefined)(
       services = createServices(platform);
       host = newSecondHost(network.enter);
       const [port] = await freePorts(1);
-      // Room for two machines of 2 GiB, and not for three.
+      // Capacity for two machines of 2 GiB, and not for three.
       const { memoryTotalBytes } = await getHost("local");
       const memoryOvercommit = (5 * 1024 ** 3) / Number(memoryTotalBytes);
       const added = { hostId: "second", zone: "local", address: `${network.far}:${port}`, memoryOvercommit };
@@ -95,8 +95,8 @@ describe.skipIf(missing !== undefined)(
       return row?.before;
     };
 
-    it("run services, which clients reach on both where their list allows it", async () => {
-      // Both have the same disk in truth, so the one with more memory is preferred.
+    it("run services, which clients reach on both where their allow-list permits", async () => {
+      // Both share one physical disk, so the one with more memory is preferred.
       near = await running(await create("near"));
       await hosts((rpcs) => rpcs.cordonHost({ hostId: "local" }));
       far = await running(await create("far"));
@@ -124,7 +124,7 @@ describe.skipIf(missing !== undefined)(
       );
     });
 
-    it("keep a way to each other's machines, and nobody's who is no member of the same service", async () => {
+    it("route between members of one service, and drop packets between other machines", async () => {
       for (const id of ["local", "second"]) await hostIs(({ missingPaths }) => missingPaths.length === 0, id);
       const routes = (await run("ip", ["route", "show", "proto", "146"])).stdout;
       expect(routes).toContain(`${block}.0.0/16 via ${network.far}`);
@@ -134,7 +134,7 @@ describe.skipIf(missing !== undefined)(
       expect(JSON.parse(stdout)).toMatchObject([{ gateway: expect.any(String) }]);
     });
 
-    it("refuse what neither has room for, with each one's figures, and make it as soon as one has", async () => {
+    it("reject a service that fits on neither, with the figures of each, and create it once one has capacity", async () => {
       const second = await running(await create("second"));
       expect([await instancesOn(incus.local), await instancesOn(incus.second)]).toEqual([1, 2]);
       const third = await create("third");
@@ -155,7 +155,7 @@ describe.skipIf(missing !== undefined)(
       await services.delete(third);
     });
 
-    it("show the machines of a lost one as unreachable, make others elsewhere, and adopt what is there when it is back", async () => {
+    it("report machines of a lost host as unreachable, create others elsewhere, and adopt it when it is back", async () => {
       const keeper = await firstProcessOf(incus.second, machineOf(far));
       const before = await count(far);
       const goes = await running(await create("goes"));
@@ -233,7 +233,7 @@ describe.skipIf(missing !== undefined)(
       }
     });
 
-    it("are emptied, filled again and given up as their operator says", async () => {
+    it("are drained, uncordoned and removed by their operator", async () => {
       await hosts((rpcs) => rpcs.drainHost({ hostId: "second", stopSingleNodes: true }));
       await services.settled(far.service.id, "Stopped");
       await hostIs(({ drain }) => drain?.state === "drained");

@@ -7,7 +7,7 @@ import { testMachineSpec } from "../support/machines/machine-spec.ts";
 import { daemonOf, incusMissing, startTestIncus, type TestIncus } from "../support/machines/incus-machines.ts";
 import { isAlive } from "../support/platform/platform-processes.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { setFrozen } from "./fault-ground.ts";
+import { setFrozen } from "./fault-fixture.ts";
 
 const missing = await incusMissing();
 const why = missing === undefined ? "" : ` (skipped: ${missing})`;
@@ -26,7 +26,7 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
   afterAll(() => machines?.close());
 
   const spec = () => testMachineSpec({ id: `fault-${made++}`, plan: { vcpu: 1, memoryBytes: gib } });
-  /** Does it, and kills the daemon when that has begun an operation. Resolves with all ends. */
+  /** Runs it, and kills the daemon when that has begun an operation. Resolves with all results. */
   async function killedAtWork<T>(work: () => readonly Promise<T>[]): Promise<T[]> {
     const { events } = machines.incus;
     await events.ready(signal);
@@ -52,7 +52,7 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
     for (const end of ends) expect(end).not.toBeInstanceOf(ComputeFailure);
     for (const each of asked) {
       expect(await machines.provider.create(each, signal)).toMatchObject({ state: "stopped" });
-      // It is there as a whole, not by its name alone.
+      // It exists completely, not by its name alone.
       await machines.provider.start(each.id, enrollment, signal);
     }
     expect((await instances()).sort()).toEqual(asked.map(({ id }) => instanceName(id)).sort());
@@ -87,7 +87,7 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
     }
   });
 
-  it("makes no twin of a machine whose creation nobody waited for", async () => {
+  it("creates no second machine after an abandoned creation", async () => {
     const asked = spec();
     const impatient = new AbortController();
     await machines.incus.events.ready(signal);

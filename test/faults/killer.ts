@@ -16,11 +16,11 @@ const victims: readonly Victim[] = [
   "history",
 ];
 
-/** Kills one thing after another at random, until so many are dead; resolves to how many of each. */
+/** Kills random processes, one after another, until `count` are dead; resolves with the number of each kind. */
 export async function killAtRandom(
   platform: Platform,
   random: Random,
-  { kills, say }: { kills: number; say: (line: string) => void },
+  { kills, log }: { kills: number; log: (line: string) => void },
 ): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (let done = 0; done < kills; ) {
@@ -32,7 +32,7 @@ export async function killAtRandom(
     if (!killAtOnce(pid)) continue;
     done += 1;
     counts[victim] = (counts[victim] ?? 0) + 1;
-    say(`kill ${done}: ${victim} ${pid}`);
+    log(`kill ${done}: ${victim} ${pid}`);
   }
   return counts;
 }

@@ -8,49 +8,49 @@ import { expectStatus } from "../support/platform/services.ts";
 import type { SlowNetwork } from "../support/network/slow-network.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { endOf } from "./engine-changes.ts";
-import type { FaultGround, WrittenService } from "./fault-ground.ts";
+import type { FaultFixture, WrittenService } from "./fault-fixture.ts";
 import { isUnreachable } from "./machine-faults.ts";
 
 const startedAt = "SELECT pg_postmaster_start_time()::text AS at";
 
 /**
- * Lasts until it is shown, and at least `lastMs`. What is asked meanwhile ends, either way, and is done once or not at all;
- * nothing in the machine is restarted.
+ * Lasts until it is reported, and at least `lastMs`. A request meanwhile ends, with success or an error, and is carried
+ * out once or not at all; nothing in the machine is restarted.
  */
 export async function cutNetwork(
-  ground: FaultGround,
+  fixture: FaultFixture,
   service: WrittenService,
   direction: CutDirection,
   lastMs: number,
 ): Promise<void> {
-  const { sights, figures, cuts, platform, incus } = ground;
+  const { statuses: sights, figures, cuts, platform, incus } = fixture;
   const ask = (sql: string) => queryOnce<{ at: string }>(platform, service.connection, service, sql);
   const path = `/managed-services/${service.id}/database-users`;
   const keeper = await firstProcessOf(incus, service.machineId);
   const before = await ask(startedAt);
   const at = Date.now();
   await cuts.cut(service.address, direction);
-  const asked = platform.rest.post<ProblemJson & { operation: { id: string } }>(path, {
+  const request = platform.rest.post<ProblemJson & { operation: { id: string } }>(path, {
     username: `cut_${direction}`,
     role: "readonly",
   });
-  // Nobody looks at it when what is shown is not so.
-  asked.catch(() => undefined);
-  let shownMs: number;
+  // Handles the rejection when the report is wrong.
+  request.catch(() => undefined);
+  let reportedMs: number;
   try {
-    shownMs = await sights.until(service.id, "the machine is said to be unreachable", at, isUnreachable);
-    const { status, json } = await asked;
-    // What could not be brought to its end in time goes on when the machine is heard again.
+    reportedMs = await sights.until(service.id, "the machine is said to be unreachable", at, isUnreachable);
+    const { status, json } = await request;
+    // A request that could not complete in time continues when the machine reconnects.
     expect([201, 202, 503]).toContain(status);
     if (status === 503) expect(json.code).toBe("machine_unreachable");
     await sleep(Math.max(0, at + lastMs - Date.now()));
   } finally {
     await cuts.heal(service.address);
   }
-  const backMs = await ground.back(service, Date.now());
+  const backMs = await fixture.recoveredMs(service, Date.now());
   expect(await firstProcessOf(incus, service.machineId)).toBe(keeper);
   expect(await ask(startedAt)).toEqual(before);
-  const { status, json } = await asked;
+  const { status, json } = await request;
   const made = status === 201 || (status === 202 && (await endOf(platform, json.operation.id)).status === "completed");
   await waitUntil("the API and the engine agree on users", async () => {
     const { users } = expectStatus(await platform.rest.get<{ users: { username: string }[] }>(path), 200).json;
@@ -58,22 +58,22 @@ export async function cutNetwork(
     const rows = await ask(`SELECT rolname::text AS at FROM pg_roles WHERE rolname = 'cut_${direction}'`);
     return listed === made && rows.length === (made ? 1 : 0);
   });
-  figures.note(`network cut, ${direction === "both" ? "both ways" : `${direction} the machine`}`, { shownMs, backMs });
+  figures.note(`network cut, ${direction === "both" ? "both ways" : `${direction} the machine`}`, { reportedMs, backMs });
 }
 
-/** 300 ms there and back, and one packet of twenty lost each way. */
-export async function slowDown(ground: FaultGround, service: WrittenService, network: SlowNetwork): Promise<void> {
-  const { sights, figures, platform, services } = ground;
+/** 300 ms round trip, and one of twenty packets lost each way. */
+export async function slowDown(fixture: FaultFixture, service: WrittenService, network: SlowNetwork): Promise<void> {
+  const { statuses: sights, figures, platform, services } = fixture;
   const path = (rest: string) => `/managed-services/${service.id}${rest}`;
   const at = Date.now();
   const mend = await network.slow(service.address, { delayMs: 150, lossPct: 5 });
   try {
     const user = { username: "slow", role: "readwrite" };
-    const asked = await platform.rest.post<{ readonly operation: OperationJson | null }>(path("/database-users"), user);
-    // Lost packets are sent again after pauses that double: a few losses in a row take longer than an answer waits.
-    if (asked.status === 202)
-      expect(await endOf(platform, asked.json.operation?.id ?? "")).toMatchObject({ status: "completed" });
-    else expectStatus(asked, 201);
+    const response = await platform.rest.post<{ readonly operation: OperationJson | null }>(path("/database-users"), user);
+    // Lost packets are retransmitted after doubling pauses: several losses in a row take longer than a response may.
+    if (response.status === 202)
+      expect(await endOf(platform, response.json.operation?.id ?? "")).toMatchObject({ status: "completed" });
+    else expectStatus(response, 201);
     const { lines } = expectStatus(await platform.rest.get<LogsJson>(path("/logs")), 200).json;
     expect(lines.length).toBeGreaterThan(0);
     const until = Date.now() + 15_000;
@@ -81,15 +81,15 @@ export async function slowDown(ground: FaultGround, service: WrittenService, net
       expect((await services.get(service.id)).status).toBe("Running");
       await sleep(1_000);
     }
-    const shown = sights.since(service.id, at);
+    const samples = sights.since(service.id, at);
     expect(
-      shown.every(({ node, health }) => node === "Running" && health === "healthy"),
-      JSON.stringify(shown),
+      samples.every(({ node, health }) => node === "Running" && health === "healthy"),
+      JSON.stringify(samples),
     ).toBe(true);
     await services.verb(service.id, "restart");
-    await ground.back(service, Date.now());
+    await fixture.recoveredMs(service, Date.now());
   } finally {
     await mend();
   }
-  figures.note("300 ms latency, 5% loss", { backMs: await ground.back(service, Date.now()) });
+  figures.note("300 ms latency, 5% loss", { backMs: await fixture.recoveredMs(service, Date.now()) });
 }

@@ -4,15 +4,15 @@ import type { ServiceJson } from "../support/api/service-json.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { agentOutages } from "./outages/agents.ts";
 import { controllerOutages } from "./outages/controllers.ts";
-import { createOutageGround } from "./outages/outage-ground.ts";
+import { createOutageFixture } from "./outages/outage-fixture.ts";
 import { storeOutages } from "./outages/stores.ts";
 
 describe("an outage", () => {
-  const its = createOutageGround();
+  const its = createOutageFixture();
   beforeAll(its.start);
   afterAll(its.remove);
-  // One that failed in the middle of its outage fails alone.
-  beforeEach(its.well);
+  // A test that failed during its outage fails alone.
+  beforeEach(its.expectHealthy);
   afterEach(() => {
     expect(crashesOf(its.platform.directory)).toEqual([]);
   });
@@ -39,11 +39,11 @@ describe("an outage", () => {
         describe: () => its.services.describe(service.id),
       });
     }
-    // Who is told that a service is healthy finds it so, though the store still said it of the engines of before.
-    await its.serve();
+    // A service that is reported healthy is healthy, although the store still has the health of the previous engines.
+    await its.expectServing();
     expect((await its.ask("SELECT turn FROM kept ORDER BY turn")).map(({ turn }) => turn)).toEqual([1, 2]);
     expect(its.machineOf(stopped)).toBeUndefined();
-    await its.works();
+    await its.expectWorking();
     await its.services.verb(stopped.service.id, "start");
     await its.services.delete(stopped.service.id);
   });

@@ -4,16 +4,16 @@ import { createRandom } from "../support/random.ts";
 import { createServices, type RunningService } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { flushedAtOnce, writeRows, writeValues } from "./acknowledged-writer.ts";
-import { createAsked } from "./asked-services.ts";
-import { askUntil } from "./asker.ts";
-import { checkAsked } from "./check-asked.ts";
+import { createRequestLog } from "./requested-services.ts";
+import { sendRequestsUntil } from "./random-requests.ts";
+import { checkRequested } from "./check-requested.ts";
 import { killAtRandom } from "./killer.ts";
 
 export interface FaultRun {
-  /** The same seed asks for the same things and picks the same victims; what they meet depends on time. */
+  /** The same seed sends the same requests and picks the same victims; the outcome also depends on timing. */
   readonly seed: number;
   readonly kills: number;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
 export interface FaultResult {
@@ -23,34 +23,37 @@ export interface FaultResult {
   readonly values: number;
 }
 
-/** Kills at random while services are asked for and rows are written; throws when anything in the end is not as asked. */
-export async function runFaults(platform: Platform, { seed, kills, say }: FaultRun): Promise<FaultResult> {
+/**
+ * Kills random processes while services are requested and rows are written; throws when the final state is not as
+ * requested.
+ */
+export async function runFaults(platform: Platform, { seed, kills, log }: FaultRun): Promise<FaultResult> {
   const random = createRandom(seed);
-  const asked = createAsked();
+  const requests = createRequestLog();
   const services = createServices(platform);
   const ledger = await services.createRunning("ledger");
   const cache = await services.createRunning("ledger-cache", { database_type: "valkey", parameters: flushedAtOnce });
-  for (const written of [ledger, cache]) asked.services.push(askedOf(written));
+  for (const written of [ledger, cache]) requests.services.push(requestOf(written));
 
   const stop = new AbortController();
   const rows = await writeRows(platform, ledger, stop.signal);
   const values = writeValues(platform, cache, stop.signal);
   const askers = ["ada", "bob"].map((name) =>
-    askUntil({ platform, asked, name, random: random.fork(), signal: stop.signal, say }),
+    sendRequestsUntil({ platform, requests, name, random: random.fork(), signal: stop.signal, log }),
   );
-  // An asker that fails ends the run at once.
+  // A failed requester ends the run at once.
   const failed = Promise.all(askers).then(() => new Promise<never>(() => undefined));
   let counts: Record<string, number>;
   try {
-    counts = await Promise.race([killAtRandom(platform, random.fork(), { kills, say }), failed]);
+    counts = await Promise.race([killAtRandom(platform, random.fork(), { kills, log }), failed]);
   } finally {
     stop.abort();
   }
   await Promise.all([...askers, rows.done, values.done]);
-  say("all is asked for; waiting until it is so");
+  log("all is asked for; waiting until it is so");
 
   await waitUntil("the API answers", async () => (await platform.rest.get("/catalog")).status === 200);
-  await checkAsked(platform, asked);
+  await checkRequested(platform, requests);
   for (const [what, writer] of Object.entries({ rows, values })) {
     const missing = await writer.missing();
     if (missing.length > 0)
@@ -60,10 +63,10 @@ export async function runFaults(platform: Platform, { seed, kills, say }: FaultR
   if (internal.length > 0) throw new Error(`the API answered 500 ${internal.length} times, such as ${internal[0]}`);
   const crashes = crashesOf(platform.directory);
   if (crashes.length > 0) throw new Error(`${crashes.length} crashes, such as:\n${crashes[0]}`);
-  return { kills: counts, services: asked.services.length, rows: rows.acknowledged, values: values.acknowledged };
+  return { kills: counts, services: requests.services.length, rows: rows.acknowledged, values: values.acknowledged };
 }
 
-function askedOf({ service }: RunningService) {
+function requestOf({ service }: RunningService) {
   const { id, name, hostname, tags, allowed_cidrs: allowedCidrs } = service;
   const engine = service.database_type === "valkey" ? ("valkey" as const) : ("postgresql" as const);
   const nodeIds = service.nodes.map((node) => node.id);

@@ -1,12 +1,12 @@
-// A random life of a service and each way back to its data: npm run faults -- --restore-walk [--seed N] [--minutes N] [--steps N]
-// [--type valkey] lives that of a Valkey; [--logs DIRECTORY] keeps logs of a walk that failed.
-// [--ends id,fork] takes these ways back alone, and --short leaves out what takes long.
-// [--with FEATURE]... has what is left out until it is mended; "all" has all of it.
+// A random life of a service and each way to restore its data: npm run faults -- --restore-walk [--seed N] [--minutes
+// N] [--steps N] [--type valkey] runs that of a Valkey; [--logs DIRECTORY] saves the logs of a walk that failed.
+// [--ends id,fork] takes these restores alone, and --short omits slow ones. [--with FEATURE]... includes features that
+// are excluded until they are fixed; "all" includes all of them.
 import { cpSync } from "node:fs";
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
-import { leftOut } from "../system/restore-walk/left-out.ts";
+import { excludedFeatures } from "../system/restore-walk/excluded-features.ts";
 import { logFiles } from "../support/platform/platform-logs.ts";
 import { runRestoreWalk, walkEnds } from "../system/restore-walk/restore-walk.ts";
 
@@ -31,12 +31,12 @@ if (![seed, steps, moments].every(Number.isInteger) || !(minutes !== undefined &
 const type = (["postgresql", "valkey"] as const).find((each) => each === values.type);
 if (type === undefined) throw new Error("--type is postgresql or valkey");
 
-// The ways back take about a third of the time.
+// The restores take about a third of the time.
 const lifeMs = minutes * 60_000 * 0.65;
-const say = (line: string) => console.log(line);
+const log = (line: string) => console.log(line);
 try {
   const isIn = (feature: string) => values.with.includes(feature) || values.with.includes("all");
-  const without = new Set([...leftOut].filter((feature) => !isIn(feature)));
+  const without = new Set([...excludedFeatures].filter((feature) => !isIn(feature)));
   const upgradeTo = findSoftware(imagesDirectory(process.env), "postgresql", "18") === undefined ? undefined : "18";
   const options = {
     type,
@@ -45,7 +45,7 @@ try {
     moments: moments ?? 0,
     lifeMs,
     without,
-    say,
+    say: log,
     onFailure: (directory: string) => {
       for (const file of values.logs === undefined ? [] : logFiles(directory))
         cpSync(file, join(values.logs ?? "", relative(directory, file).replaceAll("/", "_")));

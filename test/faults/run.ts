@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { startPlatform } from "../support/platform/platform.ts";
 import { lastLogLines } from "../support/platform/platform-logs.ts";
-import { faultSettings } from "./check-asked.ts";
+import { faultSettings } from "./check-requested.ts";
 import { runFaults } from "./run-faults.ts";
 
 const { values } = parseArgs({
@@ -14,12 +14,12 @@ if (!Number.isInteger(kills) || kills < 1 || !Number.isInteger(seed))
   throw new Error("--kills and --seed are whole numbers");
 
 const startedAt = Date.now();
-const say = (line: string) => console.log(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(8)}  ${line}`);
-say(`seed ${seed}, ${kills} kills`);
+const log = (line: string) => console.log(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(8)}  ${line}`);
+log(`seed ${seed}, ${kills} kills`);
 const platform = await startPlatform({ environment: faultSettings });
 try {
-  const result = await runFaults(platform, { seed, kills, say });
-  say(`all is as asked for: ${JSON.stringify(result)}`);
+  const result = await runFaults(platform, { seed, kills, log });
+  log(`all is as asked for: ${JSON.stringify(result)}`);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   console.error(lastLogLines(platform.directory, 30));

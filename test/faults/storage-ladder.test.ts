@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql, openValkey, queryOnce } from "../support/api/clients.ts";
-import { queueMeanwhile } from "../support/api/queue-meanwhile.ts";
+import { startQueueWorkload } from "../support/api/queue-workload.ts";
 import { numbersOf, queuesOf } from "../support/api/service-queues.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { asRoot } from "../support/platform/platform-software.ts";
@@ -27,7 +27,7 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
   const post = (id: string, path: string, body: object = {}) =>
     platform.rest.post<ProblemJson>(`/managed-services/${id}/${path}`, body);
 
-  async function told(id: string, type: string): Promise<number[]> {
+  async function percentsOf(id: string, type: string): Promise<number[]> {
     const path = `/managed-services/${id}/events?type=${type}`;
     const { json } = await platform.rest.get<{ events: { data: { used_pct: number } }[] }>(path);
     return json.events.map(({ data }) => data.used_pct);
@@ -45,7 +45,7 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
   }
 
   it(
-    "of postgresql takes writes until it is nearly full, loses none that it took, and is released by deletes",
+    "of postgresql accepts writes until it is nearly full, loses none of them, and is released by deletes",
     async () => {
       const first: RunningService = await services.createRunning("filling");
       const { id } = first.service;
@@ -58,8 +58,8 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
       await queues.create("blocked");
       const answered = [1, 2];
       await queues.send("blocked", answered);
-      const held = await queues.claim("blocked", { visibility_timeout_seconds: 3_600 });
-      const working = await queueMeanwhile(platform, id, "worked-on");
+      const claimed = await queues.claim("blocked", { visibility_timeout_seconds: 3_600 });
+      const working = await startQueueWorkload(platform, id, "worked-on");
       let acknowledged = 0;
       const fill = async (): Promise<string> => {
         const client = await openPostgresql(platform, first.connection, first);
@@ -84,13 +84,13 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
       await waitUntil(
         "writes are blocked, and that is told",
         async () => {
-          // The last that it is refused with says why; old log segments that go may make a little room once more.
+          // The last rejection has the reason; removed log segments may free a little space once more.
           await fill().catch(() => undefined);
-          return (await isBlocked(id)) && (await told(id, "service.writes_blocked")).length > 0;
+          return (await isBlocked(id)) && (await percentsOf(id, "service.writes_blocked")).length > 0;
         },
         options,
       );
-      expect((await told(id, "service.storage_low")).at(-1)).toBe(90);
+      expect((await percentsOf(id, "service.storage_low")).at(-1)).toBe(90);
       await waitUntil(
         "messages are refused, and claims",
         async () => {
@@ -104,7 +104,7 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
         },
         options,
       );
-      expect(await queues.ack("blocked", held)).toMatchObject({ status: 200, json: { lost: [] } });
+      expect(await queues.ack("blocked", claimed)).toMatchObject({ status: 200, json: { lost: [] } });
       await waitUntil(
         "writes are enabled",
         async () => {
@@ -156,7 +156,7 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
       const { id } = first.service;
       const client = await openValkey(platform, first.connection, first);
       try {
-        // Most of the disk is taken at once, as by another file; Valkey writes the rest. Random bytes stay as large on disk.
+        // Another file takes most of the disk at once; Valkey writes the rest. Random bytes do not compress on disk.
         const machine = first.service.nodes[0]?.id ?? "";
         const { engine } = platform.processes().machines.find(({ id: one }) => one === machine) ?? {};
         await run("fallocate", ["--length", "800MiB", `/proc/${engine}/root/data/filler`]);

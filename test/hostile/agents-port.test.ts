@@ -15,11 +15,11 @@ import {
 import { waitUntil } from "../support/wait-until.ts";
 import { clientWords, unknownMethods } from "./client-words.ts";
 
-/** Another source than the honest agents', which dial from 127.0.0.1. */
+/** Another source than the valid agents', which dial from 127.0.0.1. */
 const stranger = "127.0.0.66";
 const most = 300;
 
-/** A port of a real controller, asked by somebody who has no certificate. */
+/** The agents' port of a real controller, with a client that has no certificate. */
 describe("the agents' port", () => {
   let installation: TestInstallation;
   let controller: TestController;
@@ -56,7 +56,7 @@ describe("the agents' port", () => {
     return secured;
   }
 
-  /** However it comes to it: a port that cuts a caller off may reset the connection. */
+  /** Resolves however the close happens: a port that closes a connection may reset it. */
   function closeOf(socket: Socket): Promise<void> {
     return new Promise((resolve) => socket.once("close", () => resolve()));
   }
@@ -89,8 +89,8 @@ describe("the agents' port", () => {
     await honest("words");
   });
 
-  test("serves agents while somebody stalls more handshakes than it does at once, over and over", async () => {
-    // The beginning of a first message of TLS, of which the rest never comes.
+  test("serves agents while a client repeatedly stalls more handshakes than run at once", async () => {
+    // The beginning of a TLS ClientHello without its end.
     const half = Buffer.from("1603010200010001fc0303", "hex");
     let isOver = false;
     const storm = (async () => {
@@ -105,7 +105,7 @@ describe("the agents' port", () => {
     await storm;
   });
 
-  test("is never full of those who say nothing, nor of those who did their handshake and ask nothing", async () => {
+  test("is never full of silent connections, nor of idle ones after their handshake", async () => {
     for (let n = 0; n < most + 100; n += 1) await open();
     await honest("while-silent");
     for (let n = 0; n < 20; n += 1) await openTls();
@@ -114,12 +114,12 @@ describe("the agents' port", () => {
     await closeOf(last);
   });
 
-  test("reads little of who has no certificate", async () => {
+  test("reads little from a client without a certificate", async () => {
     const socket = await openTls();
     const closed = closeOf(socket);
     socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     socket.write(Buffer.from("000000040000000000", "hex"));
-    // Frames of a kind that nobody knows are to be ignored by HTTP/2, however many.
+    // HTTP/2 ignores frames of unknown types, however many (RFC 9113, section 5.5).
     const frame = Buffer.concat([Buffer.from("003fff770000000000", "hex"), Buffer.alloc(0x3fff)]);
     let sent = 0;
     const timer = setInterval(() => {

@@ -24,7 +24,7 @@ async function newKey(name: string, scopes = ["services:read"]): Promise<Key & {
   return { ...json, authorization: basic(json.id, json.secret) };
 }
 
-/** A stream of events: its status, what it has said, and its end. */
+/** A stream of events: its status, its text so far, and its end. */
 function follow(authorization: string, path = "/events?follow=true") {
   const opened = Promise.withResolvers<number>();
   const ended = Promise.withResolvers<string>();
@@ -67,7 +67,7 @@ async function newPerson(username: string, role: string) {
   return { authorization: basic(username, password), member: `${members}/${username}` };
 }
 
-test("a token that is over, a member who is removed and a role that is narrowed read no further", async () => {
+test("an expired token, a removed member and a narrowed role end their streams", async () => {
   const services = createServices(platform);
   const { service } = await services.createRunning("followed");
   const path = `/managed-services/${service.id}`;
@@ -89,7 +89,7 @@ test("a token that is over, a member who is removed and a role that is narrowed 
   expect(await judged.removed.ended).toMatch(/"status":40[134]/);
   expect(await judged.narrowed.ended).toContain('"status":403');
   await services.delete(service.id);
-  // Its machine may be gone before it is.
+  // Its machine may be deleted before its stream ends.
   expect(await judged.deleted.ended).toMatch(/event: error\ndata: .*"status":(404|503)/);
 });
 
@@ -103,7 +103,7 @@ test("a key has twenty streams and no more, and changes of others go on meanwhil
   for (const { leave } of streams) leave();
 });
 
-test("a loop of changes that leave nothing is held up by what it writes, and may remove the last", async () => {
+test("a loop of changes that cancel out is limited by its writes, and may still delete", async () => {
   const { authorization } = await newKey("loop", ["webhooks:read", "webhooks:write"]);
   const rest = platform.rest.as(authorization);
   const made: string[] = [];
@@ -121,7 +121,7 @@ test("a loop of changes that leave nothing is held up by what it writes, and may
   }
   expect(made).toHaveLength(1);
   expect((await rest.delete(`/webhooks/${made[0]}`)).status).toBe(204);
-  // Others of the organization have theirs.
+  // Other callers of the organization have limits of their own.
   expect((await newKey("after the loop")).id).toMatch(/^hfk_/);
 });
 

@@ -7,7 +7,7 @@ import { triedBytes } from "./grpc-bodies.ts";
 import { type HostileGateway, startHostileGateway } from "./hostile-gateway.ts";
 
 const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);
-/** Of an answer that refuses, with its status line and headers left out. */
+/** Size limit of a rejection, without its status line and headers. */
 const refusalBytes = 16 * 1024;
 
 let gateway: HostileGateway;
@@ -21,7 +21,7 @@ const bodyBytes = (method: DescMethod): number => {
   return maxBodyBytes || (scope === "public" ? 8 : 64) * 1024;
 };
 
-/** As many of an entry as a body of so many bytes takes. */
+/** Repeats the entry until a body of this size is full. */
 function fill(bytes: number, open: string, entry: (n: number) => string, close: string): string {
   const parts: string[] = [];
   let size = open.length + close.length;
@@ -33,7 +33,7 @@ function fill(bytes: number, open: string, entry: (n: number) => string, close: 
   }
 }
 
-/** Every list and map that an input has, by the way that leads to it in JSON. */
+/** The path in JSON to every list and map that an input has. */
 type Way = readonly DescField[];
 
 function listsOf(message: DescMessage, depth = 0): (readonly [DescField, Way])[] {
@@ -45,7 +45,7 @@ function listsOf(message: DescMessage, depth = 0): (readonly [DescField, Way])[]
   });
 }
 
-/** Bodies that are legal in size and nothing else. */
+/** Bodies of a legal size that are invalid otherwise. */
 function hostileBodies(method: DescMethod): (readonly [string, string])[] {
   const bytes = Math.min(bodyBytes(method), triedBytes);
   const lists = listsOf(method.input).flatMap(([list, way]) => {
@@ -82,7 +82,7 @@ describe("over REST", () => {
   const pathOf = (path: string) => path.replaceAll(/\{[^}]*\}/g, "x");
 
   test.each(withBody.map((each) => [`${each.verb} ${each.path}`, each] as const))(
-    "%s refuses what is legal in size and nothing else, in 16 KiB",
+    "%s rejects bodies of legal size that are invalid otherwise, in 16 KiB",
     async (_, { method, verb, path }) => {
       const { scope } = getOption(method, rulesOption);
       const isViewers = scope === "public" || scope === "signed-in" || roleScopes.viewer.has(scope);
@@ -99,7 +99,7 @@ describe("over REST", () => {
       const large = { verb, path: pathOf(path), text: `{"a":"${"x".repeat(bodyBytes(method))}"}` };
       expect((await gateway.send({ ...large, as: "owner" })).status).toBe(413);
       expect((await gateway.send({ ...large, as: "nobody" })).status).toBe(scope === "public" ? 413 : 401);
-      expect([gateway.kept.size, gateway.reached, gateway.logged]).toEqual([0, 0, []]);
+      expect([gateway.stored.size, gateway.invoked, gateway.logged]).toEqual([0, 0, []]);
     },
   );
 
@@ -114,14 +114,14 @@ describe("over REST", () => {
         "one parameter over and over",
         await gateway.send({ verb, path: `${pathOf(path)}${again}`, as: "owner" }),
       );
-      expect([gateway.reached, gateway.logged]).toEqual([0, []]);
+      expect([gateway.invoked, gateway.logged]).toEqual([0, []]);
     },
   );
 });
 
 describe("over gRPC's methods", () => {
   test.each(methods.map((method) => [`${method.parent.typeName}/${method.name}`, method] as const))(
-    "%s refuses what is legal in size and nothing else, in 16 KiB",
+    "%s rejects queries of legal size that are invalid otherwise, in 16 KiB",
     async (path, method) => {
       for (const [what, text] of hostileBodies(method))
         expectRefusal(what, await gateway.send({ verb: "POST", path: `/${path}`, text, as: "owner" }));
@@ -132,14 +132,14 @@ describe("over gRPC's methods", () => {
         await gateway.send({ ...large, as: "nobody" }),
       ];
       expect([known.status, unknown.status]).toEqual([429, scope === "public" ? 429 : 401]);
-      expect([gateway.reached, gateway.logged]).toEqual([0, []]);
+      expect([gateway.invoked, gateway.logged]).toEqual([0, []]);
     },
   );
 });
 
 test("requests that end half way leave nothing behind, and the next ones are answered", async () => {
   for (const { verb, path } of restMethods.filter((each) => each.verb === "POST"))
-    await gateway.cancelHalfWay(verb, path.replaceAll(/\{[^}]*\}/g, "x"));
+    await gateway.cancelMidway(verb, path.replaceAll(/\{[^}]*\}/g, "x"));
   const answer = await gateway.send({ verb: "GET", path: "/catalog", as: "owner" });
-  expect([answer.status, gateway.kept.size]).toEqual([200, 0]);
+  expect([answer.status, gateway.stored.size]).toEqual([200, 0]);
 });

@@ -1,4 +1,4 @@
-/** Names that every object inherits: keys of a table that a look-up without `Object.hasOwn`, or a Map, would find. */
+/** Names that every object inherits: keys of a table that a lookup without `Object.hasOwn`, or a Map, would find. */
 export const clientWords: readonly string[] = [
   "__proto__",
   "constructor",
@@ -10,5 +10,5 @@ export const clientWords: readonly string[] = [
   "toLocaleString",
 ];
 
-/** Methods of HTTP that no path has, and words that are none. */
+/** Methods of HTTP that no path has, and invalid ones. */
 export const unknownMethods: readonly string[] = ["TRACE", "PROPFIND", "get", "GETT", "undefined"];

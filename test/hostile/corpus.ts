@@ -1,4 +1,4 @@
-/** Texts that parsers have stumbled over, here and elsewhere; each is tried beside what is made at random. */
+/** Texts that broke parsers before, here and elsewhere; each is tried beside random ones. */
 export const corpus: readonly string[] = [
   "",
   "\u0000",

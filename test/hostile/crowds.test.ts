@@ -9,14 +9,14 @@ import { waitUntil } from "../support/wait-until.ts";
 import { framed } from "./grpc-bodies.ts";
 import { type H2Answer, type H2Caller, type H2Request, openH2 } from "./h2-caller.ts";
 
-/** With `npm run faults -- --hostile` there are many crowds. */
+/** `npm run faults -- --hostile` runs many rounds. */
 const rounds = Number(process.env["HOLDFAST_TEST_CROWDS"] ?? 1);
 const crowd = 1_000;
 const refusalBytes = 16 * 1024;
-/** What is written for each of the crowd at most, and what a controller may keep in its memory of such a flood. */
+/** Limits of the bytes written per request of the crowd, and of a controller's memory for such a flood. */
 const etcdBytes = 8 << 20;
 const memoryBytes = 256 << 20;
-/** As it is by default; other suites have no pace. */
+/** The defaults; other suites have no rate limit. */
 const environment = {
   HOLDFAST_RATE_READS: "100",
   HOLDFAST_RATE_CHANGES: "20",
@@ -32,7 +32,7 @@ interface Key {
 
 let platform: Platform;
 let caller: H2Caller;
-/** Ids of a new key for each crowd: one that was refused would be refused at once the next time. */
+/** Ids of a new key for each crowd: a key over its rate would be rejected at once the next time. */
 const keys: string[] = [];
 
 beforeAll(async () => {
@@ -53,7 +53,7 @@ async function newKey(): Promise<string> {
   return basic(json.id, json.secret);
 }
 
-/** Bytes of all keys and values that are there now, without what waits for the history. */
+/** Bytes of all current keys and values, except the outbox. */
 async function storedBytes(): Promise<number> {
   const etcd = openEtcd(platform.directory);
   try {
@@ -73,12 +73,12 @@ function memoryOf(pid: number): number {
 
 const controllerMemory = () => platform.processes().controllers.reduce((sum, pid) => sum + memoryOf(pid), 0);
 
-/** Entries of the audit log that name the actor. */
+/** Entries of the audit log with the actor. */
 async function audited(actor: string): Promise<number> {
   let count = 0;
   for (let cursor: string | null = ""; cursor !== null; ) {
     const query = new URLSearchParams({ actor, limit: "200", ...(cursor !== "" && { cursor }) });
-    // Reads of the audit log are dear: who counts many has to keep to their rate as well.
+    // Reads of the audit log are expensive: counting many entries has to stay within their rate as well.
     const page = await waitUntil("a page of the audit log is answered", async () => {
       const answer = await platform.rest.get<{ entries: unknown[]; next_cursor: string | null }>(`/audit-log?${query}`);
       return answer.status === 200 && answer.json;
@@ -91,7 +91,7 @@ async function audited(actor: string): Promise<number> {
 
 const json = { "content-type": "application/json" };
 
-/** One RPC of each kind, and what a thousand of them may be answered. */
+/** One RPC of each kind, with the statuses that a thousand of them may have. */
 const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H2Request; nobody?: true }>> = {
   "a list": { statuses: [200, 429], ask: () => ({ verb: "GET", path: "/managed-services" }) },
   "an object that is not there": {
@@ -100,7 +100,7 @@ const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H
   },
   "a dear read": { statuses: [200, 429, 503], ask: () => ({ verb: "GET", path: "/audit-log" }) },
   "a change with a key of its own": {
-    // The quota of webhooks, changes of others at the same moment, and the rate.
+    // The quota of webhooks, concurrent changes of others, and the rate limit.
     statuses: [201, 409, 429, 503],
     ask: () => ({
       verb: "POST",
@@ -146,7 +146,7 @@ const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H
     ask: () => ({ verb: "GET", path: "/managed-services" }),
   },
   "a password without a credential": {
-    // A store that is busy with all of them is 503.
+    // A store that is overloaded responds with 503.
     statuses: [400, 429, 503],
     nobody: true,
     ask: () => ({
@@ -164,8 +164,8 @@ for (let round = 0; round < rounds; round += 1)
     const [stored, memory] = [await storedBytes(), controllerMemory()];
     const answers = await Promise.all(
       Array.from({ length: crowd }, () => {
-        const asked = ask();
-        return caller.send({ ...asked, headers: { ...headers, ...asked.headers } });
+        const request = ask();
+        return caller.send({ ...request, headers: { ...headers, ...request.headers } });
       }),
     );
     expect(new Set(answers.map(({ status }) => status)).difference(new Set(statuses))).toEqual(new Set());
@@ -173,23 +173,23 @@ for (let round = 0; round < rounds; round += 1)
     expect(large).toEqual([]);
     expect((await storedBytes()) - stored).toBeLessThan(etcdBytes);
     expect(controllerMemory() - memory).toBeLessThan(memoryBytes);
-    // Somebody else is served, and nothing failed that nobody foresaw.
+    // Another caller is served, and no unexpected error was logged.
     expect((await platform.rest.get("/managed-services")).status).toBe(200);
     expect(platform.errorBodies.filter((body) => body.includes('"status":500'))).toEqual([]);
   });
 
-test("twenty webhooks are what thousands who ask for one get, and refusals fill no audit log", async () => {
+test("thousands of requests for a webhook create twenty, and rejections do not fill the audit log", async () => {
   const { json: listed } = await platform.rest.get<{ webhooks: unknown[] }>("/webhooks?limit=200");
   expect(listed.webhooks.length).toBeLessThanOrEqual(20);
   const refused = keys[Object.keys(kinds).indexOf("a deletion of nothing")];
   await waitUntil("refusals are in the audit log", async () => (await audited(`api_key:${refused}`)) >= 100);
-  // 100 a minute of each, over a minute or two, and what was carried out.
+  // 100 a minute of each, over a minute or two, plus the executed ones.
   for (const id of keys) expect([id, (await audited(`api_key:${id}`)) <= crowd / 3]).toEqual([id, true]);
 });
 
-test("what is cancelled half way holds no place, over REST and gRPC", async () => {
+test("calls that are canceled midway release their limits, over REST and gRPC", async () => {
   const authorization = await newKey();
-  const dear: H2Request = { verb: "GET", path: "/audit-log?limit=200", headers: { authorization } };
+  const expensive: H2Request = { verb: "GET", path: "/audit-log?limit=200", headers: { authorization } };
   const call: H2Request = {
     verb: "POST",
     path: "/holdfast.v1.AuditService/ListAuditLog",
@@ -203,21 +203,21 @@ test("what is cancelled half way holds no place, over REST and gRPC", async () =
     body: '{"url":',
     length: 1_000,
   };
-  await Promise.all(Array.from({ length: 60 }, () => Promise.all([dear, call, half].map(caller.cancel))));
-  // A credential has 16 places for dear reads: those that were left are free.
+  await Promise.all(Array.from({ length: 60 }, () => Promise.all([expensive, call, half].map(caller.cancel))));
+  // A credential has 16 concurrent expensive reads: those of canceled calls are released.
   const other = await newKey();
   const isFree = async () => {
-    statuses = (await Promise.all(Array.from({ length: 16 }, () => caller.send(dear)))).map(({ status }) => status);
+    statuses = (await Promise.all(Array.from({ length: 16 }, () => caller.send(expensive)))).map(({ status }) => status);
     return statuses.every((status) => status === 200);
   };
   let statuses: number[] = [];
   const describe = () => statuses.join();
-  // What sixteen of them take of the rate comes back meanwhile.
+  // The rate that sixteen of them use recovers meanwhile.
   await waitUntil("sixteen are answered at once", isFree, { everyMs: 1_000, describe });
-  expect((await caller.send({ ...dear, headers: { authorization: other } })).status).toBe(200);
+  expect((await caller.send({ ...expensive, headers: { authorization: other } })).status).toBe(200);
 });
 
-test("a hundred handshakes that stop half way keep nobody out", async () => {
+test("a hundred handshakes that stall keep no other client out", async () => {
   const { hostname, port } = new URL(platform.admin.base_url);
   const half = Buffer.from("1603010200010001fc0303", "hex");
   const sockets = Array.from({ length: 100 }, () => {

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { type DescMessage, ScalarType } from "@bufbuild/protobuf";
 
-/** A body of binary gRPC that is legal in size and nothing else, or not even that. */
+/** A body of binary gRPC of a legal size that is invalid otherwise, or not even of a legal size. */
 export interface HostileBody {
   readonly what: string;
   readonly body: Buffer;
@@ -18,7 +18,7 @@ function varint(value: number): Buffer {
   }
 }
 
-/** A message as gRPC frames it, with its length told truly or not. */
+/** A message as gRPC frames it, with its true length or another one. */
 export function framed(message: Buffer, { flags = 0, length = message.length } = {}): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt8(flags, 0);
@@ -43,10 +43,10 @@ function repeated(entry: Buffer, bytes: number): Buffer {
 
 const bomb = framed(gzipSync(Buffer.alloc(64 << 20)), { flags: 1 });
 
-/** What takes more is tried with so much: more of the same shows no more, and takes long. */
+/** Methods that accept more are tried with this size: a larger body finds no more, and takes long. */
 export const triedBytes = 256 << 10;
 
-/** `most` is what the method takes. */
+/** `most` is the method's limit. */
 export function hostileBodies(input: DescMessage, most: number): readonly HostileBody[] {
   const bytes = Math.min(most, triedBytes);
   const lists = input.fields
@@ -58,7 +58,7 @@ export function hostileBodies(input: DescMessage, most: number): readonly Hostil
   const nested = input.fields
     .filter(({ message }) => message !== undefined)
     .map((field) => {
-      // Each level says that all that follows is its own.
+      // Each level declares that it contains the rest.
       const levels: Buffer[] = [];
       for (let inner = 0; inner < bytes - 16; ) {
         const level = Buffer.concat([fieldOf(field.number, 2), varint(inner)]);

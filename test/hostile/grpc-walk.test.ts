@@ -9,7 +9,7 @@ import { type HostileGateway, startHostileGateway } from "./hostile-gateway.ts";
 
 const services = [...organizationServices, ...platformServices];
 const methods = services.flatMap((service) => service.methods);
-/** Of an answer that refuses, with its headers. */
+/** Size limit of a rejection, with its headers. */
 const refusalBytes = 16 * 1024;
 
 const pathOf = (method: DescMethod) => `${method.parent.typeName}/${method.name}`;
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Whom a method is not for, and what they are told. */
+/** Callers that the method rejects, with the status for each. */
 function refusedBy(method: DescMethod): (readonly ["nobody" | "viewer", number])[] {
   const scope = scopeOf(method);
   if (scope === "public") return [];
@@ -33,29 +33,30 @@ function refusedBy(method: DescMethod): (readonly ["nobody" | "viewer", number])
 
 describe("over binary gRPC", () => {
   test.each(methods.map((method) => [pathOf(method), method] as const))(
-    "%s refuses what is no call of it, in 16 KiB",
+    "%s rejects invalid calls, in 16 KiB",
     async (path, method) => {
       for (const { what, body, headers } of hostileBodies(method.input, bodyBytes(method))) {
         const answer = await gateway.call({ path, body, as: "owner", ...(headers && { headers }) });
-        const told = `${what}: ${answer.status}, ${answer.bytes} bytes`;
-        // What cannot be decoded is INTERNAL in gRPC; what decodes goes on to a method that refuses it, or to the catalog.
-        expect([answer.status > 0 || path.endsWith("/GetCatalog"), answer.bytes <= refusalBytes], told).toEqual([
+        const description = `${what}: ${answer.status}, ${answer.bytes} bytes`;
+        // A body that cannot be decoded is INTERNAL in gRPC; one that decodes is rejected by its method, or accepted by
+        // the catalog.
+        expect([answer.status > 0 || path.endsWith("/GetCatalog"), answer.bytes <= refusalBytes], description).toEqual([
           true,
           true,
         ]);
         for (const [as, refusal] of refusedBy(method))
           expect([what, as, (await gateway.call({ path, body, as })).status]).toEqual([what, as, refusal]);
       }
-      expect([gateway.kept.size, gateway.logged]).toEqual([0, []]);
+      expect([gateway.stored.size, gateway.logged]).toEqual([0, []]);
     },
   );
 
   test("calls that are cancelled half way come to no method, and the next ones are answered", async () => {
-    const before = gateway.reached;
+    const before = gateway.invoked;
     await Promise.all(methods.map((method) => gateway.cancelCall(pathOf(method))));
     const body = framed(Buffer.alloc(0));
     expect((await gateway.call({ path: "holdfast.v1.CatalogService/GetCatalog", body, as: "owner" })).status).toBe(0);
-    expect([gateway.reached - before, gateway.kept.size, gateway.logged]).toEqual([0, 0, []]);
+    expect([gateway.invoked - before, gateway.stored.size, gateway.logged]).toEqual([0, 0, []]);
   });
 
   test("bodies that come a byte now and then are ended, all at once, while others are answered", async () => {
@@ -68,7 +69,7 @@ describe("over binary gRPC", () => {
         .filter(({ verb }) => verb === "POST")
         .flatMap(({ path }) => [
           gateway.drip(path.replaceAll(/\{[^}]*\}/g, "x"), { ...request, authorization }),
-          // What is refused before its body is read.
+          // Rejected before its body is read.
           gateway.drip(path.replaceAll(/\{[^}]*\}/g, "x"), request),
         ]),
       gateway.drip("/nothing/is/here", request),

@@ -9,22 +9,22 @@ export interface H2Request {
 }
 
 export interface H2Answer {
-  /** Of HTTP; 0 when the stream was reset before it had one. */
+  /** Status of HTTP; 0 when the stream was reset before it had one. */
   readonly status: number;
   /** grpc-status; undefined over REST. */
   readonly grpcStatus: number | undefined;
   readonly bytes: number;
 }
 
-/** Many requests at once over few connections. */
+/** Many concurrent requests over few connections. */
 export interface H2Caller {
-  send(asked: H2Request): Promise<H2Answer>;
-  /** Sends the request, or the part of it that `body` is, and resets the stream; resolves when that is over. */
-  cancel(asked: H2Request & { readonly length?: number }): Promise<void>;
+  send(request: H2Request): Promise<H2Answer>;
+  /** Sends the request, or the part of it in `body`, and resets the stream; resolves after the reset. */
+  cancel(request: H2Request & { readonly length?: number }): Promise<void>;
   close(): void;
 }
 
-/** More streams than one connection takes wait in this process, so the crowd has several. */
+/** Streams above one connection's limit would wait in this process, so the crowd has several connections. */
 export function openH2(url: string, ca: string, connections = 8): H2Caller {
   const sessions = Array.from({ length: connections }, () => {
     const session = connect(url, { ca });
@@ -41,9 +41,9 @@ export function openH2(url: string, ca: string, connections = 8): H2Caller {
   const headersOf = ({ verb, path, headers }: H2Request) => ({ ":method": verb, ":path": path, ...headers });
 
   return {
-    send: (asked) =>
+    send: (request) =>
       new Promise((resolve) => {
-        const stream = session().request(headersOf(asked));
+        const stream = session().request(headersOf(request));
         let status = 0;
         let grpcStatus: number | undefined;
         let bytes = 0;
@@ -55,19 +55,19 @@ export function openH2(url: string, ca: string, connections = 8): H2Caller {
         stream.on("data", (chunk: Buffer) => (bytes += chunk.length));
         stream.on("error", () => undefined);
         stream.once("close", () => resolve({ status, grpcStatus, bytes }));
-        stream.end(asked.body);
+        stream.end(request.body);
       }),
-    cancel: (asked) =>
+    cancel: (request) =>
       new Promise((resolve) => {
-        const length = asked.length === undefined ? {} : { "content-length": String(asked.length) };
-        const stream = session().request({ ...headersOf(asked), ...length });
+        const length = request.length === undefined ? {} : { "content-length": String(request.length) };
+        const stream = session().request({ ...headersOf(request), ...length });
         stream.on("error", () => undefined);
         stream.once("close", () => resolve());
         stream.resume();
-        // The request has left before the reset does.
+        // The request is sent before the reset.
         const leave = () => stream.close(8 /* CANCEL */);
-        if (asked.body === undefined) stream.end(leave);
-        else stream.write(asked.body, leave);
+        if (request.body === undefined) stream.end(leave);
+        else stream.write(request.body, leave);
       }),
     close() {
       for (const each of sessions) each.destroy();

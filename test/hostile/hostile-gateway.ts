@@ -12,10 +12,10 @@ import { createApiServer } from "@holdfast/https/server.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { createTestCertificate } from "../support/controller/test-certificate.ts";
 
-/** Without a credential, with a role that changes nothing, and with every scope. */
+/** Without a credential, with a read-only role, and with every scope. */
 export type Caller = "nobody" | "viewer" | "owner";
 
-/** One request, as a hostile caller makes it. */
+/** One request of a hostile caller. */
 interface HostileRequest {
   readonly verb: string;
   readonly path: string;
@@ -25,7 +25,7 @@ interface HostileRequest {
   readonly as: Caller;
 }
 
-/** One call of binary gRPC: its body is sent as it is, frames and all. */
+/** One call of binary gRPC: its body is sent as it is, including frames. */
 interface HostileCall {
   /** "holdfast.v1.CatalogService/GetCatalog". */
   readonly path: string;
@@ -34,34 +34,34 @@ interface HostileCall {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-interface CallAnswer {
+interface CallResponse {
   /** grpc-status; -1 when the stream was reset without one. */
   readonly status: number;
-  /** Of headers, messages and trailers. */
+  /** Bytes of headers, messages and trailers. */
   readonly bytes: number;
 }
 
-interface HostileAnswer {
+interface HostileResponse {
   readonly status: number;
   readonly bytes: number;
   readonly json: unknown;
 }
 
-/** A gateway with every method of the services, of which none may be reached by what is refused. */
+/** A gateway with every method of the services; a rejected call must invoke none of them. */
 export interface HostileGateway {
-  /** Calls that came to their methods. */
-  readonly reached: number;
-  readonly kept: ReadonlyMap<string, unknown>;
-  /** Failures that nobody foresaw. */
+  /** Number of calls that invoked their methods. */
+  readonly invoked: number;
+  readonly stored: ReadonlyMap<string, unknown>;
+  /** Unexpected errors that were logged. */
   readonly logged: readonly unknown[];
   authorizationOf(caller: Exclude<Caller, "nobody">): string;
-  send(asked: HostileRequest): Promise<HostileAnswer>;
-  /** The status of a request with any method and headers, over h2, which takes both as they are. */
-  ask(asked: Omit<HostileRequest, "key"> & { readonly headers?: Readonly<Record<string, string>> }): Promise<number>;
+  send(input: HostileRequest): Promise<HostileResponse>;
+  /** The status of a request with any method and headers, over h2, which sends both unchanged. */
+  ask(input: Omit<HostileRequest, "key"> & { readonly headers?: Readonly<Record<string, string>> }): Promise<number>;
   /** Over one connection of h2 for each caller. */
-  call(asked: HostileCall): Promise<CallAnswer>;
-  /** Sends the head of a request and a part of its body, and leaves. */
-  cancelHalfWay(verb: string, path: string): Promise<void>;
+  call(input: HostileCall): Promise<CallResponse>;
+  /** Sends the head of a request and a part of its body, and resets the stream. */
+  cancelMidway(verb: string, path: string): Promise<void>;
   /** The same over gRPC: half a frame, and the stream is reset. */
   cancelCall(path: string): Promise<void>;
   /** Begins a request over h2 and sends a byte of its body now and then; resolves when the gateway has ended it. */
@@ -77,15 +77,15 @@ const authorizations: Record<Caller, Record<string, string>> = {
   owner: { authorization: authorizationOf("owner") },
 };
 
-/** `bodyMs` is the time for a body; 30 s when absent. */
+/** `bodyMs` is the time limit for a body; 30 s when absent. */
 export async function startHostileGateway(
   services: readonly DescService[],
   options: { readonly bodyMs?: number } = {},
 ): Promise<HostileGateway> {
   const { cert: ca, key } = await createTestCertificate();
-  const kept = new Map<string, unknown>();
+  const stored = new Map<string, unknown>();
   const logged: unknown[] = [];
-  let reached = 0;
+  let invoked = 0;
   const log: Log = {
     debug() {},
     info() {},
@@ -98,7 +98,7 @@ export async function startHostileGateway(
     const names = service.methods.map(({ localName }) => localName);
     const handle = (name: string) => async () => {
       if (name === "getCatalog") return {};
-      reached += 1;
+      invoked += 1;
       throw new HoldfastError("NOT_POSSIBLE", "Nothing is here.");
     };
     return { service, handlers: Object.fromEntries(names.map((name) => [name, handle(name)])), checks: {} };
@@ -111,8 +111,8 @@ export async function startHostileGateway(
       async authenticate(presented) {
         for (const name of ["viewer", "owner"] as const) {
           if (presented.authorization !== authorizationOf(name)) continue;
-          const held = name === "owner" ? scopes : roleScopes.viewer;
-          return { kind: "api_key", id: `hfk_${name}`, name, organizationId: "org", scopes: held };
+          const grantedScopes = name === "owner" ? scopes : roleScopes.viewer;
+          return { kind: "api_key", id: `hfk_${name}`, name, organizationId: "org", scopes: grantedScopes };
         }
         throw new HoldfastError("UNAUTHENTICATED", "Who?");
       },
@@ -120,7 +120,7 @@ export async function startHostileGateway(
     keptAnswers: {
       find: async () => undefined,
       take: () => () => undefined,
-      keep: async (idempotency, answer) => void kept.set(idempotency.key, answer),
+      keep: async (idempotency, answer) => void stored.set(idempotency.key, answer),
     },
     reached: async () => undefined,
     ready: () => true,
@@ -142,7 +142,7 @@ export async function startHostileGateway(
     return session;
   }
 
-  /** Its session for a caller; a new one when the gateway has ended the last. */
+  /** The caller's session; a new one when the gateway has closed the last. */
   function sessionOf(caller: Caller) {
     if (sessions[caller].closed || sessions[caller].destroyed) sessions[caller] = open();
     return sessions[caller];
@@ -160,11 +160,11 @@ export async function startHostileGateway(
   }
 
   return {
-    kept,
+    stored,
     logged,
     authorizationOf,
-    get reached() {
-      return reached;
+    get invoked() {
+      return invoked;
     },
     ask: ({ verb, path, text, as, headers }) =>
       new Promise((resolve) => {
@@ -183,10 +183,10 @@ export async function startHostileGateway(
         stream.resume();
         stream.end(text);
       }),
-    send: (asked) =>
+    send: (input) =>
       new Promise((resolve, reject) => {
-        const { verb: method, path, text } = asked;
-        // What is refused before its body is read may end the connection, so each has its own where that can be.
+        const { verb: method, path, text } = input;
+        // A rejection before the body is read may close the connection, so large bodies have connections of their own.
         const fresh = text !== undefined && text.length > 60_000;
         const options = {
           host: "127.0.0.1",
@@ -195,7 +195,7 @@ export async function startHostileGateway(
           servername: "localhost",
           method,
           path,
-          headers: headersOf(asked),
+          headers: headersOf(input),
         };
         const outgoing = request({ ...options, agent: fresh ? false : agent }, (response) => {
           const chunks: Buffer[] = [];
@@ -250,7 +250,7 @@ export async function startHostileGateway(
           resolve();
         });
       }),
-    cancelHalfWay: (method, path) =>
+    cancelMidway: (method, path) =>
       new Promise((resolve) => {
         const headers = { ...authorizations.owner, "content-type": "application/json", "content-length": "1000" };
         const options = { host: "127.0.0.1", port, ca, servername: "localhost", method, path, agent: false, headers };

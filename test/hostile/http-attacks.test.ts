@@ -25,10 +25,10 @@ const largeBytes = 4 << 20;
 const most = 40;
 const streamsMax = 250;
 
-/** A public port with its limits, low where they are counts of connections and times. */
+/** A public port with its limits; limits of connections and times are low. */
 let server: ApiServer;
 let target: RawTarget;
-const asked: string[] = [];
+const paths: string[] = [];
 const underWay = new Set<ServerResponse>();
 const open: { destroy(): void }[] = [];
 
@@ -43,7 +43,7 @@ beforeAll(async () => {
     headMs: 5_000,
     handler(incoming, answer) {
       const response = answer as ServerResponse;
-      asked.push(incoming.url ?? "");
+      paths.push(incoming.url ?? "");
       underWay.add(response);
       response.once("close", () => underWay.delete(response));
       if (incoming.url === "/never") return;
@@ -66,11 +66,11 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const each of open.splice(0)) each.destroy();
   await waitUntil("nothing of the attack is under way", () => underWay.size === 0);
-  asked.length = 0;
+  paths.length = 0;
 });
 afterAll(() => server?.close(100));
 
-/** Somebody at another address, over a connection of its own. */
+/** A client at another address, over a connection of its own. */
 function honest(): Promise<number> {
   const { port, ca } = target;
   const options = {
@@ -91,7 +91,7 @@ function honest(): Promise<number> {
   });
 }
 
-/** Whatever ended it. */
+/** Resolves whatever closed it. */
 function closeOf(socket: Socket): Promise<void> {
   return new Promise((resolve) => void socket.once("close", () => resolve()));
 }
@@ -102,7 +102,7 @@ async function raw(settings?: Buffer): Promise<RawClient> {
   return client;
 }
 
-/** Sends the frames again and again until the server has enough, and not without an end. */
+/** Repeats the frames until the server closes the connection, a bounded number of times. */
 async function flood(client: RawClient, bytes: Buffer, times: number): Promise<void> {
   for (let n = 0; n < times && client.send(bytes); n += 1) if (n % 16 === 15) await turn();
 }
@@ -118,7 +118,7 @@ describe("over h2", () => {
       if (n % 50 === 49) await turn();
     expect(await honest()).toBe(200);
     await client.closed;
-    expect(asked.length).toBeLessThan(3_000);
+    expect(paths.length).toBeLessThan(3_000);
   });
 
   test("ten thousand streams are 250, and then the connection is over", async () => {
@@ -126,7 +126,7 @@ describe("over h2", () => {
     for (let n = 0; n < 10_000 && client.send(ask(n, "/never")); n += 1) if (n % 50 === 49) await turn();
     expect(await honest()).toBe(200);
     await client.closed;
-    expect(asked.filter((path) => path === "/never").length).toBeLessThanOrEqual(streamsMax);
+    expect(paths.filter((path) => path === "/never").length).toBeLessThanOrEqual(streamsMax);
   });
 
   test("headers without an end are cut after a few frames", async () => {
@@ -141,12 +141,12 @@ describe("over h2", () => {
     await flood(client, more, 10_000);
     await client.closed;
     expect(await honest()).toBe(200);
-    expect(asked).toEqual(["/"]);
+    expect(paths).toEqual(["/"]);
   });
 
   test("a few bytes that stand for many headers are no request", async () => {
     const client = await raw();
-    // One field of 3 KB goes into the table, and each byte after it means it once more.
+    // One field of 3 KB enters the table, and each later byte refers to it once more.
     const stored = Buffer.concat([Buffer.from([0x40]), field("large", "x".repeat(3_000)).subarray(1)]);
     for (let n = 0; n < 20; n += 1)
       client.send(
@@ -164,13 +164,13 @@ describe("over h2", () => {
         (client.received.get(frameTypes.reset) ?? 0) + (client.received.get(frameTypes.headers) ?? 0) >= 20,
     );
     expect(await honest()).toBe(200);
-    expect(asked).not.toContain("/bomb");
+    expect(paths).not.toContain("/bomb");
   });
 
   test("answers to a window of zero are cut, and small ones too", async () => {
     const client = await raw(setting(4, 0));
     for (let n = 0; n < 200; n += 1) client.send(ask(n, n % 2 === 0 ? "/large" : "/"));
-    await waitUntil("all are asked", () => asked.length >= 200 || client.socket.destroyed);
+    await waitUntil("all are asked", () => paths.length >= 200 || client.socket.destroyed);
     expect(await honest()).toBe(200);
     await waitUntil("all are cut", () => underWay.size === 0);
   });
@@ -196,7 +196,7 @@ describe("over h2", () => {
     ["WINDOW_UPDATE", frame(frameTypes.windowUpdate, 0, 0, Buffer.from([0, 0, 0, 1]))],
     ["frames of a kind that nobody knows", frame(0xf7, 0, 0, Buffer.alloc(1_000))],
     ["DATA without data", frame(frameTypes.data, 0, 1)],
-  ])("%s without an end hold nobody up", async (_, bytes) => {
+  ])("%s without an end delay no other client", async (_, bytes) => {
     const client = await raw();
     client.send(frame(frameTypes.headers, endHeaders, 1, get("/never")));
     const flooding = flood(client, Buffer.concat(Array.from({ length: 20 }, () => bytes)), 1_000);
@@ -206,17 +206,19 @@ describe("over h2", () => {
 });
 
 describe("over HTTP/1.1", () => {
-  /** What comes back for some bytes until the server ends the connection, and how many requests that were. */
-  async function say(text: string): Promise<{ answer: string; asked: readonly string[] }> {
+  /**
+   * The response to some bytes until the server closes the connection, with the paths of the requests that it parsed.
+   */
+  async function exchange(text: string): Promise<{ answer: string; paths: readonly string[] }> {
     const socket = await openTls(target, "http/1.1");
     open.push(socket);
-    asked.length = 0;
+    paths.length = 0;
     let answer = "";
     socket.on("data", (chunk: Buffer) => (answer += chunk.toString("latin1")));
     const closed = closeOf(socket);
     socket.write(text, "latin1");
     await closed;
-    return { answer, asked: asked.filter((path) => path !== "") };
+    return { answer, paths: paths.filter((path) => path !== "") };
   }
 
   const smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -243,7 +245,7 @@ describe("over HTTP/1.1", () => {
     ["a chunk's extension of 64 KiB", post("Transfer-Encoding: chunked") + `1;${"e".repeat(65_536)}\r\na\r\n0\r\n\r\n`],
     ["no host", `GET /smuggled HTTP/1.1\r\n\r\n`],
   ])("%s is refused and nothing after it is taken for a request", async (_, text) => {
-    const { answer, asked: paths } = await say(text);
+    const { answer, paths: paths } = await exchange(text);
     expect(answer.slice(0, 12)).toMatch(/^(HTTP\/1\.1 4\d\d)?$/);
     expect(paths).not.toContain("/smuggled");
     expect(await honest()).toBe(200);
@@ -258,7 +260,7 @@ describe("over HTTP/1.1", () => {
     expect(await honest()).toBe(200);
     await Promise.all(ends);
     clearInterval(dripping);
-    expect(asked.filter((path) => path !== "/")).toEqual([]);
+    expect(paths.filter((path) => path !== "/")).toEqual([]);
   });
 
   test("more requests than 250 before the first is answered end the connection", async () => {
@@ -269,14 +271,14 @@ describe("over HTTP/1.1", () => {
     socket.write("GET /never HTTP/1.1\r\nHost: x\r\n\r\n".repeat(2_000));
     expect(await honest()).toBe(200);
     await closed;
-    expect(asked.length).toBeLessThanOrEqual(streamsMax + 10);
+    expect(paths.length).toBeLessThanOrEqual(streamsMax + 10);
   });
 
-  test("answers that nobody reads are cut", async () => {
+  test("responses that the client does not read are cut off", async () => {
     const sockets = await Promise.all(Array.from({ length: 20 }, () => openTls(target, "http/1.1")));
     open.push(...sockets);
     for (const socket of sockets) socket.pause().write("GET /large HTTP/1.1\r\nHost: x\r\n\r\n".repeat(10));
-    await waitUntil("all are asked", () => asked.length >= 20);
+    await waitUntil("all are asked", () => paths.length >= 20);
     expect(await honest()).toBe(200);
     await waitUntil("all are cut", () => underWay.size === 0);
   });
@@ -290,7 +292,7 @@ describe("before there is a request", () => {
     return socket;
   }
 
-  test("handshakes that stop half way are ended, and more connections than there is room for shut nobody out", async () => {
+  test("stalled handshakes end, and connections over the limit shut no other client out", async () => {
     const half = Buffer.from("1603010200010001fc0303", "hex");
     const sockets = Array.from({ length: most * 5 }, openPlain);
     const ends = sockets.map((socket) => closeOf(socket));
@@ -299,7 +301,7 @@ describe("before there is a request", () => {
     await Promise.all(ends);
   });
 
-  test("what is no TLS is ended", async () => {
+  test("a connection without TLS is closed", async () => {
     const socket = openPlain();
     const closed = closeOf(socket);
     socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");

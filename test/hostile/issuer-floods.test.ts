@@ -8,7 +8,7 @@ import { type IssuerProcess, issuerRole, startIssuerProcess, verifier } from "..
 
 /** Floods of each public form of an issuer, and the rows that they leave. */
 let its: IssuerProcess;
-/** An hour of a flood, put in by statements that end within their limit on a busy machine too. */
+/** Rows of an hour of a flood, inserted by statements that end within their limit on a busy machine too. */
 const filled = 600_000;
 const filledAtOnce = 50_000;
 
@@ -31,13 +31,13 @@ interface Plan {
   readonly Plans?: readonly Plan[];
 }
 
-/** Rows that all steps of a plan looked at. */
+/** Rows that all steps of a plan read. */
 function rowsRead(plan: Plan): number {
   const own = (plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0)) * plan["Actual Loops"];
   return (plan.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), own);
 }
 
-/** Runs work many times, a bounded number of it at once. */
+/** Runs `work` many times, a bounded number of times concurrently. */
 async function flood<T>(times: number, work: (at: number) => Promise<T>, atOnce = 30): Promise<T[]> {
   const done: T[] = [];
   let at = 0;
@@ -52,9 +52,9 @@ async function flood<T>(times: number, work: (at: number) => Promise<T>, atOnce 
 async function signIn(address: string, from: string, browser: Browser = its.browser(from), more = {}) {
   const page = await its.begin(browser, more);
   const before = its.mail.received.filter(({ to }) => to.includes(address)).length;
-  const asked = await browser.submit(page, { email: address });
+  const codePage = await browser.submit(page, { email: address });
   const { code } = await its.mailTo(address, before + 1);
-  return browser.submit(asked, { code }, { stopAt: its.callback });
+  return browser.submit(codePage, { code }, { stopAt: its.callback });
 }
 
 async function tokensOf(url: string, client: Readonly<Record<string, string>> = { client_id: its.appId }) {
@@ -88,8 +88,8 @@ test("a second factor judges five guesses of forty at once", async () => {
   const setUp = await browser.post(`${its.url}/account/second-factor`);
   const secret = /<code>([A-Z2-7]+)<\/code>/.exec(setUp.text)?.[1] ?? "";
   const totp = new TOTP({ secret: Secret.fromBase32(secret) });
-  const kept = await browser.submit(setUp, { code: totp.generate() });
-  const recovery = [...kept.text.matchAll(/<code>([0-9a-f]{16})<\/code>/g)].map(([, code = ""]) => code);
+  const confirmed = await browser.submit(setUp, { code: totp.generate() });
+  const recovery = [...confirmed.text.matchAll(/<code>([0-9a-f]{16})<\/code>/g)].map(([, code = ""]) => code);
   expect(recovery).toHaveLength(10);
   await its.rows("UPDATE _mdb_auth.login_tokens SET created_at = created_at - interval '2 minutes'");
   await its.restart();
@@ -112,10 +112,10 @@ test("a second factor judges five guesses of forty at once", async () => {
 
 test("guesses of a mailed code at once are five", async () => {
   const browser = its.browser("127.0.42.3");
-  const asked = await browser.submit(await its.begin(browser), { email: "carl@example.com" });
+  const codePage = await browser.submit(await its.begin(browser), { email: "carl@example.com" });
   const { code } = await its.mailTo("carl@example.com");
   const wrong = code === "000000" ? "000001" : "000000";
-  const path = new URL(asked.url).pathname;
+  const path = new URL(codePage.url).pathname;
   const options = { dispatcher: its.agent("127.0.42.3"), cookies: new Map(browser.cookies) };
   await flood(40, () => its.post(path, { code: wrong }, options), 40);
   expect(await count("login_tokens", "email = 'carl@example.com' AND tries = 5")).toBe(1);
@@ -132,7 +132,7 @@ test("a flood of addresses gets the page of any address, and leaves no rows but 
   const answers = await flood(400, (at) => its.post(path, { email: `stranger${at}@example.com` }, options));
   const statuses = [...new Set(answers.map(({ status }) => status))].toSorted();
   expect(statuses).toEqual([303, 429]);
-  // A source may have 30 mails sent to strangers in ten minutes.
+  // A source may have 30 mails sent to unknown addresses in ten minutes.
   expect((await count("login_tokens")) - before).toBeLessThanOrEqual(30);
 });
 
@@ -145,8 +145,8 @@ test("strangers of any number use up no mail of a user", async () => {
   expect(await count("login_tokens", "NOT is_known")).toBeLessThanOrEqual(20);
   const browser = its.browser("127.0.42.6");
   await its.rows("INSERT INTO _mdb_auth.users (id, email) VALUES ($1, 'dora@example.com')", [randomUUID()]);
-  const asked = await browser.submit(await its.begin(browser), { email: "dora@example.com" });
-  expect(asked.status).toBe(200);
+  const codePage = await browser.submit(await its.begin(browser), { email: "dora@example.com" });
+  expect(codePage.status).toBe(200);
   expect((await its.mailTo("dora@example.com")).code).toMatch(/^\d{6}$/);
 });
 
@@ -212,7 +212,7 @@ test("clients behind a trusted proxy are limited apart, and headers of other pee
     its.post("/token", guess, { dispatcher: its.agent(from), headers: { "x-forwarded-for": client } });
   await flood(50, () => guessAs("127.0.46.1", "1.1.1.1, 203.0.113.7"));
   expect((await guessAs("127.0.46.1", "203.0.113.7")).status).toBe(429);
-  // Entries of the client itself are to the left of the proxy's.
+  // The client's own entries of the header are to the left of the proxy's.
   expect((await guessAs("127.0.46.2", "1.1.1.1, 203.0.113.7, 127.0.46.1")).status).toBe(429);
   expect((await guessAs("127.0.46.1", "203.0.113.8")).status).toBe(400);
   await flood(60, (at) => guessAs("127.0.47.1", `203.0.114.${at}`));
@@ -229,7 +229,7 @@ test("the owner of the database ends no session of an issuer", async () => {
   await owner.end();
 });
 
-test("failures at the token endpoint leave a bounded number of rows, and delay no client that proves its secret", async () => {
+test("failures at the token endpoint leave bounded rows, and delay no client that proves its secret", async () => {
   const guess = { client_id: its.appId, grant_type: "refresh_token", refresh_token: "guess" };
   const before = await count("events", "type = 'token.refused'");
   const answers = await flood(400, async (at) => {
@@ -247,7 +247,7 @@ test("failures at the token endpoint leave a bounded number of rows, and delay n
   await its.post("/revoke", { ...web, token: tokens.refresh_token }, { dispatcher });
   const failed = await flood(80, () => its.post("/token", dead, { dispatcher }));
   expect(failed.some(({ status }) => status === 400)).toBe(true);
-  // A source that guesses is delayed, and a client that proves its secret there is not.
+  // A source of failed attempts is delayed, and a client that proves its secret there is not.
   await flood(60, () => its.post("/token", guess, { dispatcher }));
   expect((await its.post("/token", guess, { dispatcher })).status).toBe(429);
   const browser = its.browser(from);

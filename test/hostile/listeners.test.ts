@@ -12,29 +12,29 @@ import { hostInstallation, startTestHost } from "../support/machines/test-host.t
 import { freePorts } from "../support/platform/free-ports.ts";
 import { clientWords, unknownMethods } from "./client-words.ts";
 
-/** Files that open a listener, by the file of tests that sends it `clientWords`. */
+/** Files that open a listener, by the test file that sends it `inheritedNames`. */
 // biome-ignore format: a table, aligned so that it reads as one
 const listeners: Readonly<Record<string, string>> = {
   "agent/keeper/keeper-server.ts":          "agent/keeper/keeper.test.ts",
   "agent/src/backup/agent-link.ts":         "agent/src/backup/agent-link.test.ts",
   "common/src/metrics-listener.ts":         "test/hostile/listeners.test.ts",
-  "controller/src/api.ts":                  "test/hostile/api-words.test.ts",
+  "controller/src/api.ts":                  "test/hostile/api-inherited-names.test.ts",
   "controller/src/fleet/create-fleet.ts":   "test/hostile/agents-port.test.ts",
   "dns/src/dns-server.ts":                  "dns/src/answer.test.ts",
   "dns/src/tcp-server.ts":                  "dns/src/answer.test.ts",
   "dns/src/udp-server.ts":                  "dns/src/answer.test.ts",
   "host/src/serve-host.ts":                 "test/hostile/listeners.test.ts",
-  "https/src/port-entrance.ts":             "test/hostile/api-words.test.ts",
-  "https/src/server.ts":                    "test/hostile/api-words.test.ts",
+  "https/src/port-entrance.ts":             "test/hostile/api-inherited-names.test.ts",
+  "https/src/server.ts":                    "test/hostile/api-inherited-names.test.ts",
   "inference/src/main.ts":                  "inference/src/http/handler.test.ts",
-  "issuer/src/issuer-server.ts":            "test/hostile/issuer-words.test.ts",
+  "issuer/src/issuer-server.ts":            "test/hostile/issuer-inherited-names.test.ts",
   "issuer/src/main.ts":                     "test/hostile/listeners.test.ts",
   "mtls/src/mtls-listener.ts":              "test/hostile/agents-port.test.ts",
   "store/src/main.ts":                      "store/src/store-server.test.ts",
   "store/src/store-server.ts":              "store/src/store-server.test.ts",
 };
 
-/** Files that listen for a moment, to see whether an address is free. */
+/** Files that listen for a moment, to check whether an address is free. */
 const looks = ["agent/src/os/listening-sockets.ts", "local/src/machine-host.ts", "local/src/ports.ts"];
 
 const checkout = join(import.meta.dirname, "../..");
@@ -88,7 +88,7 @@ describe("words that every object knows", () => {
         expect(await ask("GET", `/${word}`)).toBe(404);
         expect(await ask("GET", `/metrics/${word}?${word}=${word}`)).toBe(404);
         expect(await ask("GET", "/metrics", { [word]: word })).toBe(200);
-        // The parser of HTTP knows no such method.
+        // The HTTP parser has no such method.
         expect(await ask(word, "/metrics")).toBe(400);
       }
       // The client sends "get" as GET.

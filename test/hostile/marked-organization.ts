@@ -3,12 +3,12 @@ import { waitUntil } from "../support/wait-until.ts";
 import { createServices, expectStatus } from "../support/platform/services.ts";
 import type { Existing } from "../conformance/authorization-cases.ts";
 
-/** An organization with one object of each kind that its users can make. */
+/** An organization with one object of each kind that its users can create. */
 export interface Marked {
   readonly existing: Existing;
-  /** In every name and text of its objects, and nowhere else. */
+  /** Contained in every name and text of its objects, and nowhere else. */
   readonly text: string;
-  /** Of lists of its objects, which go on behind them. */
+  /** Cursors of lists of its objects, which continue after them. */
   readonly cursors: readonly string[];
 }
 

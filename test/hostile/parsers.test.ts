@@ -15,10 +15,10 @@ import { formatTimestamp, parseTimestamp } from "@holdfast/gateway/json/timestam
 import { describe, expect, test } from "vitest";
 import { corpus } from "./corpus.ts";
 
-/** With `npm run faults -- --hostile` twenty times as many. */
+/** `npm run faults -- --hostile` runs twenty times as many. */
 const numRuns = 2_000 * Number(process.env["HOLDFAST_TEST_CROWDS"] ?? 1);
 
-/** What is nearly right: a good text of which a piece is cut, doubled, or is another text's. */
+/** Almost valid texts: valid ones with a piece removed, doubled, or replaced by that of another. */
 function nearly(good: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const piece = fc.oneof(fc.constantFrom(...corpus), fc.string({ unit: "binary", maxLength: 4 }));
   return fc
@@ -32,7 +32,7 @@ function nearly(good: fc.Arbitrary<string>): fc.Arbitrary<string> {
     });
 }
 
-/** Tries the corpus and so many texts that are nearly good. */
+/** Tries the corpus and almost valid texts. */
 function tried(good: fc.Arbitrary<string>, property: (text: string) => void): void {
   const examples = corpus.map((text): [string] => [text]);
   fc.assert(fc.property(nearly(good), property), { numRuns, examples });
@@ -47,7 +47,7 @@ const orNothing = <T>(run: () => T): T | undefined => {
 };
 
 describe("JSON", () => {
-  test("is what the standard says, and nothing else throws than what says so", () => {
+  test("accepts the standard's texts, and throws only its own error for others", () => {
     tried(fc.json(), (text) => {
       let node: ReturnType<typeof parseJson> | undefined;
       try {
@@ -56,14 +56,14 @@ describe("JSON", () => {
         expect(error).toBeInstanceOf(JsonSyntaxError);
         return;
       }
-      // Whatever is taken here is JSON for everybody else.
+      // A text that is accepted here is JSON for other parsers too.
       expect(() => JSON.parse(text) as unknown).not.toThrow();
       expect(Object.getPrototypeOf({})).toBe(Object.prototype);
       expect(() => plainValue(node)).not.toThrow();
     });
   });
 
-  test("means what it means elsewhere", () => {
+  test("has the same meaning as in other parsers", () => {
     fc.assert(
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
         const text = JSON.stringify(value);
@@ -142,7 +142,7 @@ test("a token names an id or nothing, and a setup token a name or nothing", () =
   });
 });
 
-test("every address is one source at least, and a neighbour in its /64 the same one", () => {
+test("every address has at least one source, and addresses of one /64 share it", () => {
   const groups = createSourceGroups(["192.0.2.0/24"]);
   tried(fc.oneof(fc.ipV4(), fc.ipV6()), (text) => {
     for (const { name, factor } of groups(text)) expect([typeof name, factor > 0]).toEqual(["string", true]);

@@ -33,7 +33,7 @@ export function setting(id: number, value: number): Buffer {
   return bytes;
 }
 
-/** A field of a header block as HPACK writes it without a table or Huffman's code. */
+/** A field of a header block in HPACK without the dynamic table or Huffman coding. */
 export function field(name: string, value: string): Buffer {
   return Buffer.concat([Buffer.from([0]), text(name), text(value)]);
 }
@@ -57,14 +57,14 @@ export const get = (path: string): Buffer =>
     field(":path", path),
   ]);
 
-/** A client that says over h2 whatever it is told to, and reads or not. */
+/** A client that sends any bytes over h2, and reads or does not. */
 export interface RawClient {
   readonly socket: TLSSocket;
-  /** False once the connection is over. */
+  /** False once the connection is closed. */
   send(bytes: Buffer): boolean;
-  /** Resolves when the server has ended the connection. */
+  /** Resolves when the server has closed the connection. */
   readonly closed: Promise<void>;
-  /** Frames that came, by type. */
+  /** Received frames, by type. */
   readonly received: ReadonlyMap<number, number>;
 }
 

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTestCertificate } from "../support/controller/test-certificate.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** The port of the store's process, and somebody who has no signed URL. */
+/** The port of the store's process, with a client that has no signed URL. */
 let directory: string;
 let server: StoreServer;
 let ca: string;
@@ -50,7 +50,7 @@ function agentFrom(localAddress: string): Agent {
   return agent;
 }
 
-/** As an agent of a machine stores an object, or reads it. */
+/** Stores or reads an object as a machine's agent does. */
 async function use(dispatcher: Agent, method: "PUT" | "GET", object: string): Promise<number> {
   const signer = createUrlSigner({
     base: `https://127.0.0.1:${server.port}/${storeBucket}`,
@@ -78,7 +78,7 @@ test("silent connections of one source beyond the port's number close each other
   expect(sockets.slice(-50).some(({ destroyed }) => destroyed)).toBe(false);
 });
 
-test("signatures of one source that are not good are checked so often, and a good one is never held up", async () => {
+test("invalid signatures of one source are rate-limited, and a valid one is never delayed", async () => {
   const stranger = agentFrom("127.0.0.67");
   const guess = async () => {
     const answer = await request(`https://127.0.0.1:${server.port}/${storeBucket}/a/1`, { dispatcher: stranger });

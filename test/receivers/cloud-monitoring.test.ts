@@ -29,7 +29,7 @@ describe("CloudWatch of moto", () => {
     return (await fetch(to, { method, headers, body: String(signed) })).text();
   }
 
-  test("is asked without data, and has every sample with its dimensions", async (context) => {
+  test("is probed without data, and receives every sample with its dimensions", async (context) => {
     if (typeof started === "string") return context.skip(started);
     const { url } = started;
     const delivery = createExportDelivery(destinations.cloud_monitoring, key, { egress, vendors: { cloud: url } });
@@ -82,7 +82,7 @@ describe("CloudWatch of moto", () => {
     const delivery = createExportDelivery(destinations.cloud_monitoring, key, { egress, vendors: { cloud: url } });
     const items = exportEntries(500, nowMs);
     expect(await delivery.entries(items)).toMatchObject({ taken: 1_000, refused: 0 });
-    // Missing, made: the first answer is the one that asks for it.
+    // Missing, then created: the first response requests it.
     expect(delivery.answers[0]?.status).toBe(400);
     expect(delivery.answers[0]?.body.toString()).toContain("ResourceNotFoundException");
     const read: string[] = [];

@@ -40,14 +40,14 @@ describe("Loki", () => {
     const items = exportEntries(500, nowMs);
     expect(await delivery.entries(items)).toMatchObject({ taken: 1_000, refused: 0 });
     expect(await delivery.entries(items)).toMatchObject({ taken: 1_000, refused: 0 });
-    // The first is the one without data.
+    // The first one has no data.
     expect(statusesOf(delivery)).toEqual([422, 204]);
     const entries = await started.entries('{team="core"}', nowMs - hourMs);
     expect(entries.map(keyOf).toSorted()).toEqual(items.map(entryKey).toSorted());
     expect(new Set(entries.map(({ labels }) => `${labels["service_id"]} ${labels["level"]}`)).size).toBe(8);
   });
 
-  test("refuses entries of last month, which are dropped alone and told as too old", async (context) => {
+  test("rejects entries of last month, which alone are dropped and reported as too old", async (context) => {
     if (typeof started === "string") return context.skip(started);
     const delivery = createExportDelivery(
       destinations.log_aggregator,

@@ -63,7 +63,7 @@ describe("OpenSearch with security", () => {
     expect(await delivery.probe()).toBeUndefined();
     const samples = exportSamples(300, nowMs);
     const entries = exportEntries(300, nowMs);
-    // New, and then there already.
+    // New, then already there.
     for (const status of [201, 409]) {
       const delivered = await delivery
         .samples(samples)
@@ -83,7 +83,7 @@ describe("OpenSearch with security", () => {
     await started.ask("PUT", "/narrow-platform-metrics", {
       mappings: { properties: { value: { type: "byte", coerce: true } } },
     });
-    // The shipper may write to the usual indexes only: nothing is dropped for that.
+    // The user may write to the usual indexes only: no item is dropped for that.
     const barred = deliveryOf(started, { index_prefix: "narrow" }).samples(exportSamples(2, nowMs));
     await expect(barred).rejects.toThrow("HTTP 403");
     const admin = deliveryOf(started, { index_prefix: "narrow", username: "admin" });
@@ -94,7 +94,7 @@ describe("OpenSearch with security", () => {
     expect(await admin.samples(wide)).toMatchObject({ taken: 2, refused: 2, why: expect.stringContaining("HTTP 400") });
   });
 
-  test("tells a wrong password and a certificate of nobody", async (context) => {
+  test("reports a wrong password and an untrusted certificate", async (context) => {
     if (typeof started === "string") return context.skip(started);
     const wrong = deliveryOf(started, { password: "another" });
     expect(await wrong.probe()).toBe("HTTP 401: the destination does not know the credential");

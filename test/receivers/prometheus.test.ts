@@ -27,13 +27,13 @@ describe("Prometheus", () => {
     if (typeof started === "object") await started.remove();
   });
 
-  test("has every sample in order, and refuses what it has but for the newest, which is told as too old", async (context) => {
+  test("has every sample in order, and rejects all but the newest of repeated ones, reported as too old", async (context) => {
     if (typeof started === "string") return context.skip(started);
     expect(await delivery.probe()).toBeUndefined();
     const items = exportSamples(60, nowMs);
     expect(await delivery.samples(items)).toMatchObject({ taken: 120, refused: 0, tooOld: 0 });
     expect(delivery.answers.map(({ status }) => status)).toEqual([204, 204]);
-    // As after the death of a controller that did not come to know that they were taken.
+    // Simulates the death of a controller before it learned that they were accepted.
     expect(await delivery.samples(items)).toMatchObject({ taken: 4, refused: 0, tooOld: 116 });
     expect(new Set(delivery.answers.slice(2).map(({ status }) => status))).toEqual(new Set([204, 400]));
     for (const node of ["node-a", "node-b"]) {
@@ -45,7 +45,7 @@ describe("Prometheus", () => {
     }
   });
 
-  test("refuses samples from before the newest, which are told as too old and hold up nothing", async (context) => {
+  test("rejects samples older than the newest, which are reported as too old and delay nothing", async (context) => {
     if (typeof started === "string") return context.skip(started);
     const late = exportSamples(2, nowMs - 7_200_000);
     const fresh = exportSamples(2, nowMs + 600_000);

@@ -22,7 +22,7 @@ describe("VictoriaMetrics", () => {
     if (typeof started === "object") await started.remove();
   });
 
-  test("has every sample of remote write, with its labels, also of what was sent while it was away", async (context) => {
+  test("has every sample of remote write, with its labels, including those sent while it was down", async (context) => {
     if (typeof started === "string") return context.skip(started);
     const real = started;
     const given = { url: `${real.url}/api/v1/write` };
@@ -57,7 +57,7 @@ describe("VictoriaMetrics", () => {
     expect(series[0]?.metric).toMatchObject({ db_type: "postgresql", team: "core" });
   });
 
-  test("takes no OTLP as JSON, and says so at the first test", async (context) => {
+  test("accepts no OTLP as JSON, as the first test of the integration reports", async (context) => {
     if (typeof started === "string") return context.skip(started);
     const given = { endpoint: `${started.url}/opentelemetry`, insecure: true };
     expect(await createExportDelivery(destinations.otlp, given, { egress }).probe()).toMatch(/^HTTP 400|^HTTP 415/);

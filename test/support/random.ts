@@ -2,10 +2,10 @@
 export interface Random {
   /** 0 <= x < 1. */
   next(): number;
-  /** Whole, from `least` to `most`, both included. */
+  /** An integer from `least` to `most`, both included. */
   between(least: number, most: number): number;
   pick<T>(items: readonly T[]): T;
-  /** A generator of its own, so that one reader's pace does not change what another one draws. */
+  /** A generator of its own, so that the draws of one reader do not change those of another. */
   fork(): Random;
 }
 

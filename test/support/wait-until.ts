@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 
-/** Thrown by a look that has seen enough: waiting longer is of no use. */
+/** Thrown by a check for a state that cannot improve: waiting longer is of no use. */
 export class GiveUp extends Error {}
 
 /**
- * What `look` answers once it is neither undefined nor false. Past the time it throws what `describe` tells and the last
- * error of `look`, so that a failed test says how things were.
+ * Returns the first result of `look` that is neither undefined nor false. After the time limit it throws with the text
+ * of `describe` and the last error of `look`, so that a failed test reports the state.
  */
 export async function waitUntil<T>(
   what: string,
@@ -35,7 +35,7 @@ export async function waitUntil<T>(
   }
 }
 
-/** waitUntil for a condition that explains itself where it is asked. */
+/** waitUntil for a condition that explains itself at its call. */
 export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
   await waitUntil(condition.toString(), condition, { everyMs: 10 });
 }

@@ -17,7 +17,7 @@ describe("access", () => {
   nameCases(its);
   credentialCases(its);
 
-  it("what was done and refused is in the audit log, and nothing secret is in the store", async () => {
+  it("executed and rejected changes are in the audit log, and no secret is in the store", async () => {
     expect(await status(its.platform.rest.post("/api-keys", { surprise: 1 }))).toBe(400);
     const entries = async (query: string) =>
       (await its.platform.rest.get<{ entries: Entry[] }>(`/audit-log?${query}`)).json.entries;
@@ -35,7 +35,7 @@ describe("access", () => {
       expect(stored).not.toContain(secret);
   });
 
-  it("tells how many requests are left", async () => {
+  it("responses have the number of remaining requests", async () => {
     const { headers } = await its.platform.rest.get("/me");
     expect(Number(headers["ratelimit-remaining"])).toBeLessThan(Number(headers["ratelimit-limit"]));
   });

@@ -19,8 +19,8 @@ import {
 } from "../support/controller/test-fleet.ts";
 
 /**
- * The real keeper and agent against the real fleet of two controllers on a real etcd. Only the engine is the fixture. The
- * certificates live for seconds, so that every test sees streams change.
+ * The real keeper and agent with the real fleet of two controllers on a real etcd. Only the engine is the fixture. The
+ * certificates live for seconds, so that every test includes renewed streams.
  */
 let installation: TestInstallation;
 let controllers: TestController[];
@@ -31,7 +31,8 @@ let port: number;
 beforeAll(async () => {
   [port = 0] = await freePorts(1);
   installation = await newInstallation();
-  // A third of a life is left when it is renewed: one that ended before would have to enroll, and there is no token for that.
+  // A certificate is renewed with a third of its life remaining: an agent whose certificate expired would have to
+  // enroll, and there is no token for that.
   const lifetimes = { identityMs: 10_000, serverMs: 6_000 };
   controllers = [
     await startController(installation, "c-1", { lifetimes }),
@@ -48,7 +49,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true, maxRetries: 10 });
 });
 
-/** Leaves a fresh token in the machine, as a provider does. */
+/** Writes a new token to the machine, as a provider does. */
 async function enroll(): Promise<void> {
   const enrollment = {
     installation_id: "inst-test",
@@ -66,13 +67,13 @@ function first(): TestController {
   return controllers[0] as TestController;
 }
 
-/** Every controller that is left knows where the machine's stream is. */
+/** Every running controller knows the controller of the machine's stream. */
 const seenByAll = () => controllers.every(({ fleet }) => fleet.session("m-1") !== undefined);
 
-/** No controller that is left takes a stream that ended for the machine's. */
+/** No running controller takes a closed stream for the machine's. */
 const seenByNone = () => controllers.every(({ fleet }) => fleet.session("m-1") === undefined);
 
-/** Id of the controller that holds the machine's stream, as the first one that is left sees it. */
+/** Id of the controller with the machine's stream, as the first running one sees it. */
 function holder(): string | undefined {
   return controllers.at(-1)?.fleet.session("m-1")?.controllerId;
 }
@@ -129,7 +130,7 @@ function agentLog(): string {
     .join("\n");
 }
 
-/** How often the agent logged this. */
+/** Number of times that the agent logged this. */
 function logged(words: string): number {
   return agentLog().split(words).length - 1;
 }
@@ -201,7 +202,7 @@ test("no task fails while certificates and streams change, whichever controller 
   await expect.poll(failed).toEqual([]);
 });
 
-test("an agent whose certificate is refused enrolls anew as soon as a fresh token is there, and the engine stays", async () => {
+test("an agent with a rejected certificate enrolls again once a new token is there; the engine stays", async () => {
   onTestFailed(() => console.log(agentLog()));
   const { store } = first();
   const [enrolled, started, refused] = [logged("machine enrolled"), logged("engine started"), logged(refusal)];
@@ -223,7 +224,7 @@ test("an agent that spent its token and died before it had saved the answer enro
   onTestFailed(() => console.log(agentLog()));
   keeper.kill("SIGKILL");
   await expect.poll(seenByNone).toBe(true);
-  // One that still ran could write it anew.
+  // A running agent could write it again.
   rmSync(join(directory, "identity.json"));
   keeper = startFixtureKeeper(directory);
   await expect.poll(() => logged("the enrollment is not valid")).toBeGreaterThan(0);

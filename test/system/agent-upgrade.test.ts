@@ -21,7 +21,7 @@ interface Status {
   readonly failed?: number;
 }
 
-/** What `npm start` after an update of the platform does to machines that run. */
+/** Effect of `npm start` after an update of the platform on running machines. */
 describe.skipIf(!asRoot)(
   `agents of another release${asRoot ? "" : " (skipped: needs root, for machines of an image)"}`,
   () => {
@@ -100,14 +100,14 @@ describe.skipIf(!asRoot)(
         .sort();
     const agents = () => platform.processes().machines.map(({ agent }) => agent);
 
-    /** The platform as it comes back with another release of the agent; machines go on. */
+    /** The platform restarted with another release of the agent; machines run on. */
     async function released(...release: Parameters<typeof releases.put>): Promise<void> {
       await platform.killControlPlane();
       releases.put(...release);
       await platform.start();
     }
 
-    it("halt at the first machine that does not take them, and a better one comes to all while nobody notices", async () => {
+    it("halt at the first machine that rejects them, and a fixed release reaches all without a disruption", async () => {
       await waitUntil(
         "three machines run",
         () => {
@@ -127,7 +127,7 @@ describe.skipIf(!asRoot)(
       expect(halted.failed).toBe(1);
       const failed = JSON.parse(await admin("list --state failed")) as { machineId: string }[];
       expect(failed).toHaveLength(1);
-      // Tried again as it is, it fails again: nothing else is touched.
+      // The same release fails again: no other machine is touched.
       await admin("resume");
       await waitUntil(
         "it was tried again",
@@ -140,7 +140,7 @@ describe.skipIf(!asRoot)(
       expect(agents()).toEqual(old);
 
       await released("0.3.1");
-      // The controller dies in the middle of it, and comes back.
+      // The controller dies midway, and is restarted.
       await waitUntil("one machine has it", async () => ((await status()).current ?? 0) > 0, { withinMs: 150_000 });
       for (const controller of platform.processes().controllers) killAtOnce(controller);
       await reached({ release: "0.3.1", state: "Completed", current: machines });

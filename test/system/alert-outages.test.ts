@@ -12,13 +12,13 @@ import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/w
 import { waitUntil } from "../support/wait-until.ts";
 import { type AlertJson, createAlertsUnderTest, type RuleJson } from "./alerts/alerts-under-test.ts";
 
-/** Rules while whoever looks at them, or what they are about, is not there. */
+/** Rules while their evaluator, or their subject, is down. */
 describe("alerts", { timeout: 600_000 }, () => {
   const its = createAlertsUnderTest();
   /** A rule without a channel, and the session whose transaction makes it true. */
   let slow: RuleJson;
   let idle: Awaited<ReturnType<typeof openPostgresql>>;
-  /** A service of which nothing is heard while another is tested, and its rule that asks for that. */
+  /** A service without samples while another is tested, and its rule that fires then. */
   let silent: RunningService;
   let silence: RuleJson;
 
@@ -28,8 +28,8 @@ describe("alerts", { timeout: 600_000 }, () => {
     silent = await services.createRunning("silent");
     idle = await openPostgresql(platform, watched.connection, { password: watched.password });
     await idle.query("BEGIN; SELECT count(*) FROM pg_class");
-    const wanted = { metric: "pg_oldest_transaction_seconds", condition: "gt", threshold: 0.1, duration_minutes: 1 };
-    slow = expectStatus(await platform.rest.post<RuleJson>(its.rulesPath(), wanted), 201).json;
+    const body = { metric: "pg_oldest_transaction_seconds", condition: "gt", threshold: 0.1, duration_minutes: 1 };
+    slow = expectStatus(await platform.rest.post<RuleJson>(its.rulesPath(), body), 201).json;
     await waitUntil("it is found to be true", async () => typeof (await slowAt(platform.rest))?.since === "string");
     await fallSilent();
   });
@@ -38,7 +38,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     await its.remove();
   });
 
-  /** The rule as one of the controllers tells it; undefined while that does not answer. */
+  /** The rule from one of the controllers; undefined while that does not respond. */
   const slowAt = async (rest: Rest) =>
     (await rest.get<RuleJson & { since: string }>(`${its.rulesPath()}/${slow.id}`).catch(() => undefined))?.json;
   const logOf = (program: string) => readFileSync(join(its.platform.directory, "log", `${program}.log`), "utf8");
@@ -50,13 +50,13 @@ describe("alerts", { timeout: 600_000 }, () => {
 
   async function fallSilent(): Promise<void> {
     const path = `/managed-services/${silent.service.id}/alerts/rules`;
-    const wanted = { metric: "pg_connections", condition: "gt", threshold: 1e6, duration_minutes: 0, no_data: "fire" };
-    silence = expectStatus(await its.platform.rest.post<RuleJson>(path, wanted), 201).json;
+    const body = { metric: "pg_connections", condition: "gt", threshold: 1e6, duration_minutes: 0, no_data: "fire" };
+    silence = expectStatus(await its.platform.rest.post<RuleJson>(path, body), 201).json;
     await waitUntil("it is looked at", async () => (await stateOfSilence()) === "ok");
     killAtOnce(agentOfSilent(), "SIGSTOP");
   }
 
-  it("fires once and is resolved while its controllers are killed and take turns", async () => {
+  it("fires once and is resolved while its controllers are killed alternately", async () => {
     const before = await slowAt(its.platform.rest);
     expect(before?.since).toEqual(expect.any(String));
     const second = await startSecondController(its.platform);
@@ -79,23 +79,23 @@ describe("alerts", { timeout: 600_000 }, () => {
     }
     await waitUntil("the first one is back", async () => (await slowAt(its.platform.rest))?.state === "firing");
     await idle.query("COMMIT");
-    const told = await waitUntil("it is resolved", async () => {
+    const resolved = await waitUntil("it is resolved", async () => {
       const events = (await its.eventsOfAlerts()).filter(({ data }) => data.rule_id === slow.id);
       const inOrder = events.toSorted((one, other) => one.event_type.localeCompare(other.event_type));
       return inOrder.at(-1)?.event_type === "alert.resolved" && inOrder;
     });
-    expect(told).toMatchObject([
+    expect(resolved).toMatchObject([
       { event_type: "alert.fired", data: { state: "firing" } },
-      { event_type: "alert.resolved", data: { id: told[0]?.data.id, reason: "condition_false" } },
+      { event_type: "alert.resolved", data: { id: resolved[0]?.data.id, reason: "condition_false" } },
     ]);
-    expect(told).toHaveLength(2);
-    // Whoever fired it is no more.
+    expect(resolved).toHaveLength(2);
+    // The session that fired it has ended.
     const ended = new RegExp(`"rule":"${slow.id}".*"from":"firing","to":"ok"`);
     await waitUntil("the controller's log has it", () => ended.test(logOf("controller")));
     expectStatus(await its.platform.rest.delete(`${its.rulesPath()}/${slow.id}`), 204);
   });
 
-  it("tell of a service of which nothing is heard any more, by a rule that asks for that", async () => {
+  it("report a service without samples, by a rule that requests it", async () => {
     const firing = async () =>
       expectStatus(await its.platform.rest.get<{ alerts: AlertJson[] }>("/alerts/firing"), 200).json.alerts.filter(
         ({ rule_id }) => rule_id === silence.id,
@@ -122,7 +122,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     const alertsOf = (ruleId: string) =>
       receiver.received.map(({ body }) => JSON.parse(body) as AlertJson).filter(({ rule_id }) => rule_id === ruleId);
 
-    it("resolves what fires when its service is deleted", async () => {
+    it("resolves firing alerts when their service is deleted", async () => {
       const { service } = await its.services.createRunning("short-lived", { database_type: "valkey" });
       const path = `/managed-services/${service.id}/alerts/rules`;
       const body = { metric: "memory", condition: "gt", threshold: 0 };

@@ -59,15 +59,15 @@ describe("alerts", { timeout: 600_000 }, () => {
   const alertsOf = (ruleId: string) =>
     receiver.received.map(({ body }) => JSON.parse(body) as AlertJson).filter(({ rule_id }) => rule_id === ruleId);
   const mailsOf = (words: string) => mail.received.filter(({ email }) => email.subject?.includes(words));
-  /** What a browser does with a link of a mail. */
+  /** Follows a link of a mail as a browser does. */
   const visit = (method: "GET" | "POST", url: string) =>
     new Promise<{ status: number | undefined; html: string }>((resolve, reject) => {
-      const asked = request(url, { method, ca: platform.ca, servername: "" }, (answered) => {
+      const outgoing = request(url, { method, ca: platform.ca, servername: "" }, (answered) => {
         let html = "";
         answered.on("data", (chunk: Buffer) => (html += chunk.toString()));
         answered.on("end", () => resolve({ status: answered.statusCode, html }));
       });
-      asked.on("error", reject).end();
+      outgoing.on("error", reject).end();
     });
   const linkIn = (text: string | undefined) =>
     /https:\S+/.exec(text?.split("\n").find((line) => line.startsWith("https:")) ?? "")?.[0] ?? "";
@@ -81,7 +81,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     expect(ours.toSorted()).toEqual(["disk", "health", "restorable_age_seconds"]);
   });
 
-  it("sends mail to nobody who has not agreed to it, and asks once", async () => {
+  it("sends mail only to confirmed addresses, and requests the confirmation once", async () => {
     const channel = await answer<ChannelJson>(`channels create mail --address ${address}`);
     expect(channel).toMatchObject({ confirmed_at: null, warning: expect.stringContaining("link") });
     const [first] = await waitUntil("the link arrives", () => mail.received.length > 0 && mail.received);
@@ -91,7 +91,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     const links = await waitUntil("another link arrives", () => mail.received.length > 1 && mail.received);
     const [old, link] = links.map(({ email }) => linkIn(email.text));
     expect(await visit("POST", old ?? "")).toMatchObject({ status: 404 });
-    // Programs that look at mails follow links: that alone agrees to nothing.
+    // Mail scanners follow links: that alone confirms nothing.
     expect(await visit("GET", link ?? "")).toMatchObject({ status: 200, html: expect.stringContaining("<button>") });
     expect(await answer<ChannelJson>(`channels get ${channel.id}`)).toMatchObject({ confirmed_at: null });
     expect(await visit("POST", `${link?.slice(0, -1)}${link?.endsWith("A") ? "B" : "A"}`)).toMatchObject({
@@ -108,7 +108,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     expect((await platform.rest.call("PATCH", "/channel-confirmation")).status).toBe(405);
   });
 
-  it("sends at most five links a day to an address, whoever asks", async () => {
+  it("sends at most five links a day to an address, whoever requests them", async () => {
     const make = () =>
       platform.rest.post<ChannelJson>("/alerts/channels", {
         name: "m",
@@ -157,7 +157,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     expect(await answer<RuleJson>(`alerts get watched ${rule.id}`)).toMatchObject({ state: "firing" });
 
     const recorded = async (id: string | undefined) => answer<object[]>(`channels deliveries ${id}`);
-    // What is not on record yet is told again after a crash.
+    // A notification that is not on record yet is sent again after a crash.
     await waitUntil("both are on record", async () => {
       const [posted, sent] = [await recorded(channel.id), await recorded(byMail?.id)];
       return posted.length === 1 && sent.length === 4;
@@ -170,14 +170,14 @@ describe("alerts", { timeout: 600_000 }, () => {
       { id: fired?.id, state: "firing" },
       { id: fired?.id, state: "resolved", reason: "condition_false" },
     ]);
-    const told = mailsOf("crowded");
-    expect(told.map(({ email }) => email.subject?.replace(/at \d+/, "at N"))).toEqual([
+    const mails = mailsOf("crowded");
+    expect(mails.map(({ email }) => email.subject?.replace(/at \d+/, "at N"))).toEqual([
       "[Holdfast] watched: crowded Bcc: victim@example.com (warning) is firing at N",
       "[Holdfast] watched: crowded Bcc: victim@example.com (warning) is resolved",
     ]);
-    expect(told.map(({ to }) => to)).toEqual([[address], [address]]);
-    expect(told[0]?.email.references).toBe(told[1]?.email.references);
-    expect(told[0]?.email.html).toContain("pg_connections gt 2");
+    expect(mails.map(({ to }) => to)).toEqual([[address], [address]]);
+    expect(mails[0]?.email.references).toBe(mails[1]?.email.references);
+    expect(mails[0]?.email.html).toContain("pg_connections gt 2");
     const events = await eventsOfAlerts();
     expect(events.map(({ event_type }) => event_type).toSorted()).toEqual([
       "alert.fired",
@@ -190,7 +190,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     expect(await recorded(channel.id)).toHaveLength(2);
   });
 
-  it("ends what fires when its rule changes or is deleted, and tells the default channel", async () => {
+  it("ends a firing alert when its rule changes or is deleted, and notifies the default channel", async () => {
     const channel = (await answer<ChannelJson[]>("channels list")).find(({ type }) => type === "webhook");
     expect(channel?.config.secret).toBe("********");
     const moved = { name: "night shift", config: { url: `${receiver.url}/night` } };
@@ -217,7 +217,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     expect(alertsOf(id)[3]).toMatchObject({ state: "resolved", reason: "rule_deleted" });
   });
 
-  it("ends what fires when its rule is paused, and begins anew when it is not any more", async () => {
+  it("ends a firing alert when its rule is paused, and starts anew when it is resumed", async () => {
     const body = { metric: "memory", condition: "gt", threshold: 0 };
     const { id } = expectStatus(await platform.rest.post<RuleJson>(rulesPath(), body), 201).json;
     await waitUntil("it fires", () => alertsOf(id).length === 1);
@@ -231,7 +231,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     expectStatus(await platform.rest.delete(path), 204);
   });
 
-  it("takes 50 rules of a service and 20 channels of an organization, and tells the figures", async () => {
+  it("accepts 50 rules of a service and 20 channels of an organization, and reports the figures", async () => {
     const rule = { metric: "cpu", condition: "gt", threshold: 1_000 };
     const channel = { name: "one of many", type: "webhook", config: { url: receiver.url } };
     for (const [path, body, most] of [
@@ -249,7 +249,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     }
   });
 
-  it("refuses what is no rule and no channel, and says why", async () => {
+  it("rejects invalid rules and channels with the reason", async () => {
     const path = rulesPath();
     const rule = { metric: "cpu", condition: "gt", threshold: 1 };
     const refused = async (body: object) => (await platform.rest.post(path, body)).json;
@@ -276,7 +276,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     expect(await byMail("a\r\nb@example.com")).toMatchObject({ errors: [{ field: "config.address" }] });
   });
 
-  it("never leaves a rule with a channel that is gone, whoever comes first", async () => {
+  it("never leaves a rule with a deleted channel, in either order", async () => {
     const config = { url: receiver.url };
     const rule = { metric: "cpu", condition: "gt", threshold: 1_000 };
     for (let round = 0; round < 8; round += 1) {
@@ -310,7 +310,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     expect(await translate("")).toMatchObject({ status: 400 });
   });
 
-  it("resolves what fires when its service stops", async () => {
+  it("resolves firing alerts when their service stops", async () => {
     const body = { metric: "memory", condition: "gt", threshold: 0 };
     const { id } = expectStatus(await platform.rest.post<RuleJson>(rulesPath(), body), 201).json;
     await waitUntil("it fires", () => alertsOf(id).length === 1);

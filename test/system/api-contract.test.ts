@@ -5,9 +5,9 @@ import { createServices, expectStatus } from "../support/platform/services.ts";
 import { createApiUnderTest, validService as valid } from "./api/api-under-test.ts";
 import { conditionCases } from "./api/conditional-requests.ts";
 import { statusCases } from "./api/statuses.ts";
-import { inputCases } from "./api/what-goes-in.ts";
+import { inputCases } from "./api/request-validation.ts";
 
-// That every answer has its headers, its problem document and its full shape is checked by the REST client itself.
+// The REST client itself checks the headers, the problem document and the full shape of every response.
 describe("the API's contract", () => {
   const its = createApiUnderTest();
   beforeAll(its.start);
@@ -20,7 +20,7 @@ describe("the API's contract", () => {
   describe("objects of another organization", () => {
     it("do not exist", async () => {
       const body = { body: { name: "new" } };
-      const asked: [string, string, object?][] = [
+      const requests: [string, string, object?][] = [
         ["GET", its.path()],
         ["PATCH", its.path(), body],
         ["DELETE", its.path()],
@@ -30,7 +30,7 @@ describe("the API's contract", () => {
         ["POST", its.path("/database-users/app_user/reveal-password")],
         ["GET", `/operations/${(await its.services.operations(its.service.id))[0]?.id}`],
       ];
-      for (const [verb, at, options] of asked) {
+      for (const [verb, at, options] of requests) {
         expect([verb, at, (await its.stranger.call(verb, at, options)).status]).toEqual([verb, at, 404]);
       }
       expect((await its.stranger.get<PageJson<"services", object>>("/managed-services")).json.services).toEqual([]);
@@ -48,7 +48,7 @@ describe("the API's contract", () => {
   describe("lists", () => {
     const names = ["list-a", "list-b", "list-c", "list-d", "list-e"];
     beforeAll(async () => {
-      // Created but never awaited: a list shows what exists, whatever its state.
+      // Created but never awaited: a list contains all services, whatever their state.
       for (const name of names) await its.services.create(name, { tags: { list: "yes" } });
     });
     afterAll(async () => {
@@ -93,7 +93,7 @@ describe("the API's contract", () => {
   });
 
   describe("the catalog", () => {
-    it("tells engines, plans, tiers, zones, limits and prices", async () => {
+    it("lists engines, plans, tiers, zones, limits and prices", async () => {
       const { json } = await its.platform.rest.get<{
         engines: {
           database_type: string;

@@ -28,7 +28,7 @@ const secondMs = 1_000;
 describe("the archive of a PostgreSQL whose primary fails", () => {
   const its = createReplicationUnderTest();
   const { roles, untilReplicaCounts, pauseMachine } = createFailures(its, () => undefined, []);
-  /** Moments that are restored to, each for a reason. */
+  /** Moments to restore to, each with its reason. */
   const targets: { readonly why: string; readonly at: number }[] = [];
   const wait = { withinMs: longMs, everyMs: 200, describe: () => its.services.describe(its.main.service.id) };
 
@@ -40,25 +40,28 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
 
   const backups = async () => (await its.services.get(its.main.service.id)).backups;
 
-  /** Those that are completed, newest first. */
+  /** Completed automated backups, newest first. */
   async function automated(): Promise<readonly BackupJson[]> {
     const path = its.path("/backups?type=automated&status=completed");
     return expectStatus(await its.platform.rest.get<{ backups: BackupJson[] }>(path), 200).json.backups;
   }
 
   async function untilDurable(at: number): Promise<void> {
-    const wanted = new Date(at).toISOString();
+    const target = new Date(at).toISOString();
     await waitUntil(
       "the log until then is stored",
-      async () => ((await backups())?.restorable?.to ?? "") > wanted,
+      async () => ((await backups())?.restorable?.to ?? "") > target,
       wait,
     );
   }
 
-  /** `meanwhile`: done while the replica hears nothing, right before its primary fails. Answers who was the primary. */
+  /**
+   * `meanwhile` runs while the replica receives nothing, right before its primary fails. Returns the id of the failed
+   * primary.
+   */
   async function failsOver(name: string, meanwhile?: (primary: string) => Promise<void>): Promise<string> {
     await untilReplicaCounts();
-    // What was written before the replica was there, and is not stored, it does not have.
+    // The replica lacks rows from before its creation that are not archived.
     await untilDurable(Date.now());
     const { primary, replica } = await roles();
     const wake = meanwhile && pauseMachine(replica);
@@ -110,7 +113,7 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
       return json.events.find(({ data }) => data.node_id === old && data.discarded_bytes > 1 << 20);
     });
     expect(rewound.data.kept_bytes).toBe(rewound.data.discarded_bytes);
-    // The next daily backup is taken while the rest is restored.
+    // The next daily backup is taken during the other restores.
     const [newest] = await automated();
     if (newest === undefined) throw new Error("there is no automated backup");
     expectStatus(await its.platform.rest.patch(its.path("/backup-settings"), dueSoonAfter(newest)), 200);
@@ -126,12 +129,13 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
     const restoreAll = async () => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const { why, at, name: target_service_name } = next;
-        const asked = { restore_point: new Date(at).toISOString(), target_service_name };
-        const answer = await its.platform.rest.post<ServiceJson>(its.path("/backups/restore"), asked);
+        const body = { restore_point: new Date(at).toISOString(), target_service_name };
+        const answer = await its.platform.rest.post<ServiceJson>(its.path("/backups/restore"), body);
         const copy = expectStatus(answer, 202).json;
         await its.services.settled(copy.id, "Running", longMs);
         const rows = await rowsOf(await its.services.open(copy.id));
-        // What the new primary never had, the archive need not have. Of the millisecond itself nobody knows.
+        // Rows that the new primary never had need not be in the archive. Within the millisecond itself the order is
+        // unknown.
         const missing = its.writer.rows.filter(
           (row) => row.acknowledgedAt < at && there.has(row.id) && !rows.has(row.id),
         );
@@ -143,7 +147,7 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
     await Promise.all([restoreAll(), restoreAll()]);
   });
 
-  it("has a daily backup of the new primary's that is an increment since the old one's, and brings back all rows", {
+  it("has an increment as the new primary's daily backup, and restores all rows from it", {
     timeout: longMs * 2,
   }, async () => {
     const completed = await waitUntil(
@@ -160,8 +164,8 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
       { kind: "full", trigger: "first" },
       [],
     ]);
-    const asked = { target_service_name: "increment" };
-    const answer = await its.platform.rest.post<ServiceJson>(its.path(`/backups/${daily?.id}/restore`), asked);
+    const body = { target_service_name: "increment" };
+    const answer = await its.platform.rest.post<ServiceJson>(its.path(`/backups/${daily?.id}/restore`), body);
     const copy = expectStatus(answer, 202).json;
     await its.services.settled(copy.id, "Running", longMs);
     expect(await rowsOf(await its.services.open(copy.id))).toEqual(await rowsOf(its.main));

@@ -16,7 +16,7 @@ describe("the hand-over to another certificate authority", () => {
   let cache: RunningService;
 
   beforeAll(async () => {
-    // Two minutes: what is renewed in time shows within one test.
+    // Two minutes: renewals happen within one test.
     platform = await startPlatform({ environment: { HOLDFAST_MACHINE_CERTIFICATE_S: "120" } });
     const services = createServices(platform);
     [database, cache] = await Promise.all([
@@ -33,7 +33,7 @@ describe("the hand-over to another certificate authority", () => {
     return withGrpc(target, AuthorityService, run);
   };
 
-  /** As a client that reads what it trusts before each connection. */
+  /** A client that reads its trust bundle before each connection. */
   async function connectionOf({ service }: RunningService): Promise<ConnectionJson> {
     const { base_url: baseUrl } = platform.admin;
     const rest = createRest({ baseUrl, ca: trusted(), authorization: platform.owner });
@@ -44,8 +44,8 @@ describe("the hand-over to another certificate authority", () => {
     }
   }
 
-  /** A new authority spreads as long as a machine has not taken it, however quick they are. */
-  async function whileAgentsStand<T>(run: () => Promise<T>): Promise<T> {
+  /** A new authority is not active before every machine has it, however quick the others are. */
+  async function whileAgentsPaused<T>(run: () => Promise<T>): Promise<T> {
     const agents = platform.processes().machines.flatMap((machine) => machine.agents);
     for (const pid of agents) killAtOnce(pid, "SIGSTOP");
     try {
@@ -62,7 +62,7 @@ describe("the hand-over to another certificate authority", () => {
     await commandOnce(platform, await find(cache), cache, "INCR", "written");
   }
 
-  /** Writes into both by new connections, over and over, until it is stopped. */
+  /** Writes into both by new connections, repeatedly, until it is stopped. */
   function startWriting(find: WhereToFind) {
     const failures: string[] = [];
     let written = 0;
@@ -96,7 +96,7 @@ describe("the hand-over to another certificate authority", () => {
     const writer = startWriting(connectionOf);
     const state = async () => (await withAuthority((rpcs) => rpcs.getAuthority({}))).rotation;
     try {
-      await whileAgentsStand(async () => {
+      await whileAgentsPaused(async () => {
         expect(await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 0 }))).toMatchObject({
           rotation: "spreading",
           trusted: [{ signs: true }, { signs: false }],
@@ -120,9 +120,9 @@ describe("the hand-over to another certificate authority", () => {
     await expect(queryOnce(platform, database.connection, database, "SELECT 1")).rejects.toThrow(/certificate/);
   });
 
-  it("comes to its end, and fails no new connection, when controller and agents are killed at each of its stages", async () => {
+  it("completes, and fails no new connection, when controller and agents are killed at each of its stages", async () => {
     const before = await withAuthority((rpcs) => rpcs.getAuthority({}));
-    // Controllers are away for a moment: where the service is, is known already.
+    // Controllers are down for a moment: the client has the service's address already.
     const here = ({ connection }: RunningService) => ({ ...connection, ca_certificate: trusted() });
     const writer = startWriting(here);
     const state = () =>
@@ -164,14 +164,14 @@ describe("the hand-over to another certificate authority", () => {
   }, 300_000);
 
   it("is given up while the old one signs", async () => {
-    const [kept] = (await withAuthority((rpcs) => rpcs.getAuthority({}))).trusted;
-    const { rotation, trusted: left } = await whileAgentsStand(async () => {
+    const [remaining] = (await withAuthority((rpcs) => rpcs.getAuthority({}))).trusted;
+    const { rotation, trusted: left } = await whileAgentsPaused(async () => {
       await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 1 }));
       return withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}));
     });
     expect({ rotation, left: left.map(({ fingerprint }) => fingerprint) }).toEqual({
       rotation: "idle",
-      left: [kept?.fingerprint],
+      left: [remaining?.fingerprint],
     });
     await write(connectionOf);
   });

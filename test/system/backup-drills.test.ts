@@ -10,7 +10,7 @@ import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts"
 
 describe("a moment of a service", () => {
   const its = createBackupsUnderTest();
-  const { pathOf, sql, made } = its;
+  const { pathOf, sql, created: made } = its;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
@@ -34,7 +34,7 @@ describe("a moment of a service", () => {
       const client = await openPostgresql(platform, source.connection, { password: source.password });
       await leaveInvalid(client, "halfway");
       const point = new Date(await ownMillisecond()).toISOString();
-      // Nobody else commits in between, mostly.
+      // Usually no other commit comes in between.
       await client.query("DROP DATABASE doomed");
       await client.end();
       await sql(source, "SELECT pg_sleep(1); DELETE FROM later");
@@ -55,13 +55,13 @@ describe("a moment of a service", () => {
     async () => {
       const { id } = source.service;
       await its.taken();
-      const asked = expectStatus(await platform.rest.post<DrillJson>(pathOf(id, "/drill")), 202).json;
-      expect(asked).toMatchObject({ status: "pending", trigger: "request", finished_at: null });
+      const requested = expectStatus(await platform.rest.post<DrillJson>(pathOf(id, "/drill")), 202).json;
+      expect(requested).toMatchObject({ status: "pending", trigger: "request", finished_at: null });
       expect((await platform.rest.post(pathOf(id, "/drill"))).status).toBe(409);
-      const drill = await drilled(platform, id, asked.id);
+      const drill = await drilled(platform, id, requested.id);
       expect(drill).toMatchObject({ status: "completed", error: null });
       expect(drill.target).not.toBeNull();
-      // The moment may be before a database was invalid.
+      // The moment may be before the database became invalid.
       const certain = drill.checks.filter(({ name, of }) => name !== "databases" || of === "backup");
       expect(certain.map(({ name, of, passed }) => [name, of, passed])).toEqual([
         ["restored", "backup", true],

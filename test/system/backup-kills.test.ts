@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
 import {
-  type BackupKillGround,
+  type BackupKillFixture,
   type BackupVictim,
   backupVictims,
   longMs,
-  startBackupKillGround,
-} from "../faults/backup-kill-ground.ts";
+  startBackupKillFixture,
+} from "../faults/backup-kill-fixture.ts";
 import { type BackupKillStep, backupKillSteps } from "../faults/backup-kill-steps.ts";
 
 const steps = Object.keys(backupKillSteps) as BackupKillStep[];
 const all = steps.flatMap((step) => backupVictims.map((victim) => [step, victim] as const));
-/** Each step and each part once; all of them with `npm run faults -- --backups`. */
+/** Each step and each part once; all combinations with `npm run faults -- --backups`. */
 const sample: readonly (readonly [BackupKillStep, BackupVictim])[] = [
   ["backup", "component"],
   ["restore", "agent"],
@@ -19,19 +19,19 @@ const sample: readonly (readonly [BackupKillStep, BackupVictim])[] = [
   ["rotation", "controller"],
 ];
 
-describe("backups whose parts are killed", () => {
-  let ground: BackupKillGround;
+describe("backups whose processes are killed", () => {
+  let fixture: BackupKillFixture;
 
   beforeAll(async () => {
-    ground = await startBackupKillGround();
+    fixture = await startBackupKillFixture();
   }, longMs);
-  afterAll(() => ground?.remove(), longMs);
+  afterAll(() => fixture?.remove(), longMs);
 
   it.each(process.env["HOLDFAST_TEST_BACKUPS"] === "all" ? all : sample)(
     "%s ends well though the %s was killed, and leaves nothing behind",
     async (step, victim) => {
-      await backupKillSteps[step](ground, victim);
-      await ground.nothingLeft();
+      await backupKillSteps[step](fixture, victim);
+      await fixture.expectNothingLeft();
     },
     2 * longMs,
   );

@@ -11,7 +11,7 @@ import { type BackupJson, createBackupsUnderTest, longMs } from "./backups/backu
 
 describe("backups of a service", () => {
   const its = createBackupsUnderTest();
-  const { holdfast, pathOf, read, sql, digest, taken, made, madeInSteps, window } = its;
+  const { holdfast, pathOf, read, sql, digest, taken, created: made, createdInSteps: madeInSteps, window } = its;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
@@ -34,7 +34,7 @@ describe("backups of a service", () => {
   it(
     "a manual backup is completed, and sealed",
     async () => {
-      await its.fill();
+      await its.writeRows();
       const client = await openPostgresql(platform, source.connection, { password: source.password });
       await leaveInvalid(client, "halfway");
       await client.end();
@@ -50,7 +50,7 @@ describe("backups of a service", () => {
   );
 
   it(
-    "rows that were deleted since are in services restored and forked from it, with passwords of their own",
+    "restored and forked services have rows that were deleted since, and passwords of their own",
     async () => {
       const before = await digest(source);
       await sql(source, "DELETE FROM kept WHERE i % 2 = 0");
@@ -69,10 +69,10 @@ describe("backups of a service", () => {
         expect(one.service.hostname).not.toBe(source.service.hostname);
         expect(await digest(one)).toEqual(before);
         const path = `/managed-services/${one.service.id}/events?type=service.restored`;
-        // An event is in the store with what it tells of, and in the history a moment later.
+        // An event is in the store together with its change, and in the history a moment later.
         const events = await waitUntil("its restore is told", async () => {
-          const told = await platform.rest.get<{ events: { data: object }[] }>(path);
-          return expectStatus(told, 200).json.events.length > 0 && told.json.events;
+          const response = await platform.rest.get<{ events: { data: object }[] }>(path);
+          return expectStatus(response, 200).json.events.length > 0 && response.json.events;
         });
         expect(events).toMatchObject([{ data: { source_service_id: source.service.id } }]);
         expect((await sql(one, "SHOW work_mem"))[0]).toEqual({ work_mem: "5MB" });
@@ -115,7 +115,7 @@ describe("backups of a service", () => {
     expect(operations).toContainEqual(expect.objectContaining({ type: "verify_backup", status: "completed" }));
   });
 
-  it("says why not, when it cannot", async () => {
+  it("reports why it cannot", async () => {
     const { id } = source.service;
     const { rest } = platform;
     const nowhere = pathOf(id, `/${id}`);
@@ -147,7 +147,7 @@ describe("backups of a service", () => {
     for (const [answer, status, code] of refused) expect(answer).toMatchObject({ status, json: { code } });
   });
 
-  it("keeps the settings that were chosen", async () => {
+  it("retains the chosen settings", async () => {
     const chosen = { hour: 4, minute: 5, retention_days: 30 };
     expect(await holdfast("backups settings orders --hour 4 --minute 5 --retention-days 30")).toMatchObject(chosen);
     expect(await holdfast("backups settings orders --retention-days 7")).toMatchObject({
@@ -160,9 +160,9 @@ describe("backups of a service", () => {
   it(
     "one that is cancelled has failed, and leaves the good ones alone",
     async () => {
-      const asked = expectStatus(await platform.rest.post<BackupJson>(pathOf(source.service.id)), 202).json;
-      expectStatus(await platform.rest.post(pathOf(source.service.id, `/${asked.id}/cancel`)), 202);
-      expect(await ended(asked.id)).toMatchObject({
+      const requested = expectStatus(await platform.rest.post<BackupJson>(pathOf(source.service.id)), 202).json;
+      expectStatus(await platform.rest.post(pathOf(source.service.id, `/${requested.id}/cancel`)), 202);
+      expect(await ended(requested.id)).toMatchObject({
         status: "failed",
         error_message: expect.stringContaining("cancelled"),
       });
@@ -177,7 +177,7 @@ describe("backups of a service", () => {
   });
 
   it(
-    "the window passes the last write though nobody writes any more",
+    "the window moves past the last write although there are no more writes",
     async () => {
       await its.untilRestorable();
       await sql(source, "CREATE TABLE bursts (i int PRIMARY KEY)");
@@ -185,7 +185,7 @@ describe("backups of a service", () => {
         const insert = `INSERT INTO bursts SELECT i FROM generate_series(${i * 40}, ${i * 40 + 39}) AS i`;
         await sql(source, insert);
         const lastAt = new Date().toISOString();
-        // What docs/backups.md promises.
+        // The promise of docs/backups.md.
         await waitUntil(
           "the last write can be restored",
           async () => ((await window())?.restorable?.to ?? "") > lastAt,

@@ -20,14 +20,14 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
   let platform: Platform;
   let receiver: WebhookReceiver;
   let shell: CommandLine;
-  /** What was ever shown. */
-  const shown: string[] = [];
+  /** Output of all commands so far. */
+  const printed: string[] = [];
 
   beforeAll(async () => {
     platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
     receiver = await startWebhookReceiver();
     shell = createCommandLine({});
-    // As in a checkout after npm start: nothing else tells where the platform is.
+    // As in a checkout after npm start: nothing else configures the platform's address.
     symlinkSync(platform.directory, join(shell.home, ".holdfast"));
   });
   afterAll(async () => {
@@ -38,18 +38,18 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
 
   const holdfast = async (line: string, { asProcess = false, ...options }: Options = {}): Promise<Ran> => {
     const ran = await (asProcess ? shell.run : shell.runHere)(wordsOf(line), options);
-    shown.push(ran.stdout, ran.stderr);
+    printed.push(ran.stdout, ran.stderr);
     return ran;
   };
-  /** The JSON that a command answers that must not fail. */
-  const answer = async <T>(line: string, options?: Options): Promise<T> => {
+  /** The JSON output of a command that must not fail. */
+  const jsonOf = async <T>(line: string, options?: Options): Promise<T> => {
     const ran = await holdfast(`--output json ${line}`, options);
     expect(ran, line).toMatchObject({ code: 0 });
     return JSON.parse(ran.stdout) as T;
   };
 
-  /** Runs it on a terminal, and answers each question when it is there. */
-  const asked = async (
+  /** Runs it on a terminal, and answers each prompt once it appears. */
+  const runOnTerminal = async (
     line: string,
     environment: RunOptions["environment"],
     answers: Readonly<Record<string, string>>,
@@ -60,7 +60,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
       running.type(`${typed}\n`);
     }
     const ran = await running.ended;
-    shown.push(ran.stdout);
+    printed.push(ran.stdout);
     return ran;
   };
 
@@ -68,18 +68,18 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
   let key: { id: string; secret: string };
 
   it("takes a new user from nothing to a signed event", async () => {
-    const made = await answer<{ id: string }>("orgs create acme", { asProcess: true });
+    const made = await jsonOf<{ id: string }>("orgs create acme", { asProcess: true });
     organization = { HOLDFAST_ORGANIZATION: made.id };
     const inAcme = { environment: organization };
     const inShell = { ...inAcme, asProcess: true };
-    key = await answer("keys create dashboard --scope services:read", inAcme);
-    const webhook = await answer<{ id: string; secret: string }>(
+    key = await jsonOf("keys create dashboard --scope services:read", inAcme);
+    const webhook = await jsonOf<{ id: string; secret: string }>(
       `webhooks create ${receiver.url} --event service.running`,
       inAcme,
     );
     const created = await holdfast("services create told --type postgresql --allow 127.0.0.0/8 --wait", inShell);
     expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/\nstatus +Running\n/) });
-    // Steps are named on standard error, so that results can be piped.
+    // Steps are printed on standard error, so that results can be piped.
     expect(created.stderr).toMatch(/told: \w+ \d+%/);
 
     const delivery = await waitUntil("service.running arrives", () =>
@@ -88,16 +88,16 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     expect(JSON.parse(delivery.body)).toMatchObject({ data: { service_name: "told" } });
     expect(await acceptedBy(delivery, webhook.secret)).toContain("standardwebhooks");
     const attempts = await waitUntil("the attempt is recorded, which comes after the answer", async () => {
-      const found = await answer<{ response_status: number }[]>(`webhooks deliveries ${webhook.id}`, inAcme);
+      const found = await jsonOf<{ response_status: number }[]>(`webhooks deliveries ${webhook.id}`, inAcme);
       return found.length > 0 && found;
     });
     expect(attempts).toMatchObject([{ event_type: "service.running", response_status: 200 }]);
 
-    const kept = await holdfast(`login --api-key ${key.id} --profile reader`, {
+    const loggedIn = await holdfast(`login --api-key ${key.id} --profile reader`, {
       input: `${key.secret}\n`,
       asProcess: true,
     });
-    expect(kept).toMatchObject({ code: 0, stdout: "" });
+    expect(loggedIn).toMatchObject({ code: 0, stdout: "" });
     expect((await holdfast("services list --profile reader")).stdout).toMatch(/\ntold +Running /);
     expect(await holdfast("services stop told --profile reader")).toMatchObject({
       code: 3,
@@ -121,14 +121,14 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     ["services wait told --for Stopped --timeout 0",         6,   /not Stopped within 0 s/],
     ["services list",                                        1,   /does not answer/,           { HOLDFAST_BASE_URL: "https://127.0.0.1:1", HOLDFAST_TOKEN: "hft_x" }],
   ];
-  const named = codes.map(([line, code, said, environment]) => ({ line, code, said, environment }));
-  it.each(named)("$line ends with $code", async ({ line, code, said, environment }) => {
+  const named = codes.map(([line, code, message, environment]) => ({ line, code, said: message, environment }));
+  it.each(named)("$line ends with $code", async ({ line, code, said: message, environment }) => {
     const ran = await holdfast(line, { environment: { ...organization, ...environment } });
-    expect(ran.stderr).toMatch(said);
+    expect(ran.stderr).toMatch(message);
     expect(ran.code).toBe(code);
   });
 
-  it("completes what only a platform knows", async () => {
+  it("completes words that only the platform has", async () => {
     const suggested = async (line: string) =>
       (await holdfast(`complete -- ${line} x`, { environment: organization })).stdout;
     expect(await suggested("services create new --type")).toMatch(/^postgresql\t/m);
@@ -164,15 +164,15 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     const lines = stripVTControlCharacters(listed.stdout).split("\r\n");
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(120);
 
-    const deleting = await asked("services delete told", organization, { "[y/N]": "n" });
+    const deleting = await runOnTerminal("services delete told", organization, { "[y/N]": "n" });
     expect(deleting).toMatchObject({ code: 2, stdout: expect.stringContaining("nothing was changed") });
   });
 
-  it("connects with a password that nobody else can read, and leaves none of it", async () => {
+  it("connects with a password that no other user can read, and leaves none of it", async () => {
     const password = (await holdfast("users password told app_user", { environment: organization })).stdout.trim();
     const look = `\\! tr '\\0' '\\n' < /proc/$PPID/cmdline; tr '\\0' '\\n' < /proc/$PPID/environ; stat -c 'mode %a' "$TMPDIR"/holdfast-*/ "$TMPDIR"/holdfast-*/*`;
     const scopes = ["services:read", "services:secrets"].map((scope) => `--scope ${scope}`).join(" ");
-    const made = await answer<{ id: string; secret: string }>(`keys create opener ${scopes}`, {
+    const made = await jsonOf<{ id: string; secret: string }>(`keys create opener ${scopes}`, {
       environment: organization,
     });
     const seen = await shell.run(["services", "connect", "told", "--", "-X", "-Atc", "SELECT 6 * 7", "-c", look], {
@@ -197,8 +197,8 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     expect(readdirSync(shell.temporary)).toEqual([]);
   });
 
-  it("signs a person in by the terminal, keeps the session where only they can read it, and ends it", async () => {
-    const invited = await answer<{ setup_token: string }>("members invite anna --role developer", {
+  it("signs a user in on the terminal, stores the session readable for them alone, and ends it", async () => {
+    const invited = await jsonOf<{ setup_token: string }>("members invite anna --role developer", {
       environment: organization,
     });
     const { base_url: baseUrl, ca_file: caFile } = platform.admin;
@@ -213,14 +213,14 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     const { token } = JSON.parse(readFileSync(file, "utf8")).profiles.anna as { token: string };
     expect(readFileSync(file, "utf8")).not.toContain(password);
 
-    // Now the profile says it all.
+    // The profile now has all settings.
     const anna = { environment: { ...home, HOLDFAST_PROFILE: "anna" } };
     expect((await holdfast("services list", anna)).stdout).toMatch(/\ntold /);
     expect(await holdfast("profile show", anna)).toMatchObject({
       stdout: expect.stringMatching(/\nwho +anna\nsigned_in +true\n/),
     });
     const second = `${password} 2`;
-    const changing = await asked("password", anna.environment, {
+    const changing = await runOnTerminal("password", anna.environment, {
       "Current password:": password,
       "New password:": second,
       "New password again:": second,
@@ -234,17 +234,17 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     expect((await holdfast("services list", anna)).code).toBe(3);
     const boss = { ...away, HOLDFAST_PROFILE: "boss" };
     const operator = platform.admin;
-    const choosing = await asked("login", boss, {
+    const choosing = await runOnTerminal("login", boss, {
       "User name:": operator.username,
       "Password:": operator.password,
       "(id or name):": "acme",
     });
     expect(choosing).toMatchObject({ code: 0, stdout: expect.stringContaining("signed in as admin in ") });
     expect((await holdfast("services list", { environment: boss })).stdout).toMatch(/\ntold /);
-    for (const text of shown) expect(text).not.toContain(token);
+    for (const text of printed) expect(text).not.toContain(token);
   });
 
-  it("keeps profiles, lists them without what they keep, uses and forgets them", async () => {
+  it("stores profiles, lists them without their secrets, uses and deletes them", async () => {
     const away = { XDG_CONFIG_HOME: join(shell.home, "profiles") };
     const { base_url: baseUrl, ca_file: caFile } = platform.admin;
     const there = { environment: { ...away, HOLDFAST_BASE_URL: baseUrl, HOLDFAST_CA_FILE: caFile } };
@@ -255,7 +255,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     expect((await keep("three", "a guess")).code).toBe(3);
     const here = { environment: away };
     expect((await holdfast("profile use one", here)).code).toBe(0);
-    expect(await answer("profile list", here)).toMatchObject([
+    expect(await jsonOf("profile list", here)).toMatchObject([
       { in_use: "*", name: "one", who: key.id },
       { in_use: "", name: "two" },
     ]);
@@ -266,10 +266,10 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     expect(await holdfast("logout", here)).toMatchObject({ code: 3, stderr: expect.stringContaining("no profile") });
   });
 
-  it("makes an operator, and keeps the host's own password where the host reads it", async () => {
-    const made = await answer<{ username: string; password: string }>("admin operator create olga");
+  it("creates an operator, and leaves the host's own password where the host reads it", async () => {
+    const made = await jsonOf<{ username: string; password: string }>("admin operator create olga");
     const olga = { HOLDFAST_API_KEY_ID: made.username, HOLDFAST_API_KEY_SECRET: made.password };
-    expect(await answer("admin machines", { environment: olga })).toContainEqual(
+    expect(await jsonOf("admin machines", { environment: olga })).toContainEqual(
       expect.objectContaining({ ownerKind: "managed-service" }),
     );
     expect(await holdfast("admin operator rotate admin --yes")).toMatchObject({ code: 0, stdout: "" });
@@ -278,10 +278,10 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     expect((await holdfast("admin machines", { environment: olga })).code).toBe(3);
   });
 
-  it("showed no secret that it was not asked for", () => {
+  it("showed no secret that was not requested", () => {
     const { password, api_key_secret: secret, token } = platform.admin;
-    for (const text of shown) for (const hidden of [password, secret, token]) expect(text).not.toContain(hidden);
-    expect(shown.filter((text) => text.includes(key.secret))).toHaveLength(1);
+    for (const text of printed) for (const hidden of [password, secret, token]) expect(text).not.toContain(hidden);
+    expect(printed.filter((text) => text.includes(key.secret))).toHaveLength(1);
   });
 });
 

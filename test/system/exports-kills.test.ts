@@ -2,7 +2,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { destinationTypes } from "@holdfast/controller/export/metrics-export.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "../support/api/clients.ts";
-import { type ControllerBeside, processOfPort, startControllerBeside } from "../support/platform/controller-beside.ts";
+import {
+  type AdditionalController,
+  processOfPort,
+  startAdditionalController,
+} from "../support/platform/additional-controller.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
@@ -29,7 +33,7 @@ const reader = exportReaders.prometheus_remote_write;
 
 describe("two controllers, one of which exports", () => {
   let platform: Platform;
-  let beside: ControllerBeside;
+  let beside: AdditionalController;
   let receiver: ExportReceiver;
   let services: Services;
   let serviceId: string;
@@ -47,10 +51,10 @@ describe("two controllers, one of which exports", () => {
 
   beforeAll(async () => {
     platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
-    // First, since the other controller has no machines to give.
+    // First, since the other controller has no machines.
     services = createServices(platform);
     serviceId = (await services.createRunning("first")).service.id;
-    beside = await startControllerBeside(platform);
+    beside = await startAdditionalController(platform);
     receiver = await startExportReceiver((arrival) => {
       const pid = processOfPort(arrival.remotePort, controllers());
       return hook(arrival, pid) ?? take(arrival, pid);
@@ -80,13 +84,13 @@ describe("two controllers, one of which exports", () => {
     return waitUntil(what, () => newest() > before, { withinMs: 120_000 });
   };
 
-  /** What came first of each sample, in the order in which it came. */
+  /** First occurrences of each sample, in the order of arrival. */
   function firsts(): ReadItem[][] {
     const seen = new Map(taken.toReversed().map((item) => [`${item.nodeId} ${item.name} ${item.timeMs}`, item]));
     return [...Map.groupBy([...seen.values()].toReversed(), ({ nodeId, name }) => `${nodeId} ${name}`).values()];
   }
 
-  /** All that the history has since the integration was made, in order. */
+  /** All of the history since the integration was created, in order. */
   async function expectWhole(): Promise<void> {
     expect(firsts().length).toBeGreaterThan(3);
     for (const series of firsts()) {
@@ -99,7 +103,7 @@ describe("two controllers, one of which exports", () => {
     expect(holesIn(received, stored)).toEqual([]);
   }
 
-  /** kill -9; what the supervisor does not bring back is started again. */
+  /** Kills it with SIGKILL; starts it again unless the supervisor does. */
   async function kill(pid: number | undefined): Promise<void> {
     const ours = pid === beside.pid;
     killAtOnce(pid ?? 0);
@@ -145,7 +149,7 @@ describe("two controllers, one of which exports", () => {
     300_000,
   );
 
-  it("lose nothing, and move nothing back, when the owner stands still for half a minute in the middle of a request", async () => {
+  it("lose and reorder nothing when the owner pauses for half a minute midway through a request", async () => {
     const stopped = Promise.withResolvers<number>();
     let isArmed = true;
     hook = (arrival, pid) => {
@@ -175,16 +179,16 @@ describe("two controllers, one of which exports", () => {
     expect(after.filter(({ timeMs }) => timeMs <= before)).toEqual([]);
   }, 300_000);
 
-  it("delay nobody for destinations that never answer", async () => {
+  it("are not delayed by destinations that never respond", async () => {
     const dead = await startExportReceiver(() => "never");
     try {
       const ids: string[] = [];
       for (const type of destinationTypes) {
-        // The vendors' own addresses are not to be had here.
+        // The vendors' own addresses are not reachable here.
         if (["prometheus_remote_write", "apm_platform", "cloud_monitoring"].includes(type)) continue;
         ids.push(expectStatus(await add(type, dead.url), 201).json.id);
       }
-      // An engine without work logs nothing, and nothing is sent of it.
+      // An idle engine logs nothing, so nothing would be sent.
       const { connection, password } = await services.open(serviceId);
       const sql = await openPostgresql(platform, connection, { password });
       await sql.query("SELECT 1 / 0").catch(() => undefined);

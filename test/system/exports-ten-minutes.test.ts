@@ -37,7 +37,7 @@ describe("an export made at the command line, to a Prometheus that is away for t
   });
 
   it(
-    "has no hole, and tells its failure and its end",
+    "has no hole, and reports its failure and its end",
     async (context) => {
       if (typeof prometheus === "string") return context.skip(prometheus);
       const real = prometheus;
@@ -65,7 +65,7 @@ describe("an export made at the command line, to a Prometheus that is away for t
       expect(after.backlog_seconds).toBeGreaterThanOrEqual(outageMs / 1_000);
       await real.start();
 
-      // One that fails is asked each five minutes.
+      // A failing integration is probed every five minutes.
       const again = await waitUntil(
         "it recovered",
         async () => {

@@ -94,7 +94,8 @@ describe("exports", () => {
     await sql.query("SELECT 1 / 0").catch(() => undefined);
     await sql.end();
 
-    // A gauge: the first sample of a machine has no rates, and the next one may go with the tick of the next interval.
+    // A gauge: the first sample of a machine has no rates, and the next one may come with the tick of the next
+    // interval.
     const { labels } = await waitUntil("the series is there", () =>
       real.newest(`platform_memory{service_id="${serviceId}"}`),
     );
@@ -122,7 +123,7 @@ describe("exports", () => {
     const bad = await platform.rest.post<{ detail: string; errors: { field: string }[] }>(path, {
       ...body,
       export_interval_seconds: 29,
-      configuration: { endpoint: "https://1.1.1.1/v1/metrics", colour: "red", timeout_seconds: 0 },
+      configuration: { endpoint: "https://1.1.1.1/v1/metrics", color: "red", timeout_seconds: 0 },
     });
     expect(bad.status).toBe(400);
     expect(bad.json.errors.map(({ field }) => field)).toEqual([
@@ -160,7 +161,7 @@ describe("exports", () => {
     expect(saas.status).toBe(422);
   });
 
-  it("keep secrets to themselves, and to the host that they were given for", async () => {
+  it("reveal secrets to nobody, and send them only to the host that they were given for", async () => {
     const client = createNodeClient({ dataDirectory: platform.directory });
     const tokenFile = join(directory, "token");
     writeFileSync(tokenFile, `${secret}\n`);
@@ -174,8 +175,8 @@ describe("exports", () => {
     expect(made).toMatchObject({ code: 0 });
     const { id, configuration } = JSON.parse(made.stdout) as ExportJson;
     expect(configuration).toMatchObject({ bearer_token: "********" });
-    const kept = await client.exports.update(id, { name: "logs", configuration: { bearer_token: "********" } });
-    expect(kept).toMatchObject({ name: "logs", configuration: { endpoint: here.url, bearer_token: "********" } });
+    const updated = await client.exports.update(id, { name: "logs", configuration: { bearer_token: "********" } });
+    expect(updated).toMatchObject({ name: "logs", configuration: { endpoint: here.url, bearer_token: "********" } });
     const elsewhere = await platform.rest.call("PUT", `${path}/${id}`, {
       body: { configuration: { endpoint: "https://1.1.1.1/" } },
     });

@@ -3,7 +3,7 @@ import { rightMs } from "@holdfast/common/right.ts";
 import { ControlService, FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { FailoverService } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queueMeanwhile } from "../support/api/queue-meanwhile.ts";
+import { startQueueWorkload } from "../support/api/queue-workload.ts";
 import type { ServiceJson } from "../support/api/service-json.ts";
 import { asOperator } from "../support/platform/organizations.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
@@ -12,7 +12,7 @@ import { waitUntil } from "../support/wait-until.ts";
 import { allEndedCases, createFailoverUnderTest } from "./replication/failover-under-test.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 
-/** With more in the way than that; a primary that fails by itself is among the cases of replication.test.ts. */
+/** Failovers with further obstacles; a primary that fails alone is among the cases of replication.test.ts. */
 describe("a PostgreSQL whose primary fails", () => {
   const its = createReplicationUnderTest();
   const failover = createFailoverUnderTest(its);
@@ -27,7 +27,7 @@ describe("a PostgreSQL whose primary fails", () => {
     await its.remove();
   });
 
-  /** Resolves when the primary's commits wait for its replica, or for nobody. */
+  /** Resolves when the primary's commits are in that mode. */
   async function setMode(mode: "sync" | "async"): Promise<void> {
     expectStatus(await its.platform.rest.patch<ServiceJson>(its.path(), { replication_mode: mode }), 200);
     await waitUntil(`commits are ${mode}`, async () => {
@@ -37,7 +37,7 @@ describe("a PostgreSQL whose primary fails", () => {
     });
   }
 
-  it("does not while failovers are held back, until an operator takes the loss on", async () => {
+  it("does not while failovers are suspended, until an operator accepts the loss", async () => {
     const { platform } = its;
     const serviceId = its.main.service.id;
     await asOperator(platform, ControlService, (control) => control.placeHold({ kind: "failover", reason: "a test" }));
@@ -54,9 +54,9 @@ describe("a PostgreSQL whose primary fails", () => {
         expect((await roles()).term).toBe(term);
         const force = (acceptLoss: boolean) =>
           asOperator(platform, FailoverService, (rpcs) => rpcs.forceFailover({ serviceId, nodeId, acceptLoss }));
-        const shown = await force(false);
-        expect(shown).toMatchObject({ operationId: "" });
-        expect(shown.positions.find((each) => each.nodeId === nodeId)).toMatchObject({ answers: true, lostBytes: 0n });
+        const response = await force(false);
+        expect(response).toMatchObject({ operationId: "" });
+        expect(response.positions.find((each) => each.nodeId === nodeId)).toMatchObject({ answers: true, lostBytes: 0n });
         expect((await force(true)).operationId).not.toBe("");
       });
     } finally {
@@ -66,7 +66,7 @@ describe("a PostgreSQL whose primary fails", () => {
 
   it("fails over while its engine stands still, and loses no message where commits wait for a replica", async () => {
     await setMode("sync");
-    const queue = await queueMeanwhile(its.platform, its.main.service.id, "synchronous");
+    const queue = await startQueueWorkload(its.platform, its.main.service.id, "synchronous");
     await failsOver("engine paused, synchronous", pauseEngine);
     await queue.check();
     await setMode("async");
@@ -87,7 +87,7 @@ describe("a PostgreSQL whose primary fails", () => {
     const { primary, term, oldHost } = await roles();
     await its.platform.killControlPlane();
     const endMs = performance.now() + 2 * rightMs;
-    // The platform's names are gone, too: sessions that are open go on.
+    // The platform's names are unavailable, too: open sessions continue.
     await waitUntil("a write later than any right of a controller", () => sides()?.firstAfter(oldHost, endMs), {
       withinMs: 60_000,
     });

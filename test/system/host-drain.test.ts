@@ -51,7 +51,7 @@ describe("a PostgreSQL of two nodes on two hosts", () => {
       describe: async () => `${lastLogLines(platform.directory, 20)}\n${await services?.describe(id)}`,
     });
   const isDrained = (hostId: string) => hostIs(hostId, ({ drain }) => drain?.state === "drained" && drain.left === 0);
-  /** Which of the service's nodes have their machine on which host. */
+  /** The service's nodes whose machine is on this host. */
   const nodesOn = (host: Pick<SecondHost, "processes"> | Platform, nodes: ServiceJson["nodes"]) =>
     nodes.filter((node) => host.processes().machines.some((machine) => machine.id === node.id)).map((node) => node.id);
   async function isPlain(): Promise<ServiceJson> {

@@ -29,7 +29,10 @@ const longMs = 4 * minuteMs;
 const increments = process.env["HOLDFAST_TEST_BACKUPS"] === "all" ? 2 : 1;
 const environment = { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "2" };
 
-/** A PostgreSQL whose daily backups are increments of each other; in the end, and with a Valkey, all that is left is the store. */
+/**
+ * A PostgreSQL whose daily backups are increments of each other; at the end, of it and of a Valkey, only the store
+ * remains.
+ */
 describe("daily backups", () => {
   let platform: Platform;
   let services: Services;
@@ -132,7 +135,7 @@ describe("daily backups", () => {
         expect(increment).toMatchObject(base);
         expect(increment.size_bytes).toBeLessThan(full?.size_bytes ?? 0);
       }
-      // What an increment needs stays as long as it does.
+      // A backup that an increment needs is retained as long as it.
       expect(new Set(chain.map(({ expires_at }) => expires_at))).toEqual(new Set([chain.at(-1)?.expires_at]));
       manual = expectStatus(await platform.rest.post<BackupJson>(pathOf()), 202).json;
       expect(manual).toMatchObject({ kind: "full", base_backup_id: null });
@@ -141,7 +144,7 @@ describe("daily backups", () => {
   );
 
   it(
-    "of any kind are verified whole, restored, forked, drilled, and gone on from by the log",
+    "of any kind are fully verified, restored, forked, drilled, and continued by the log",
     async () => {
       const before = await digest(source);
       const newest = chain.at(-1)?.id ?? "";
@@ -159,15 +162,15 @@ describe("daily backups", () => {
       for (const one of [copy, fork, then]) expect(await digest(one)).toEqual(before);
       const verified = async () => (await automated()).at(-1)?.verified_at !== null;
       await waitUntil("the chain was read", verified, { withinMs: longMs, everyMs: 200 });
-      const asked = expectStatus(await platform.rest.post<DrillJson>(pathOf("/drill")), 202).json;
-      const drill = await drilled(platform, source.service.id, asked.id);
+      const requested = expectStatus(await platform.rest.post<DrillJson>(pathOf("/drill")), 202).json;
+      const drill = await drilled(platform, source.service.id, requested.id);
       expect(drill).toMatchObject({ status: "completed", error: null });
     },
     3 * longMs,
   );
 
   it(
-    "bring services back under their names, to the newest point, where nothing is left but the object store",
+    "restore services under their names, to the newest point, from the object store alone",
     async () => {
       const { descriptorOf, passwordIn } = createStoredDescriptors(platform);
       const ended = async () => {
@@ -178,7 +181,7 @@ describe("daily backups", () => {
       await waitUntil("the manual backup has ended", ended, wait);
       expectStatus(await platform.rest.delete(pathOf(`/${manual.id}`)), 204);
       await valkey(cache, platform, (client) => client.set("kept", "value"));
-      // All of this is behind the newest base.
+      // All of this is after the newest base.
       await sql(source, "INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(1, 500) AS i");
       await sql(source, "CREATE ROLE made_in_sql LOGIN PASSWORD 'of their own'");
       const { id } = source.service;
@@ -188,7 +191,7 @@ describe("daily backups", () => {
       );
       const { password } = expectStatus(reset, 200).json;
       source = { ...source, password };
-      // Whoever was told of it finds it in the store.
+      // A password that was revealed is in the store.
       expect(await passwordIn(await descriptorOf(id), user)).toBe(password);
       expectStatus(await platform.rest.post(pathOf("/rotate-key")), 202);
       await sql(source, "INSERT INTO kept VALUES (501, 'under the newest key')");
@@ -217,12 +220,12 @@ describe("daily backups", () => {
       expect(await sql(back, "SHOW work_mem", found)).toEqual([{ work_mem: "5MB" }]);
       await sql(back, "SELECT 1", found, { user: "made_in_sql", password: "of their own" });
       expect(await valkey(cached, found, (client) => client.get("kept"))).toBe("value");
-      const told = await found.rest.get<{ restored_from: { backup_id: string } }>(`/managed-services/${id}`);
-      expect(expectStatus(told, 200).json.restored_from.backup_id).toBe(chain.at(-1)?.id);
+      const response = await found.rest.get<{ restored_from: { backup_id: string } }>(`/managed-services/${id}`);
+      expect(expectStatus(response, 200).json.restored_from.backup_id).toBe(chain.at(-1)?.id);
 
-      // The same store goes on: the log from before is followed to its end, and a new archive has begun.
-      const asked = { restore_point: point, target_service_name: "then-again" };
-      const then = expectStatus(await found.rest.post<ServiceJson>(pathOf("/restore"), asked), 202).json;
+      // The same store continues: the old log is read to its end, and a new archive has begun.
+      const body = { restore_point: point, target_service_name: "then-again" };
+      const then = expectStatus(await found.rest.post<ServiceJson>(pathOf("/restore"), body), 202).json;
       await after.settled(then.id, "Running", longMs);
       expect(await digest(await after.open(then.id), found)).toEqual(before);
       const began = new Date().toISOString();

@@ -11,7 +11,7 @@ import { networkCases } from "./incus/network.ts";
 
 const missing = await incusMissing();
 
-/** One that is there already and has others' things in it; the tests of faults have one of the platform's own. */
+/** An existing daemon with objects of others; the tests of faults have a daemon of the platform's own. */
 describe.skipIf(missing !== undefined)(
   `a platform with machines of Incus${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   () => {
@@ -19,27 +19,27 @@ describe.skipIf(missing !== undefined)(
     beforeAll(its.start);
     afterAll(its.remove);
 
-    it("tells all that its machine does, its own network among it", async () => {
+    it("reports all metrics of its machine, including those of its own network", async () => {
       const names = ["cpu", "memory", "disk", "disk_iops", "network_in", "network_out"];
       const path = `/managed-services/${its.main.service.id}/metrics?period=15m&${names.map((name) => `metric=${name}`).join("&")}`;
-      type Told = { series: { metric: string; points: [number, number, number, number][] }[]; absent: object[] };
-      const mostOf = ({ series }: Told) =>
+      type Metrics = { series: { metric: string; points: [number, number, number, number][] }[]; absent: object[] };
+      const mostOf = ({ series }: Metrics) =>
         new Map(series.map(({ metric, points }) => [metric, Math.max(...points.map(([, , , value]) => value))]));
-      // A machine that is left alone has moments without a byte to its disk: the next sample shows its heartbeat.
-      const told = await waitUntil("each metric has been more than nothing", async () => {
-        const { json } = expectStatus(await its.platform.rest.get<Told>(path), 200);
+      // An idle machine has moments without a byte to its disk: the next sample has its heartbeat.
+      const metrics = await waitUntil("each metric has been more than nothing", async () => {
+        const { json } = expectStatus(await its.platform.rest.get<Metrics>(path), 200);
         const most = mostOf(json);
         return names.every((name) => (most.get(name) ?? 0) > 0) ? json : undefined;
       });
-      expect(told.absent).toEqual([]);
-      const most = mostOf(told);
+      expect(metrics.absent).toEqual([]);
+      const most = mostOf(metrics);
       expect(["cpu", "memory", "disk"].filter((name) => (most.get(name) ?? 0) > 100)).toEqual([]);
     });
 
     networkCases(its);
     isolationCases(its);
     changeCases(its);
-    // Last, so that logs and stores have all that was done before as well.
+    // Last, so that logs and stores include all of the earlier tests.
     secretCases(
       async () => {
         const { images, platform, services, main } = its;

@@ -54,13 +54,13 @@ describe("clients of OpenAI's API for Python", () => {
     })) as Seen;
   }
 
-  it("chat, stream, embed, and tell errors apart without asking again in vain", async () => {
+  it("chat, stream, embed, and distinguish errors without useless retries", async () => {
     expect(await seen("provider_c/plain")).toEqual({
       chat: { text: "Hello there", usage: [11, 3] },
       stream: { text: "Grüß dich 🙂", usages: [[11, 3]] },
       embeddings: 1,
       litellm: { text: "Hello there", usage: [11, 3] },
-      // litellm adds usage of its own only where it is asked to.
+      // litellm adds usage of its own only when it is requested.
       litellm_stream: { text: "Grüß dich 🙂", usages: expect.any(Array) },
       unknown_key: ["AuthenticationError", 401, "invalid_key"],
       no_prefix: ["BadRequestError", 400, "invalid_model"],
@@ -70,23 +70,23 @@ describe("clients of OpenAI's API for Python", () => {
     });
   }, 600_000);
 
-  it("work with a real server of models too, and its usage is what the proxy tells", async (context) => {
+  it("work with a real server of models too, and the proxy reports its usage", async (context) => {
     if (typeof llama === "string") return context.skip(llama);
     const { url, authority, apiKey } = llama;
     const real = { provider: "provider_e", api_key: apiKey, base_url: url, ca_certificate: authority };
     expect((await its.put("providers", real)).status).toBe(200);
-    const told = await seen("provider_e/smoke");
-    expect(told.chat.usage[1]).toBeGreaterThan(0);
-    expect(told.stream.usages).toHaveLength(1);
-    expect(told.embeddings).toBe(2);
-    const tokens = [told.chat.usage, told.stream.usages[0] ?? [0, 0], told.litellm.usage];
+    const usage = await seen("provider_e/smoke");
+    expect(usage.chat.usage[1]).toBeGreaterThan(0);
+    expect(usage.stream.usages).toHaveLength(1);
+    expect(usage.embeddings).toBe(2);
+    const tokens = [usage.chat.usage, usage.stream.usages[0] ?? [0, 0], usage.litellm.usage];
     const completion = tokens.reduce((sum, [, each]) => sum + each, 0);
     const item = await waitUntil("usage has all five calls", async () => {
       const found = (await its.usage("model")).items.find(({ model }) => model === "provider_e/smoke");
       return found?.requests === 5 && found;
     });
     expect(item.estimated_requests).toBe(0);
-    // The stream of litellm is the only one whose usage nobody saw here: at most its eight tokens.
+    // The stream of litellm is the only one whose usage this test has not seen: at most its eight tokens.
     expect(item.completion_tokens).toBeGreaterThan(completion);
     expect(item.completion_tokens).toBeLessThanOrEqual(completion + 8);
     await its.put("providers", { provider: "provider_e", api_key: "wrong" });

@@ -56,10 +56,10 @@ describe("a process of the inference proxy that is killed", () => {
     return error?.code ?? "ok";
   }
 
-  it("charges what it had reserved, once, and serves on without controllers", async () => {
+  it("charges its reservations, once, and serves on without controllers", async () => {
     const { json } = await platform.rest.post<{ secret: string }>(`${base}/keys`, { name: "app" });
     const ended = call(other.url, json.secret, "held").catch(() => "broken");
-    await waitUntil("the provider has the call", () => provider.held === 1);
+    await waitUntil("the provider has the call", () => provider.waiting === 1);
     await other.kill9();
     expect(await ended).toBe("broken");
     const [controller = 0] = platform.processes().controllers;
@@ -70,14 +70,14 @@ describe("a process of the inference proxy that is killed", () => {
     } finally {
       killAtOnce(controller, "SIGCONT");
     }
-    const held = async () => (await usage("model")).items.find(({ model }) => model === "provider_c/held");
-    const item = await waitUntil("it is in usage", held);
+    const usageOfHeld = async () => (await usage("model")).items.find(({ model }) => model === "provider_c/held");
+    const item = await waitUntil("it is in usage", usageOfHeld);
     expect(item).toMatchObject({ requests: 1, estimated_requests: 1, prompt_tokens: 16, completion_tokens: 50 });
     provider.release();
     await other.kill9();
     await other.start();
     expect(await call(other.url, json.secret)).toBe("ok");
-    expect(await held()).toEqual(item);
+    expect(await usageOfHeld()).toEqual(item);
   }, 60_000);
 
   it(`${kills} times, and a controller with it, loses no charge, makes none twice, and passes no limit`, async () => {
@@ -123,11 +123,11 @@ describe("a process of the inference proxy that is killed", () => {
     const used = total.prompt_tokens + total.completion_tokens;
     expect(used).toBe(total.requests * tokensOfCall);
     expect(used).toBeLessThanOrEqual(limit);
-    // What the provider charged is in usage; beyond it only what a kill left open, as estimated.
+    // The provider's charges are in the usage; beyond them only estimates of calls that a kill left open.
     expect(total.requests).toBeGreaterThanOrEqual(charged);
     expect(total.requests - charged).toBeLessThanOrEqual(total.estimated_requests);
     expect(total.requests).toBeGreaterThanOrEqual(answered.ok);
-    // Nothing is stranded: at rest less is left than a call needs.
+    // No lease is stranded: at rest less remains than a call needs.
     expect(limit - used).toBeLessThan(tokensOfCall);
     expect(sent).toBeGreaterThan(total.requests);
   }, 300_000);

@@ -17,7 +17,7 @@ describe("limits of the inference proxy", () => {
   });
   afterAll(() => under?.remove());
 
-  it("are free again of what a process held that an operator declares lost", async () => {
+  it("are released from a process that an operator declares lost", async () => {
     const { platform, organizations, other, configure } = under;
     const organization = await organizations.create("losers");
     const rest = platform.rest.as((await organizations.createKey(organization)).authorization);
@@ -35,7 +35,7 @@ describe("limits of the inference proxy", () => {
     await other.kill9();
     const gone = await waitUntil("it is away", async () => (await list()).find(({ state }) => state === "away"));
     expect(gone.holds).toBeGreaterThan(0);
-    // The others may use what it does not hold, and what it holds stays counted.
+    // The others may use the unleased part, and its leases stay counted.
     const before = await theirs.ends(own, 2 * fits, () => secret);
     expect(before["ok"]).toBeLessThan(fits - 1);
     const declare = (processId: string) =>
@@ -44,7 +44,7 @@ describe("limits of the inference proxy", () => {
     await expect(declare(running)).rejects.toThrow(/follows a controller/);
     await declare(gone.id);
     expect((await list()).find(({ id }) => id === gone.id)).toMatchObject({ state: "lost", holds: 0 });
-    // What another process holds and does not spend comes back to the one that is asked.
+    // Unspent leases of another process return to the one that requests them.
     let spent = 1 + (before["ok"] ?? 0);
     await waitUntil("all that fits is spent", async () => {
       spent += (await theirs.ends(own, 2 * fits, () => secret))["ok"] ?? 0;
@@ -54,7 +54,7 @@ describe("limits of the inference proxy", () => {
     const unaccounted = async () =>
       (await rest.get<Settings>(`${theirs.base}/settings`)).json.circuit.unaccounted_cents;
     expect(await unaccounted()).toBeGreaterThan(0);
-    // It was not lost after all: it holds no more than it is given anew.
+    // It was not lost after all: it has only new leases.
     await other.start();
     await waitUntil("it is back", async () => (await list()).every(({ state }) => state === "following"));
     expect(await unaccounted()).toBe(0);
@@ -75,7 +75,7 @@ describe("limits of the inference proxy", () => {
       });
       return await answer.text();
     });
-    await waitUntil("the provider has all of them", () => provider.held === streams.length);
+    await waitUntil("the provider has all of them", () => provider.waiting === streams.length);
     const stopped = platform.stop();
     await waitUntil("no more calls are taken", () =>
       its.send("/models").then(
@@ -83,7 +83,7 @@ describe("limits of the inference proxy", () => {
         () => true,
       ),
     );
-    // The other programs of a platform are killed after 10 s.
+    // Other programs of a platform are killed after 10 s.
     await delay(11_000);
     provider.release();
     for (const text of await Promise.all(streams)) expect(text).toMatch(/"usage".*data: \[DONE\]\n\n$/s);

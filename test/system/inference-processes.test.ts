@@ -19,7 +19,7 @@ describe("processes of the inference proxy", () => {
   afterAll(() => under?.remove());
 
   it.each(["one process", "three that share a port"])(
-    "let exactly as much of 2,000 calls at once pass as fits each limit, and tell of the circuit, on %s",
+    "admit exactly what fits each limit of 2,000 concurrent calls, and report the open circuit, on %s",
     async (which) => {
       const { platform, organizations, its, other, configure } = under;
       const urls = [which === "one process" ? other.url : platform.admin.inference_url];

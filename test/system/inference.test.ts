@@ -137,7 +137,7 @@ describe("the inference proxy", () => {
       const post = (secret: string, body: string, path = "/chat/completions") =>
         theirs.send(path, { method: "POST", headers: { authorization: `Bearer ${secret}` }, body });
       const raised = { monthly_cost_limit_cents: 1_000, reset_circuit: true };
-      // What passes the rate counts, whatever becomes of it.
+      // A call that passes the rate limit counts, whatever its result.
       expect((await post(rated, "{")).status).toBe(400);
 
       // biome-ignore format: a table, aligned so that it reads as one
@@ -180,7 +180,7 @@ describe("the inference proxy", () => {
         }
         if (code === "token_ceiling_exceeded" || code === "cost_circuit_open")
           expect(headers.get("x-should-retry")).toBe("false");
-        // What is refused opens no connection.
+        // A rejected call opens no connection.
         if (code === "cost_circuit_open") expect(provider.connections).toBe(before);
       }
       const codes = new Set(rows.map(([, , status, code]) => `${status} ${code}`));
@@ -216,7 +216,7 @@ describe("the inference proxy", () => {
     expect(await codeOf(its.chat(rotated.json.secret, "plain"))).toBe("401 invalid_key");
   });
 
-  it("sends nothing out of the EU, says nothing of it, and judges where a URL leads", async () => {
+  it("sends nothing out of the EU, reveals none of it, and checks the target of a URL", async () => {
     const { secret } = await its.newKey();
     await its.put("settings", { eu_only: true });
     await its.put("providers", { provider: "provider_c", eu_endpoint: false });
@@ -250,13 +250,13 @@ describe("the inference proxy", () => {
 
   it("sends no stored key to another destination: a change of it needs the key anew", async () => {
     const { secret } = await its.newKey();
-    const evil = await startScriptedProvider();
+    const rogue = await startScriptedProvider();
     try {
       const elsewhere = [
-        { base_url: evil.url },
+        { base_url: rogue.url },
         { base_url: `${provider.url}/other` },
-        { ca_certificate: evil.authority },
-        { base_url: evil.url, ca_certificate: evil.authority },
+        { ca_certificate: rogue.authority },
+        { base_url: rogue.url, ca_certificate: rogue.authority },
       ];
       for (const change of elsewhere) {
         const { status, json } = await its.put("providers", { provider: "provider_c", ...change });
@@ -266,13 +266,13 @@ describe("the inference proxy", () => {
       expect(await codeOf(its.chat(secret, "plain"))).toBe("ok");
       expect((await its.put("providers", { provider: "provider_c", enabled: true })).status).toBe(200);
       expect(await codeOf(its.chat(secret, "plain"))).toBe("ok");
-      expect([evil.connections, evil.calls.length]).toEqual([0, 0]);
+      expect([rogue.connections, rogue.calls.length]).toEqual([0, 0]);
     } finally {
-      await evil.close();
+      await rogue.close();
     }
   });
 
-  it("tells the usage that the provider charges, to the token, however calls end", async () => {
+  it("reports the provider's usage, to the token, however calls end", async () => {
     const { secret } = await its.newKey();
     const streamed = async (model: string) => {
       const answer = await its.send("/chat/completions", {
@@ -287,15 +287,15 @@ describe("the inference proxy", () => {
       const text = await answer.text();
       return {
         isWhole: text.endsWith("data: [DONE]\n\n"),
-        isTold: text.includes('data: {"error"') || answer.status >= 400,
+        isReported: text.includes('data: {"error"') || answer.status >= 400,
       };
     };
     const cuts = Array.from({ length: streamBytes.length + 1 }, (_, at) => at);
     await inParallel(cuts, 32, async (at) => {
-      const { isWhole, isTold } = await streamed(`cut-${at}`);
-      // Only the very end is whole; before it the client is told.
+      const { isWhole, isReported } = await streamed(`cut-${at}`);
+      // Only the very end is complete; before it the client gets an error.
       const ended = at === streamBytes.length;
-      expect([at, isWhole, isTold]).toEqual([at, ended, !ended]);
+      expect([at, isWhole, isReported]).toEqual([at, ended, !ended]);
     });
     for (const model of ["bytewise", "twice", "inline", "none", "junk", "failing", "endless"]) await streamed(model);
     for (const model of ["zero", "none", "negative", "fraction", "huge", "plain"]) await its.chat(secret, model);
@@ -326,7 +326,7 @@ describe("the inference proxy", () => {
     expect(usage.total.cost_cents).toBeCloseTo(sum, 6);
   }, 60_000);
 
-  it("keeps little for a client that does not read, and stops the provider meanwhile", async () => {
+  it("buffers little for a client that does not read, and stops the provider meanwhile", async () => {
     const { secret } = await its.newKey();
     const body = JSON.stringify({
       model: "provider_c/flood",
@@ -355,7 +355,7 @@ describe("the inference proxy", () => {
       last = provider.flooded;
       return isStill && last;
     });
-    // The rest is in the sockets of both connections, which the kernel bounds; the whole answer may have 64 MiB.
+    // The rest is in the sockets of both connections, which the kernel bounds; a complete response may have 64 MiB.
     expect(stood).toBeLessThan(40 << 20);
     expect(residentMb() - before).toBeLessThan(24);
     answer.resume();
@@ -374,7 +374,7 @@ describe("the inference proxy", () => {
     await dispatcher.destroy();
   });
 
-  it("speaks gRPC too, and tells who changed what", async () => {
+  it("serves gRPC too, with the author of each change", async () => {
     const orgId = its.base.split("/")[2] ?? "";
     const listed = await withGrpc(
       { url: platform.admin.grpc_url, ca: platform.ca, authorization: platform.owner },
@@ -387,7 +387,7 @@ describe("the inference proxy", () => {
       expect(audit).toContain(action);
   });
 
-  it("tells of itself on a socket of its own", async () => {
+  it("has metrics and health on a socket of its own", async () => {
     const dispatcher = new Agent({
       connect: { socketPath: join(platform.directory, "run", "inference-metrics.sock") },
     });
@@ -397,16 +397,16 @@ describe("the inference proxy", () => {
     expect(text).toContain("holdfast_inference_controller_connected 1");
   });
 
-  it("keeps keys and prompts where nobody reads them", async () => {
+  it("stores keys and prompts where no one can read them", async () => {
     const stored = [...(await dumpEtcd(platform.directory))].flat().join("\n");
-    // Logs, the journal, and the files of etcd and of the history as they are.
+    // Logs, the journal, and the raw files of etcd and of the history.
     const files = filesBelow(platform.directory, ["keys", "machines"]);
     expect(files.some((file) => file.endsWith("inference/journal"))).toBe(true);
     const running = Object.values(platform.processes())
       .flat()
       .filter((pid) => typeof pid === "number");
-    const told = [...platform.errorBodies, ...running.map((pid) => JSON.stringify(argumentsAndEnvironment(pid)))];
-    const texts = [stored, told.join("\n"), ...files.map((file) => readFileSync(file, "latin1"))];
+    const searched = [...platform.errorBodies, ...running.map((pid) => JSON.stringify(argumentsAndEnvironment(pid)))];
+    const texts = [stored, searched.join("\n"), ...files.map((file) => readFileSync(file, "latin1"))];
     for (const secret of [providerKey, plantedPrompt, ...secrets, ...its.secrets])
       expect(texts.findIndex((text) => text.includes(secret))).toBe(-1);
   });

@@ -23,7 +23,7 @@ interface StatisticsJson {
 
 const secret = "planted-5c1f77aa";
 
-describe("what a database does", { timeout: 600_000 }, () => {
+describe("insight into a database", { timeout: 600_000 }, () => {
   let platform: Platform;
   let services: Services;
   let orders: RunningService;
@@ -60,13 +60,13 @@ describe("what a database does", { timeout: 600_000 }, () => {
 
   const textAt = (path: string) => metricsText(platform, path);
 
-  it("shows as health, and as a history of what held", async () => {
+  it("is its health, and its history of conditions", async () => {
     const names = ["liveness", "connections", "long_transaction", "transaction_ids"];
     await waitUntil("all checks are well", async () => {
       const path = pathOf(orders, "health");
       const health = (await platform.rest.get<{ status: string; checks: { name: string }[] }>(path)).json;
-      const told = new Set(health.checks.map(({ name }) => name));
-      return health.status === "healthy" && names.every((name) => told.has(name));
+      const checkNames = new Set(health.checks.map(({ name }) => name));
+      return health.status === "healthy" && names.every((name) => checkNames.has(name));
     });
     const changes = await waitUntil("the first status has held", async () => {
       const path = pathOf(orders, "health/history");
@@ -101,7 +101,7 @@ describe("what a database does", { timeout: 600_000 }, () => {
     expect(own.find(({ name }) => name === "holdfast_health")?.value).toBe(0);
   });
 
-  it("tells operators of the platform itself, and nobody else", async () => {
+  it("includes the platform's own metrics for operators alone", async () => {
     const { admin } = platform;
     expect((await platform.rest.get("/metrics/platform")).status).toBe(403);
     const own = await metricsText(platform, "/metrics/platform", {
@@ -109,12 +109,12 @@ describe("what a database does", { timeout: 600_000 }, () => {
       secret: admin.password,
     });
     const names = new Set(parseExposition(own).map(({ name }) => name));
-    const wanted = ["rpc_seconds_count", "etcd_call_seconds_count", "reconcile_seconds_count", "reconcile_queue_keys"];
+    const metricNames = ["rpc_seconds_count", "etcd_call_seconds_count", "reconcile_seconds_count", "reconcile_queue_keys"];
     const more = ["agent_sessions", "outbox_waiting", "samples_waiting", "sample_lag_seconds"];
-    for (const name of [...wanted, ...more]) expect(names).toContain(`holdfast_${name}`);
+    for (const name of [...metricNames, ...more]) expect(names).toContain(`holdfast_${name}`);
   });
 
-  it("is told live, sample by sample, each once", async () => {
+  it("streams live, sample by sample, each once", async () => {
     const path = pathOf(orders, "metrics/samples");
     const query = "metric=cpu&metric=pg_connections";
     type Page = {
@@ -153,7 +153,7 @@ describe("what a database does", { timeout: 600_000 }, () => {
     expect(times).toEqual([...new Set(times)].toSorted());
   });
 
-  it("is told of queries, at once and as a task, without a literal", async () => {
+  it("has queries, at once and as a task, without a literal", async () => {
     const client = await connect();
     await client.query("CREATE TABLE counted AS SELECT n AS id FROM generate_series(1, 50) AS n");
     for (let index = 0; index < 5; index += 1) await client.query(`SELECT id, '${secret}' FROM counted WHERE id > 40`);
@@ -167,24 +167,24 @@ describe("what a database does", { timeout: 600_000 }, () => {
     expect(now).toMatchObject({ database_type: "postgresql", total_count: expect.any(Number) });
     expect(JSON.stringify(now)).not.toContain(secret);
 
-    const asked = await platform.rest.post<{ task_id: string }>(pathOf(orders, "query-stats"), {
+    const queryTask = await platform.rest.post<{ task_id: string }>(pathOf(orders, "query-stats"), {
       sort_by: "calls",
       limit: 3,
     });
-    const { task_id: id } = expectStatus(asked, 202).json;
-    const told = await waitUntil("the task is done", async () => {
+    const { task_id: id } = expectStatus(queryTask, 202).json;
+    const result = await waitUntil("the task is done", async () => {
       const answer = await platform.rest.get<StatisticsJson & { status: string }>(
         pathOf(orders, `query-stats?task_id=${id}`),
       );
       return answer.status === 200 ? answer.json : undefined;
     });
-    expect(told).toMatchObject({ status: "completed", database_type: "postgresql" });
-    expect(told.queries).toHaveLength(Math.min(told.total_count, 3));
+    expect(result).toMatchObject({ status: "completed", database_type: "postgresql" });
+    expect(result.queries).toHaveLength(Math.min(result.total_count, 3));
     const task = expectStatus(
       await platform.rest.get<{ type: string; result: StatisticsJson }>(`/tasks/${id}`),
       200,
     ).json;
-    expect([task.type, task.result.queries.length]).toEqual(["query_stats", told.queries.length]);
+    expect([task.type, task.result.queries.length]).toEqual(["query_stats", result.queries.length]);
     expect((await platform.rest.get(pathOf(cache, `query-stats?task_id=${id}`))).status).toBe(404);
     expect((await platform.rest.get<ProblemJson>(pathOf(cache, "metrics/query-stats"))).json.code).toBe(
       "not_supported",
@@ -240,29 +240,29 @@ describe("what a database does", { timeout: 600_000 }, () => {
     expectStatus(await execute({ sql: `SELECT '${"é".repeat(40_000)}'` }), 400);
   });
 
-  it("is asked in words, by a model that sees tables and no row, and whose statement is judged", async () => {
+  it("answers in words, by a model that sees tables and no row, and whose statement is checked", async () => {
     const client = await connect();
     await client.query(`CREATE TABLE parcels (id int PRIMARY KEY, weight numeric, harmless text DEFAULT '${secret}');
       COMMENT ON COLUMN parcels.weight IS 'in grams'; INSERT INTO parcels VALUES (1, 250, '${secret}')`);
     await client.end();
     type Answer = ProblemJson & { sql: string; explanation: string; database_type: string; warning: string | null };
     const translate = (body: object, at = orders) => platform.rest.post<Answer>(pathOf(at, "ai-query/translate"), body);
-    const says = (answer: object) => model.script(JSON.stringify(answer));
+    const script = (answer: object) => model.script(JSON.stringify(answer));
 
-    says({ sql: "SELECT sum(weight) FROM parcels;", explanation: "All parcels together.", warning: null });
+    script({ sql: "SELECT sum(weight) FROM parcels;", explanation: "All parcels together.", warning: null });
     expect(expectStatus(await translate({ question: "How heavy are all parcels?" }), 200).json).toEqual({
       sql: "SELECT sum(weight) FROM parcels",
       explanation: "All parcels together.",
       database_type: "postgresql",
       warning: null,
     });
-    const asked = model.asked.at(-1);
-    expect(asked?.headers.authorization).toBe("Bearer planted-model-key");
-    expect(JSON.parse(asked?.body ?? "")).toMatchObject({ model: "scripted", temperature: 0 });
-    expect(asked?.body).toMatch(
+    const request = model.requests.at(-1);
+    expect(request?.headers.authorization).toBe("Bearer planted-model-key");
+    expect(JSON.parse(request?.body ?? "")).toMatchObject({ model: "scripted", temperature: 0 });
+    expect(request?.body).toMatch(
       /PostgreSQL 17[\s\S]*table public\.parcels \(id integer, weight numeric \/\* in grams \*\//,
     );
-    expect(asked?.body).not.toContain(secret);
+    expect(request?.body).not.toContain(secret);
 
     model.script('```json\n{"sql": "SELECT count(*) FROM parcels", "explanation": "x"}\n```');
     expect((await translate({ question: "How many parcels?" })).json.sql).toBe("SELECT count(*) FROM parcels");
@@ -272,11 +272,11 @@ describe("what a database does", { timeout: 600_000 }, () => {
       "SELECT pg_sleep(9)",
       "SELECT nope FROM parcels",
     ]) {
-      says({ sql, explanation: "harm", warning: null });
+      script({ sql, explanation: "harm", warning: null });
       const { json } = expectStatus(await translate({ question: "Delete everything" }), 200);
       expect(json, sql).toMatchObject({ sql: "", warning: expect.stringContaining("refused") });
     }
-    says({ sql: "", explanation: "", warning: "There are no prices." });
+    script({ sql: "", explanation: "", warning: "There are no prices." });
     expect((await translate({ question: "What does it cost?" })).json).toMatchObject({
       sql: "",
       warning: "There are no prices.",
@@ -291,17 +291,17 @@ describe("what a database does", { timeout: 600_000 }, () => {
     expect(failed).toMatchObject({ status: 503, json: { code: "model_unreachable" } });
     expect(failed.text).not.toContain("words of the server");
 
-    const before = model.asked.length;
+    const before = model.requests.length;
     for (const question of ["", "   ", "x".repeat(1_001)])
       expect(await translate({ question })).toMatchObject({ status: 400, json: { errors: [{ field: "question" }] } });
     expectStatus(await translate({ question: "How many?" }, cache), 400);
     expect((await platform.rest.post("/managed-services/nobody/ai-query/translate", { question: "x" })).status).toBe(
       404,
     );
-    expect(model.asked).toHaveLength(before);
+    expect(model.requests).toHaveLength(before);
   });
 
-  it("is told by no mail where operators have named no server", async () => {
+  it("sends no mail where operators have configured no server", async () => {
     const make = (address: string) =>
       platform.rest.post("/alerts/channels", { name: "team", type: "email", config: { address } });
     expect(await make("team")).toMatchObject({ status: 400, json: { errors: [{ field: "config.address" }] } });
@@ -317,8 +317,8 @@ describe("what a database does", { timeout: 600_000 }, () => {
         /FROM counted WHERE/,
       );
       expect((await cli.runHere(["queries", "running", "orders"])).code).toBe(0);
-      const asked = await cli.runHere(["query", "orders", "--sql", "SELECT max(id) AS most FROM counted;"]);
-      expect(asked.stdout).toMatch(/MOST\s+50\s+1 rows in/i);
+      const ran = await cli.runHere(["query", "orders", "--sql", "SELECT max(id) AS most FROM counted;"]);
+      expect(ran.stdout).toMatch(/MOST\s+50\s+1 rows in/i);
       model.script('{"sql": "SELECT min(id) AS least FROM counted", "explanation": "The least."}');
       const translated = await cli.runHere(["query", "orders", "--ask", "Which is the least?", "--yes"]);
       expect(translated).toMatchObject({ code: 0, stdout: expect.stringMatching(/LEAST\s+1\s+1 rows in/i) });

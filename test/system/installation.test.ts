@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queryOnce } from "../support/api/clients.ts";
 import { makePlace } from "../support/network/network-place.ts";
 import { asOperator } from "../support/platform/organizations.ts";
-import { type AdminFile, disksAhead, type Platform, startPlatform } from "../support/platform/platform.ts";
+import { type AdminFile, preparedDisks, type Platform, startPlatform } from "../support/platform/platform.ts";
 import { isAlive } from "../support/platform/platform-processes.ts";
 import { createServices, type RunningService } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -18,13 +18,13 @@ describe("an installation", () => {
   let service: RunningService;
 
   beforeAll(async () => {
-    platform = await startPlatform({ environment: disksAhead });
+    platform = await startPlatform({ environment: preparedDisks });
     service = await createServices(platform).createRunning("first");
     await queryOnce(platform, service.connection, service, "CREATE TABLE kept AS SELECT 7 AS answer");
   });
   afterAll(() => platform?.remove());
 
-  it("refuses a second start while it runs, and says who runs it", async () => {
+  it("rejects a second start while it runs, with the pid", async () => {
     const { code, output } = await tryStart(["up", "--data", platform.directory]);
     expect(code).toBe(1);
     expect(output).toMatch(/in use.*process \d+/);
@@ -38,18 +38,18 @@ describe("an installation", () => {
     expect(output).toMatch(new RegExp(`port ${taken} is busy.*--api-port`));
   });
 
-  it("lives beside another one, and neither sees what the other has", async () => {
-    const neighbour = await startPlatform();
+  it("runs beside another one, and neither sees the other's objects", async () => {
+    const second = await startPlatform();
     try {
-      const other = await createServices(neighbour).createRunning("first");
+      const other = await createServices(second).createRunning("first");
       expect(other.connection.nodes[0]?.addresses).not.toEqual(service.connection.nodes[0]?.addresses);
-      await queryOnce(neighbour, other.connection, other, "CREATE TABLE kept AS SELECT 8 AS answer");
+      await queryOnce(second, other.connection, other, "CREATE TABLE kept AS SELECT 8 AS answer");
       const ours = await queryOnce(platform, service.connection, service, "SELECT answer FROM kept");
       expect(ours).toEqual([{ answer: 7 }]);
-      const foreign = neighbour.rest.as(platform.owner);
+      const foreign = second.rest.as(platform.owner);
       expect((await foreign.get("/managed-services")).status).toBe(401);
     } finally {
-      await neighbour.remove();
+      await second.remove();
     }
     await queryOnce(platform, service.connection, service, "SELECT 1");
   });
@@ -75,18 +75,18 @@ describe("an installation", () => {
     const elsewhere = join(platform.directory, "elsewhere");
     const foreign = await tryStart(["up", "--data", elsewhere, "--advertise", "192.0.2.9"]);
     expect(foreign.output).toContain("--advertise: 192.0.2.9 is not an address of this machine");
-    const places = await Promise.all([makePlace(), makePlace()]);
+    const clients = await Promise.all([makePlace(), makePlace()]);
     try {
       const addresses = service.connection.nodes[0]?.addresses;
-      for (const place of places) {
-        // Machines run on; what they were told of controllers is not good any more.
+      for (const place of clients) {
+        // Machines run on; their addresses of controllers are outdated.
         await platform.killControlPlane();
         await platform.start(["--advertise", place.gateway]);
         const admin = JSON.parse(readFileSync(join(platform.directory, "admin.json"), "utf8")) as AdminFile;
         expect(new URL(admin.base_url).hostname).toBe(place.gateway);
         expect(admin.grpc_url).toBe(admin.base_url);
         expect(new URL(admin.inference_url).hostname).toBe(place.gateway);
-        // Its certificate is made anew for the address that it has now.
+        // Its certificate is renewed for its new address.
         const healthz = admin.inference_url.replace(/\/v1$/, "/healthz");
         const trusting = { NODE_EXTRA_CA_CERTS: admin.ca_file };
         await waitUntil("its models are reached too", async () =>
@@ -98,7 +98,7 @@ describe("an installation", () => {
           expect(
             JSON.parse(await place.node(["-e", ask, admin.dns_server, service.connection.host, transport])),
           ).toEqual(addresses);
-        // What is stored of the service's health may be of before.
+        // The stored health of the service may be an old one.
         await waitUntil("its machine has found it", () =>
           asOperator(platform, FleetService, async (fleet) =>
             (await fleet.listSessions({})).sessions.some(({ machineId }) => machineId === service.service.nodes[0]?.id),
@@ -109,18 +109,18 @@ describe("an installation", () => {
           return health.status === "healthy";
         });
       }
-      const [first, second] = places;
+      const [first, second] = clients;
       const { base_url: now } = JSON.parse(readFileSync(join(platform.directory, "admin.json"), "utf8")) as AdminFile;
       expect(await second.connect(second.gateway, Number(new URL(now).port))).toBe("open");
       expect(await first.connect(first.gateway, Number(new URL(now).port))).toBe("refused");
     } finally {
-      await Promise.all(places.map((place) => place.close()));
+      await Promise.all(clients.map((place) => place.close()));
     }
   });
 });
 
 const holdfast = join(import.meta.dirname, "..", "..", "bin", "holdfast.js");
-/** Prints what is at the URL, or why it is not reached. */
+/** Prints the response at the URL, or why it is not reachable. */
 const get = `
 const print = (text) => process.stdout.write(text);
 await fetch(process.argv[1]).then(async (answer) => print(await answer.text()), (error) => print(String(error.cause)));

@@ -6,9 +6,9 @@ import { createChangingImages, type ChangingImages } from "../support/machines/c
 import { queryOnce } from "../support/api/clients.ts";
 import { createMaintenanceRequests, type MaintenanceRequests } from "../support/machines/maintenance-requests.ts";
 import { openEtcd } from "../support/platform/etcd-dump.ts";
-import { disksAhead, type Platform, startPlatform } from "../support/platform/platform.ts";
+import { preparedDisks, type Platform, startPlatform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { queueMeanwhile } from "../support/api/queue-meanwhile.ts";
+import { startQueueWorkload } from "../support/api/queue-workload.ts";
 import type { PageJson } from "../support/api/service-json.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -20,7 +20,7 @@ interface EventJson {
 
 const longMs = 180_000;
 
-/** One service over three images: the second one does, the third one has no engine. */
+/** One service over three images: the second one works, the third one has no engine. */
 describe("maintenance of a real service", () => {
   let images: ChangingImages;
   let platform: Platform;
@@ -30,7 +30,7 @@ describe("maintenance of a real service", () => {
   let id: string;
   beforeAll(async () => {
     images = createChangingImages({ looksOlder: true });
-    platform = await startPlatform({ environment: { ...disksAhead, HOLDFAST_CACHE: images.cache } });
+    platform = await startPlatform({ environment: { ...preparedDisks, HOLDFAST_CACHE: images.cache } });
     services = createServices(platform);
     requests = createMaintenanceRequests(platform, services);
     running = await services.createRunning("kept");
@@ -54,7 +54,7 @@ describe("maintenance of a real service", () => {
   });
 
   it(
-    "applies a newer image and parameters that wait with one restart, and keeps the data, though its controller is killed",
+    "applies an image and pending parameters with one restart, though its controller is killed",
     async () => {
       const change = { parameters: { max_connections: "77" } };
       expectStatus(await platform.rest.patch(`/managed-services/${id}/configuration`, change), 200);
@@ -64,7 +64,7 @@ describe("maintenance of a real service", () => {
         { kind: "engine_minor", from: "17.0", to: found.engine_version, blocked_reason: null },
         { id: "restart", kind: "restart" },
       ]);
-      // An agent that stands still does not stop its engine, so the controller dies during that step, however quick it is.
+      // A paused agent does not stop its engine, so the controller dies during that step, however quick it is.
       const agents = platform.processes().machines.flatMap((machine) => machine.agents);
       expect(agents).toHaveLength(1);
       for (const pid of agents) killAtOnce(pid, "SIGSTOP");
@@ -96,11 +96,11 @@ describe("maintenance of a real service", () => {
     { step: "StopEngine", victim: "agent" },
     { step: "SetupAgent", victim: "keeper" },
   ] as const)(
-    "comes to an end, with all that was written and each message of a queue, when the $victim is killed at $step",
+    "ends with all writes and queue messages, when the $victim is killed at $step",
     async (kill) => {
       const stop = new AbortController();
       const writer = await writeRows(platform, running, stop.signal);
-      const queue = await queueMeanwhile(platform, id, `carried-${kill.victim}`);
+      const queue = await startQueueWorkload(platform, id, `carried-${kill.victim}`);
       try {
         const both = [images.good, images.equal] as const;
         await killAtImageStep(
@@ -118,7 +118,7 @@ describe("maintenance of a real service", () => {
   );
 
   it(
-    "asks before it changes the order of text; takes an image back whose engine does not start, keeps the data, and leaves that image alone",
+    "confirms changes of text order; rolls an image back whose engine does not start, and avoids it later",
     async () => {
       await images.choose(images.broken);
       const [update] = (await requests.pending(id, images.broken)).updates;
@@ -140,18 +140,18 @@ describe("maintenance of a real service", () => {
     longMs,
   );
 
-  it("has told it all in events", async () => {
+  it("has reported all of it in events", async () => {
     const events = await waitUntil("the last one is recorded", async () => {
       const { json } = await platform.rest.get<PageJson<"events", EventJson>>(
         `/managed-services/${id}/events?limit=200`,
       );
-      const told = json.events.filter(({ event_type }) => event_type.startsWith("service.maintenance"));
-      return told.some(({ event_type }) => event_type === "service.maintenance_failed") && told;
+      const maintenanceEvents = json.events.filter(({ event_type }) => event_type.startsWith("service.maintenance"));
+      return maintenanceEvents.some(({ event_type }) => event_type === "service.maintenance_failed") && maintenanceEvents;
     });
     const completed = ["service.maintenance_started", "service.maintenance_completed"];
     const failed = ["service.maintenance_started", "service.maintenance_failed"];
     const types = events.map(({ event_type }) => event_type);
-    // Those in between came to an end under kills, whichever that was.
+    // The ones in between ended under kills, in either way.
     expect(types).toHaveLength(8);
     expect([...types.slice(0, 2), ...types.slice(-2)]).toEqual([...completed, ...failed]);
     expect(events[1]?.data).toMatchObject({ update_ids: [images.good, "restart"], automatic: false });
@@ -159,18 +159,18 @@ describe("maintenance of a real service", () => {
   });
 
   it(
-    "starts the machine again, over the same data, for a keeper that is newer than the one that its agent told of",
+    "restarts the machine over the same data for a keeper that is newer than the reported one",
     async () => {
       const update = `keeper-${keeperProtocol}`;
       expect((await maintenance()).updates.map(({ kind }) => kind)).not.toContain("keeper");
-      const before = await sessionsAsTold(platform, { keeperProtocol: 3 });
+      const before = await changedSessions(platform, { keeperProtocol: 3 });
       const found = await requests.pending(id, update);
       expect(found.updates).toContainEqual(expect.objectContaining({ id: update, from: "3", blocked_reason: null }));
       const { id: operationId } = expectStatus(await apply({ update_ids: [update] }), 202).json;
       expect((await requests.ended(id, operationId)).status).toBe("completed");
       await services.settled(id, "Running");
       expect((await maintenance()).updates.map(({ kind }) => kind)).not.toContain("keeper");
-      const after = await sessionsAsTold(platform, {});
+      const after = await changedSessions(platform, {});
       expect([...after.values()]).toEqual([...before.values()].map(() => expect.objectContaining({ keeperProtocol })));
       for (const [key, { bootId }] of after) expect(bootId).not.toBe(before.get(key)?.bootId);
       expect(await query("SELECT line FROM kept ORDER BY line")).toEqual([{ line: "after" }, { line: "before" }]);
@@ -184,23 +184,26 @@ interface SessionJson {
   readonly keeperProtocol: number;
 }
 
-/** What controllers know of the streams of agents, by key, from now on with this changed: an agent that was started with its machine. */
-async function sessionsAsTold(platform: Platform, change: Partial<SessionJson>): Promise<Map<string, SessionJson>> {
+/**
+ * Sessions of agents in the controllers, by key, with this change from now on: the agent of a machine that was just
+ * started.
+ */
+async function changedSessions(platform: Platform, change: Partial<SessionJson>): Promise<Map<string, SessionJson>> {
   const etcd = openEtcd(platform.directory);
   try {
     const all = await etcd.raw.getAll().prefix("").strings();
     const sessions = Object.entries(all).filter(([key]) => key.includes("/session/"));
-    const told = new Map<string, SessionJson>();
+    const sessionsByKey = new Map<string, SessionJson>();
     for (const [key, value] of sessions) {
       const facts = JSON.parse(value) as SessionJson;
-      told.set(key, facts);
+      sessionsByKey.set(key, facts);
       await etcd.raw
         .put(key)
         .value(JSON.stringify({ ...facts, ...change }))
         .ignoreLease()
         .exec();
     }
-    return told;
+    return sessionsByKey;
   } finally {
     etcd.raw.close();
   }

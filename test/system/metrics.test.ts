@@ -56,11 +56,11 @@ describe("the metrics of services", () => {
     ] as const) {
       const metrics = "metric=disk_iops&metric=disk&metric=memory&metric=network_in&metric=replication_lag_seconds";
       const answer = await waitUntil("both have told rates", async () => {
-        const told = await metricsOf(running, `${metrics}&${own}&period=15m`);
-        const rates = told.series.filter(
+        const nodeMetrics = await metricsOf(running, `${metrics}&${own}&period=15m`);
+        const rates = nodeMetrics.series.filter(
           ({ metric }) => metric === "disk_iops" || metric === own.slice("metric=".length),
         );
-        return rates.length === 2 && rates.every(({ points }) => points.length > 0) ? told : undefined;
+        return rates.length === 2 && rates.every(({ points }) => points.length > 0) ? nodeMetrics : undefined;
       });
       expect(answer).toMatchObject({ period: "15m", resolution: "1m" });
       const [node] = running.service.nodes;
@@ -69,7 +69,7 @@ describe("the metrics of services", () => {
       const [time = 0, average = 0, minimum = 0, maximum = 0] = disk?.points.at(-1) ?? [];
       expect(time % 60).toBe(0);
       expect([minimum > 0, minimum <= average, average <= maximum, maximum < 100]).toEqual([true, true, true, true]);
-      // Its machine shares the host's network, and a primary follows nobody.
+      // Its machine shares the host's network, and a primary has no lag.
       expect(answer.series.map(({ metric }) => metric)).not.toContain("network_in");
       const absent = Object.fromEntries(answer.absent.map(({ metric, reason }) => [metric, reason]));
       expect(absent["network_in"]).toMatch(/shares its host's network/);
@@ -77,7 +77,7 @@ describe("the metrics of services", () => {
     }
   });
 
-  it("have names that the catalog lists, and refuse others with what was meant", async () => {
+  it("have names that the catalog lists, and others are rejected with a suggestion", async () => {
     const { metrics } = (await platform.rest.get<{ metrics: { name: string; source: string | null }[] }>("/catalog"))
       .json;
     expect(metrics.map(({ name }) => name)).toEqual(metricCatalog.map(({ name }) => name));
@@ -96,7 +96,7 @@ describe("the metrics of services", () => {
     );
   });
 
-  it("show what a query did to the disk and the processor", async () => {
+  it("include a query's use of the disk and the processor", async () => {
     const before = Date.now();
     const client = await openPostgresql(platform, orders.connection, { password: orders.password });
     await client.query(
@@ -112,27 +112,27 @@ describe("the metrics of services", () => {
         Math.max(0, ...points.map(([, , , most]) => most)),
       ] as const;
     };
-    // A sample that was taken in the middle of it shows a part of it.
+    // A sample in the middle of the query has a part of it.
     const answer = await waitUntil("the figures of disk and processor have moved", async () => {
-      const told = await metricsOf(orders, query);
-      const [low, high] = span(told, "disk");
+      const nodeMetrics = await metricsOf(orders, query);
+      const [low, high] = span(nodeMetrics, "disk");
       // Where the host has no control groups for machines, cpu is absent.
-      const cpuIsThere = !told.absent.some(({ metric }) => metric === "cpu");
-      const moved = high > low + 2 && span(told, "disk_iops")[1] > 1 && (!cpuIsThere || span(told, "cpu")[1] > 1);
-      return moved ? told : undefined;
+      const cpuIsThere = !nodeMetrics.absent.some(({ metric }) => metric === "cpu");
+      const moved = high > low + 2 && span(nodeMetrics, "disk_iops")[1] > 1 && (!cpuIsThere || span(nodeMetrics, "cpu")[1] > 1);
+      return moved ? nodeMetrics : undefined;
     });
     expect(answer.period).toBeNull();
   });
 
-  it("are drawn by the command line, with the reason of what is not there", async () => {
+  it("are drawn by the command line, with the reason for absent ones", async () => {
     const shell = createCommandLine({ HOLDFAST_DATA: platform.directory });
     try {
       const drawn = await shell.runHere(["metrics", "orders", "--period", "15m"]);
       expect(drawn).toMatchObject({ code: 0, stderr: "" });
       expect(drawn.stdout).toMatch(/^disk: [\d.]+% \([\d.]+% to [\d.]+%\)\n( {2,}[▁-█ ]*\n){3} +.*[▁-█]\n/m);
       expect(drawn.stdout).toMatch(/^network_in: The machine shares its host's network/m);
-      const told = await shell.runHere(["metrics", "cache", "--metric", "disk", "--output", "json"]);
-      expect(JSON.parse(told.stdout)).toMatchObject({ period: "1h", series: [{ metric: "disk", unit: "percent" }] });
+      const printed = await shell.runHere(["metrics", "cache", "--metric", "disk", "--output", "json"]);
+      expect(JSON.parse(printed.stdout)).toMatchObject({ period: "1h", series: [{ metric: "disk", unit: "percent" }] });
       expect((await shell.runHere(["metrics", "orders", "--metric", "dsk"])).stderr).toMatch(/did you mean disk\?/);
     } finally {
       shell.remove();
@@ -142,23 +142,23 @@ describe("the metrics of services", () => {
   it("lose nothing while the control plane is away", async () => {
     const node = orders.service.nodes[0]?.id ?? "";
     const spool = join(platform.directory, "machines", node, "state", "samples");
-    const held = () =>
+    const bufferedSamples = () =>
       readFileSync(spool, "utf8")
         .trim()
         .split("\n")
         .map((line) => Number(JSON.parse(line.slice(9)).t));
     await platform.killControlPlane();
     const away = Date.now();
-    // The last line may be half written, so what is read in whole is kept.
+    // The last line may be half written, so only complete lines are parsed.
     const waiting = await waitUntil("samples wait on the machine", () => {
-      const times = held();
+      const times = bufferedSamples();
       return times.filter((time) => time > away).length > 3 && times;
     });
     await platform.start();
     const { ports } = JSON.parse(readFileSync(join(platform.directory, "installation.json"), "utf8"));
     const password = readFileSync(join(platform.directory, "keys", "history-password"), "utf8").trim();
     const place = { host: "127.0.0.1", port: ports.history, user: "holdfast", database: "holdfast" };
-    const kept = async () => {
+    const storedSamples = async () => {
       const history = new Client({ ...place, password, ssl: { rejectUnauthorized: false } });
       try {
         await history.connect();
@@ -170,7 +170,7 @@ describe("the metrics of services", () => {
       }
     };
     const missing = await waitUntil("they are in the history", async () => {
-      const times = await kept();
+      const times = await storedSamples();
       return times.has(waiting.at(-1) ?? 0) ? waiting.filter((time) => !times.has(time)) : undefined;
     });
     expect(missing).toEqual([]);

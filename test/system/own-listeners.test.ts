@@ -11,7 +11,10 @@ import { argumentsAndEnvironment } from "../support/platform/platform-processes.
 import { type SecondController, startSecondController } from "../support/platform/second-controller.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** Listeners that no setting names: of a second controller with its DNS server, of a second issuer and of a second proxy. */
+/**
+ * Listeners that no setting names: of a second controller with its DNS server, of a second issuer and of a second
+ * proxy.
+ */
 let platform: Platform;
 let organizations: Organizations;
 let its: InferenceCallers;
@@ -60,8 +63,8 @@ async function startSecondIssuer(port: number, metricsPort: number): Promise<voi
 }
 
 const provide = async (port: number) => {
-  const wanted = { provider: "provider_c", api_key: "k", base_url: `https://${elsewhere}:${port}/v1` };
-  const { status, json } = await its.put("providers", wanted);
+  const body = { provider: "provider_c", api_key: "k", base_url: `https://${elsewhere}:${port}/v1` };
+  const { status, json } = await its.put("providers", body);
   return [status, json["code"]];
 };
 
@@ -69,7 +72,7 @@ it("listeners that processes open while others run are no targets for any of the
   const [issuerPort = 0, metricsPort = 0] = await freePorts(2);
   const { secret } = await its.newKey();
   await its.put("settings", { eu_only: false, monthly_cost_limit_cents: 5_000 });
-  // Nothing of the installation is there yet.
+  // None of the installation's listeners is recorded yet.
   expect((await provide(issuerPort))[1]).toBeUndefined();
   const sayOfCall = () => its.chat(secret, "plain").then(String, (error: Error) => error.message);
   await waitUntil("the proxy serves that", async () => /ECONNREFUSED|could not be called/.test(await sayOfCall()));
@@ -89,6 +92,6 @@ it("listeners that processes open while others run are no targets for any of the
   };
   for (const [name, port] of Object.entries(ports))
     await waitUntil(`${name} is refused by the first controller`, async () => (await provide(port))[0] === 422);
-  // The proxy has run since before, and its configuration leads there still.
+  // The proxy has run since before, and its configuration still has that target.
   await waitUntil("the first proxy refuses the second issuer", async () => (await sayOfCall()).includes("not allowed"));
 });

@@ -17,7 +17,7 @@ const versions = ["17", "18"];
 const database = "defaultdb";
 /** Settings that are set at a time. */
 const atOnce = 30;
-/** The engine takes these for a database, and never resets them. */
+/** The engine stores these for a database, and RESET does not remove them. */
 const lasting: readonly Extreme[] = [
   { name: "transaction_read_only", value: "on" },
   { name: "transaction_deferrable", value: "on" },
@@ -45,7 +45,7 @@ describe("settings of a database and of a role, at their least and greatest valu
     await platform?.remove();
   }, longMs);
 
-  /** All that the platform does in sessions of the database, or for the role. */
+  /** All actions of the platform in sessions of the database, or for the role. */
   async function platformWorks(walk: PostgresqlWalk, queues: ServiceQueues, n: number): Promise<void> {
     const { rest } = platform;
     await walk.managed();
@@ -66,7 +66,7 @@ describe("settings of a database and of a role, at their least and greatest valu
     expect((await queues.ack("walked", claimed)).json.lost).toEqual([]);
   }
 
-  /** How many of these the engine let the user set, for the database and for the role. */
+  /** Number of these that the engine let the user set, for the database and for the role. */
   async function setAll(walk: PostgresqlWalk, some: readonly Extreme[]): Promise<number> {
     let taken = 0;
     for (const extreme of some) {
@@ -79,7 +79,7 @@ describe("settings of a database and of a role, at their least and greatest valu
   }
 
   it.concurrent.each(versions)(
-    "do not reach the sessions of the platform on version %s",
+    "do not affect the platform's sessions on version %s",
     async (version) => {
       const walk = walks[versions.indexOf(version)];
       if (walk === undefined) throw new Error(`no service has version ${version}`);
@@ -102,7 +102,7 @@ describe("settings of a database and of a role, at their least and greatest valu
         await walk.runs(under);
         for (const owner of ownersOf(walk)) await walk.sql(`ALTER ${owner} RESET ALL`);
       }
-      // Few are refused, by both: values that mean something only elsewhere.
+      // Few are rejected, by both: values that are valid only elsewhere.
       expect(taken).toBeGreaterThan(rounds.flat().length);
       const [least = []] = rounds;
       await setAll(walk, [...least, ...lasting]);

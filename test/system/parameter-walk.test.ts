@@ -8,10 +8,10 @@ import { createServices, expectStatus, type RunningService, type Services } from
 import { waitUntil } from "../support/wait-until.ts";
 
 const longMs = 450_000;
-/** Parameters are backed up under so many of them together. */
+/** Number of parameters that are set together under one backup. */
 const atOnce = 12;
 
-/** Of the log of a Valkey, and of its scripts: tests of their own bring these to their ends. */
+/** Of the log of a Valkey, and of its scripts: tests of their own cover the limits of these. */
 const elsewhere = [/^busy-reply-threshold$/, /^auto-aof-/, /^appendfsync$/, /^no-appendfsync-on-rewrite$/];
 
 interface Health {
@@ -46,7 +46,7 @@ describe("each parameter of a Valkey, at its least and greatest value", () => {
 
   const configuration = ({ service }: RunningService) => `/managed-services/${service.id}/configuration`;
 
-  /** Resolves with the values that were taken: the greatest that the plan has room for in the place of one that it refuses. */
+  /** Resolves with the accepted value: the greatest that fits the plan in place of one that it rejects. */
   async function take(of: RunningService, { name, value }: Extreme): Promise<string | undefined> {
     const set = (text: string) => platform.rest.patch<ProblemJson>(configuration(of), { parameters: { [name]: text } });
     const answer = await set(value);
@@ -82,9 +82,9 @@ describe("each parameter of a Valkey, at its least and greatest value", () => {
 
   async function backedUp({ service: { id } }: RunningService, under: readonly string[]): Promise<void> {
     const path = `/managed-services/${id}/backups`;
-    const asked = expectStatus(await platform.rest.post<{ id: string }>(path, {}), 202).json;
+    const requested = expectStatus(await platform.rest.post<{ id: string }>(path, {}), 202).json;
     const state = async () =>
-      expectStatus(await platform.rest.get<{ status: string }>(`${path}/${asked.id}`), 200).json.status;
+      expectStatus(await platform.rest.get<{ status: string }>(`${path}/${requested.id}`), 200).json.status;
     await waitUntil(
       `a backup under ${under.join(", ")} has ended`,
       async () => /completed|failed/.test(await state()),
@@ -94,7 +94,7 @@ describe("each parameter of a Valkey, at its least and greatest value", () => {
       },
     );
     expect({ under, state: await state() }).toEqual({ under, state: "completed" });
-    expectStatus(await platform.rest.delete(`${path}/${asked.id}`), 204);
+    expectStatus(await platform.rest.delete(`${path}/${requested.id}`), 204);
   }
 
   async function walk(of: RunningService, extremes: readonly Extreme[]): Promise<void> {

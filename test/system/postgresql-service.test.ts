@@ -14,7 +14,7 @@ describe("a managed PostgreSQL", () => {
   afterAll(its.remove);
 
   describe("its record", () => {
-    it("tells what was asked and what is", () => {
+    it("shows its spec and its status", () => {
       expect(its.main.service).toMatchObject({
         name: "main",
         status: "Running",
@@ -52,7 +52,7 @@ describe("a managed PostgreSQL", () => {
   userAndDatabaseCases(its);
   settingAndLogCases(its);
 
-  it("keeps its data over a stop and start, and its passwords can be revealed while it is stopped", async () => {
+  it("retains its data over a stop and start, and its passwords can be revealed while it is stopped", async () => {
     const { connection, password, service } = its.main;
     await queryOnce(its.platform, connection, { password }, "CREATE TABLE kept AS SELECT 42 AS answer");
     await its.services.verb(service.id, "stop");

@@ -10,10 +10,10 @@ import { createServices, expectStatus, type RunningService, type Services } from
 import { waitUntil } from "../support/wait-until.ts";
 
 const longMs = 300_000;
-/** With `npm run faults -- --upgrades`. */
-const isAsked = process.env["HOLDFAST_TEST_UPGRADES"] === "1";
+/** Enabled by `npm run faults -- --upgrades`. */
+const isEnabled = process.env["HOLDFAST_TEST_UPGRADES"] === "1";
 
-describe.skipIf(!isAsked)("a PostgreSQL of three nodes that is upgraded to another version", () => {
+describe.skipIf(!isEnabled)("a PostgreSQL of three nodes that is upgraded to another version", () => {
   const writing = new AbortController();
   let platform: Platform;
   let services: Services;
@@ -57,15 +57,15 @@ describe.skipIf(!isAsked)("a PostgreSQL of three nodes that is upgraded to anoth
     });
   }
 
-  /** Asked by the nodes' own names. */
+  /** Queried by the nodes' own names. */
   async function versions(): Promise<string[]> {
     const { nodes } = await services.get(id);
     return Promise.all(
       nodes.map(async ({ hostname: host }) => {
-        const asked = { ...orders.connection, host };
+        const connection = { ...orders.connection, host };
         const [row] = await queryOnce<{ server_version: string }>(
           platform,
-          asked,
+          connection,
           { password: orders.password },
           "SHOW server_version",
         );
@@ -92,11 +92,11 @@ describe.skipIf(!isAsked)("a PostgreSQL of three nodes that is upgraded to anoth
   it(
     "is as it was when its data cannot be upgraded, and its replicas follow again",
     async () => {
-      // A column that 18 has no more.
+      // A column that 18 does not have.
       await query("CREATE VIEW old_view AS SELECT wal_write FROM pg_stat_wal");
       const { nodes } = await services.get(id);
-      const asked = await shell.runHere(["services", "upgrade", "orders", "18", "--yes"]);
-      expect(asked).toMatchObject({ code: 0 });
+      const upgrade = await shell.runHere(["services", "upgrade", "orders", "18", "--yes"]);
+      expect(upgrade).toMatchObject({ code: 0 });
       await services.settled(id, "Running", longMs);
       const operation = await lastOf();
       expect(operation).toMatchObject({ status: "failed", error: { code: "rolled_back_engine_failed" } });
@@ -112,13 +112,13 @@ describe.skipIf(!isAsked)("a PostgreSQL of three nodes that is upgraded to anoth
   );
 
   it(
-    "has all its data under the other version, though its primary's machine is killed, and replicas that have them too",
+    "has all its data under the other version, on its replicas too, though its primary's machine is killed",
     async () => {
       const primary = (await services.get(id)).primary_node_id;
-      const told = await shell.runHere(["services", "upgrade", "orders", "18", "--check"]);
-      expect(told.stdout).toMatch(/replicas\s+false/);
-      const asked = await shell.runHere(["services", "upgrade", "orders", "18", "--yes"]);
-      expect(asked).toMatchObject({ code: 0 });
+      const check = await shell.runHere(["services", "upgrade", "orders", "18", "--check"]);
+      expect(check.stdout).toMatch(/replicas\s+false/);
+      const upgrade = await shell.runHere(["services", "upgrade", "orders", "18", "--yes"]);
+      expect(upgrade).toMatchObject({ code: 0 });
       const step = await waitUntil(
         "the data are upgraded",
         async () => {
@@ -143,7 +143,7 @@ describe.skipIf(!isAsked)("a PostgreSQL of three nodes that is upgraded to anoth
   );
 
   it(
-    "has one of them take the primary's place afterwards, without a row that is missing",
+    "fails over to one of them afterwards, without a missing row",
     async () => {
       const { nodes, primary_node_id: before } = await services.get(id);
       const heir = nodes.find((node) => node.id !== before);

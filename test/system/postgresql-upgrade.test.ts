@@ -18,9 +18,9 @@ interface UpgradeJson {
 }
 
 const imagesDir = imagesDirectory(process.env);
-/** With `npm run faults -- --upgrades`. */
-const isAsked = process.env["HOLDFAST_TEST_UPGRADES"] === "1";
-const isThere = isAsked || findSoftware(imagesDir, "postgresql", "18") !== undefined;
+/** Enabled by `npm run faults -- --upgrades`. */
+const isEnabled = process.env["HOLDFAST_TEST_UPGRADES"] === "1";
+const isThere = isEnabled || findSoftware(imagesDir, "postgresql", "18") !== undefined;
 const skipped = isThere ? "" : " (skipped: no image with postgresql 18; `npm run faults -- --upgrades` makes it)";
 
 describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${skipped}`, () => {
@@ -29,11 +29,11 @@ describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${ski
   let services: Services;
   let orders: RunningService;
   let writer: AcknowledgedWriter;
-  /** A moment before the upgrade, and the last row that was acknowledged before. */
+  /** A moment before the upgrade, and the last row that was acknowledged before it. */
   let before: { readonly at: number; readonly id: number };
 
   beforeAll(async () => {
-    if (isAsked) await ensureImage({ imagesDir, suite: "sid", progress: (line) => console.log(line) });
+    if (isEnabled) await ensureImage({ imagesDir, suite: "sid", progress: (line) => console.log(line) });
     platform = await startPlatform({
       environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" },
     });
@@ -71,7 +71,7 @@ describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${ski
     );
 
   it(
-    "tells what stands against it, and changes nothing",
+    "lists its obstacles, and changes nothing",
     async () => {
       const { id } = orders.service;
       await within(orders, async (client) => {
@@ -101,10 +101,10 @@ describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${ski
     longMs,
   );
 
-  it.skipIf(!isAsked)(
+  it.skipIf(!isEnabled)(
     "is brought back as it was when its data cannot be upgraded",
     async () => {
-      // A column that 18 has no more.
+      // A column that 18 does not have.
       await within(orders, (client) => client.query("CREATE VIEW old_view AS SELECT wal_write FROM pg_stat_wal"));
       expectStatus(await ask({ version: "18" }), 202);
       const after = await services.settled(orders.service.id, "Running", longMs);
@@ -161,7 +161,7 @@ describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${ski
     longMs,
   );
 
-  it.skipIf(!isAsked)(
+  it.skipIf(!isEnabled)(
     "has a backup of its own version, and comes back from before in the version of then",
     async () => {
       const { id } = orders.service;
@@ -171,8 +171,8 @@ describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${ski
         everyMs: 500,
         describe: () => services.describe(id),
       });
-      const asked = { restore_point: new Date(before.at).toISOString(), target_service_name: "then" };
-      const answer = await platform.rest.post<ServiceJson>(`/managed-services/${id}/backups/restore`, asked);
+      const body = { restore_point: new Date(before.at).toISOString(), target_service_name: "then" };
+      const answer = await platform.rest.post<ServiceJson>(`/managed-services/${id}/backups/restore`, body);
       const copy = await services.settled(expectStatus(answer, 202).json.id, "Running", longMs);
       expect(copy.version).toBe("17");
       const then = await services.open(copy.id);
@@ -186,14 +186,14 @@ describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${ski
     longMs,
   );
 
-  it.skipIf(!isAsked)(
+  it.skipIf(!isEnabled)(
     "is upgraded also when a restore made it, with several jobs at once",
     async () => {
       const path = `/managed-services/${orders.service.id}/backups/restore`;
       // pg_upgrade has as many jobs as the plan has vCPUs.
       const larger = { target_service_name: "larger", plan_name: "tier-2" };
-      const asked = { restore_point: new Date(before.at).toISOString(), ...larger };
-      const answer = await platform.rest.post<ServiceJson>(path, asked);
+      const body = { restore_point: new Date(before.at).toISOString(), ...larger };
+      const answer = await platform.rest.post<ServiceJson>(path, body);
       const { id } = await services.settled(expectStatus(answer, 202).json.id, "Running", longMs);
       await waitUntil("it has a backup", async () => (await services.get(id)).backups?.restorable != null, {
         withinMs: longMs,

@@ -7,7 +7,7 @@ import { prefixOf } from "@holdfast/controller/kernel/store/resource.ts";
 import { isOver, operationKind } from "@holdfast/controller/operation/operation.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Project, Stack, StackMigration } from "../../sdk/src/index.ts";
-import { type DeliveryGround, startDeliveryGround, valkeySpec } from "../support/composition/delivery-ground.ts";
+import { type DeliveryFixture, startDeliveryFixture, valkeySpec } from "../support/composition/bundle-fixture.ts";
 import { createDyingControllers } from "../support/composition/dying-controllers.ts";
 import { killAfterWrites, watchWrites } from "../support/composition/kill-after-write.ts";
 import { dumpEtcd } from "../support/platform/etcd-dump.ts";
@@ -16,8 +16,8 @@ import { type SecondController, startSecondController } from "../support/platfor
 import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-// Each write of a composition, and each write that does something to a resource for it, is the last deed of the controller that makes
-// it: the answer of etcd is heard by nobody. Over the whole life of projects and of a stack everything ends as if nobody had died,
+// Each write of a composition, and each write that changes a resource for it, is the last action of its controller: no
+// process receives etcd's response. Over the whole life of projects and of a stack everything ends as without a death,
 // and the services, machines and operations that exist are those of records.
 
 const spec = { plan: "tier-1", storage_gb: 1 };
@@ -34,40 +34,42 @@ const oneCache = (plan: string) => ({
 });
 
 /**
- * A project's life has some hundred writes of all that it consists of, and each death takes five seconds: every fifth of them, and at
- * most twelve. With HOLDFAST_TEST_PROJECTS=all every single one.
+ * A project's life has some hundred writes of all its parts, and each death takes five seconds: every fifth of them,
+ * and at most twelve. With HOLDFAST_TEST_PROJECTS=all every single one.
  */
 const sampled = process.env["HOLDFAST_TEST_PROJECTS"] === "all" ? { nth: 1 } : { nth: 5, most: 12 };
 const allKinds = ["composition", "deployment", "managed-service", "operation", "machine", "task", "database-user"];
 const longMs = 900_000;
 
-/** What is in one list alone, or more often than in the other. */
+/** Members of one list that the other lacks, or has less often. */
 function unmatched(some: readonly string[], others: readonly string[]): readonly string[] {
   const count = (list: readonly string[], id: string) => list.filter((each) => each === id).length;
   return [...new Set([...some, ...others])].filter((id) => count(some, id) !== count(others, id));
 }
 
 describe("controllers that die", () => {
-  let ground: DeliveryGround;
+  let fixture: DeliveryFixture;
   let services: Services;
   const dying = createDyingControllers();
 
   beforeAll(async () => {
-    const prepare: Parameters<typeof startDeliveryGround>[0] = (write) =>
+    const prepare: Parameters<typeof startDeliveryFixture>[0] = (write) =>
       write("stacks", "one-cache", "1.0.0", oneCache("tier-1"));
-    ground = await startDeliveryGround(prepare, dying.environment);
-    services = createServices(ground.platform);
+    fixture = await startDeliveryFixture(prepare, dying.environment);
+    services = createServices(fixture.platform);
   });
   afterAll(async () => {
-    await ground?.remove();
+    await fixture?.remove();
     dying.remove();
   });
 
-  const controllers = () => ground.platform.processes().controllers;
+  const controllers = () => fixture.platform.processes().controllers;
 
-  /** Every write of a composition while `run` goes on is followed by the death of whoever wrote it: its states then, in order. */
+  /**
+   * Every write of a composition during `run` is followed by the death of its controller: its states then, in order.
+   */
   async function dyingAtEach(run: () => Promise<unknown>): Promise<readonly string[]> {
-    const seen = await watchWrites(ground.platform.directory);
+    const seen = await watchWrites(fixture.platform.directory);
     try {
       const { deaths } = await dying.during({ kinds: [compositionKind.name], nth: 1 }, run);
       expect(deaths).toHaveLength(seen.count);
@@ -80,35 +82,35 @@ describe("controllers that die", () => {
     }
   }
 
-  /** The answer of whichever controller gives one. */
-  const asked = async <T>(verb: string, path: string, status: number, body?: unknown): Promise<T> => {
+  /** The response of any controller that gives one. */
+  const insisted = async <T>(verb: string, path: string, status: number, body?: unknown): Promise<T> => {
     const key = { "idempotency-key": randomUUID() };
     const options = { withinMs: 90_000, headers: key, ...(body !== undefined && { body }) };
-    return expectStatus(await ground.platform.rest.insist<T>(verb, path, options), status).json;
+    return expectStatus(await fixture.platform.rest.insist<T>(verb, path, options), status).json;
   };
   const deploy = async (descriptor: object) =>
-    (await asked<{ deployment_id: string }>("POST", "/projects/deploy", 202, { descriptor })).deployment_id;
-  const projectNow = (name: string) => ground.answered<Project>(`/projects/${name}`);
-  const stackNow = (id: string) => ground.answered<Stack>(`/stacks/${id}`);
+    (await insisted<{ deployment_id: string }>("POST", "/projects/deploy", 202, { descriptor })).deployment_id;
+  const projectNow = (name: string) => fixture.answered<Project>(`/projects/${name}`);
+  const stackNow = (id: string) => fixture.answered<Stack>(`/stacks/${id}`);
 
   async function deleted(name: string): Promise<void> {
-    await asked("DELETE", `/projects/${name}`, 202);
+    await insisted("DELETE", `/projects/${name}`, 202);
     const isDeleted = async () => (await projectNow(name)).status === "Deleted";
     await waitUntil(`${name} is deleted`, isDeleted, { withinMs: 300_000 });
   }
 
-  /** Was the abort accepted? It is not once the deployment is over. */
+  /** True if the abort was accepted: it is not once the deployment has ended. */
   async function aborts(deployment: string): Promise<boolean> {
     const headers = { "idempotency-key": randomUUID() };
-    const { status } = await ground.platform.rest.insist("POST", `${deployment}/abort`, { headers, withinMs: 90_000 });
+    const { status } = await fixture.platform.rest.insist("POST", `${deployment}/abort`, { headers, withinMs: 90_000 });
     expect([202, 409]).toContain(status);
     return status === 202;
   }
 
-  /** Services that nobody composed. */
+  /** Services that belong to no composition. */
   const own = new Set<string>();
 
-  /** Services are those of records, machines those of services, and no deployment and no operation is left without an end. */
+  /** Services are those of records, machines those of services, and every deployment and operation has ended. */
   async function expectNothingLeft(): Promise<void> {
     await expect
       .poll(leftovers, { timeout: 60_000, interval: 500 })
@@ -116,15 +118,15 @@ describe("controllers that die", () => {
   }
 
   async function leftovers() {
-    const { projects } = await ground.answered<{ projects: Project[] }>("/projects?limit=200");
-    const { stacks } = await ground.answered<{ stacks: Stack[] }>("/stacks?limit=200");
-    const { services: all } = await ground.answered<{ services: { id: string }[] }>("/managed-services?limit=200");
+    const { projects } = await fixture.answered<{ projects: Project[] }>("/projects?limit=200");
+    const { stacks } = await fixture.answered<{ stacks: Stack[] }>("/stacks?limit=200");
+    const { services: all } = await fixture.answered<{ services: { id: string }[] }>("/managed-services?limit=200");
     const recorded = [
       ...projects.flatMap(({ resources }) => resources.flatMap(({ resource_id: id }) => id ?? [])),
       ...stacks.flatMap(({ resources }) => resources.flatMap(({ service_id: id }) => id ?? [])),
       ...own,
     ];
-    const inEtcd = await dumpEtcd(ground.platform.directory);
+    const inEtcd = await dumpEtcd(fixture.platform.directory);
     const objects = <R>(kind: Kind<R>) =>
       [...inEtcd].filter(([key]) => key.startsWith(prefixOf(kind))).map(([, value]) => kind.parse(value));
     const there = all.map(({ id }) => id);
@@ -143,10 +145,10 @@ describe("controllers that die", () => {
     "at each write of a deployment and of a later one bring both about",
     async () => {
       const first = await dyingAtEach(async () => {
-        const record = await ground.ended("shop", await deploy(project("shop")));
+        const record = await fixture.ended("shop", await deploy(project("shop")));
         expect(record).toMatchObject({ status: "Completed", project_status: "Running" });
       });
-      // Asked for, begun, two of them made, and arrived, all of it running, wired.
+      // Requested, begun, two of them created, and complete, with all of it running and connected.
       expect(first).toEqual([
         "Pending",
         ...Array.from({ length: first.length - 3 }, () => "Provisioning"),
@@ -156,7 +158,7 @@ describe("controllers that die", () => {
       expect(first.length).toBeGreaterThanOrEqual(8);
       const before = await projectNow("shop");
       const later = await dyingAtEach(async () => {
-        const record = await ground.ended("shop", await deploy(project("shop", ["a", "b", "c"])));
+        const record = await fixture.ended("shop", await deploy(project("shop", ["a", "b", "c"])));
         expect(record).toMatchObject({ status: "Completed", project_status: "Running" });
       });
       expect([later[0], ...later.slice(-2)]).toEqual(["Pending", "Wiring", "Running"]);
@@ -171,7 +173,7 @@ describe("controllers that die", () => {
       own.add((await services.createRunning("shop-d", { database_type: "valkey" })).service.id);
       const before = await projectNow("shop");
       const states = await dyingAtEach(async () => {
-        const record = await ground.ended("shop", await deploy(project("shop", ["a", "b", "c", "d"])));
+        const record = await fixture.ended("shop", await deploy(project("shop", ["a", "b", "c", "d"])));
         expect(record).toMatchObject({ status: "Failed", project_status: "Failed" });
       });
       expect([states[0], states.at(-1)]).toEqual(["Pending", "Failed"]);
@@ -185,7 +187,7 @@ describe("controllers that die", () => {
     async () => {
       own.add((await services.createRunning("brief-b", { database_type: "valkey" })).service.id);
       const states = await dyingAtEach(async () => {
-        const record = await ground.ended("brief", await deploy(project("brief")));
+        const record = await fixture.ended("brief", await deploy(project("brief")));
         expect(record).toMatchObject({ status: "Failed", project_status: "Failed" });
       });
       expect([...new Set(states)]).toEqual(["Pending", "Provisioning", "RollingBack", "Failed"]);
@@ -195,14 +197,14 @@ describe("controllers that die", () => {
   );
 
   it(
-    "at each write of an abort leave nothing of what was begun",
+    "at each write of an abort leave nothing of the deployment",
     async () => {
       const id = await deploy(project("stopped"));
       const isMade = async () => (await projectNow("stopped")).resources[0]?.resource_id !== null;
       await waitUntil("a resource is made", isMade);
       const states = await dyingAtEach(async () => {
-        await asked("POST", `/projects/stopped/deployments/${id}/abort`, 202);
-        const record = await ground.ended("stopped", id);
+        await insisted("POST", `/projects/stopped/deployments/${id}/abort`, 202);
+        const record = await fixture.ended("stopped", id);
         expect(record).toMatchObject({ status: "Aborted", project_status: "Failed" });
       });
       expect(states.slice(-2)).toEqual(["RollingBack", "Failed"]);
@@ -225,20 +227,20 @@ describe("controllers that die", () => {
     "at each write of a launch, an upgrade and a deletion bring each about",
     async () => {
       let id = "";
-      ground.writeTemplate("stacks", "one-cache", "2.0.0", oneCache("tier-2"));
+      fixture.writeTemplate("stacks", "one-cache", "2.0.0", oneCache("tier-2"));
       const launched = await dyingAtEach(async () => {
-        // Whoever answers has not read the newer template; those after it have.
+        // The responding controller has not read the newer template; those after it have.
         const body = { name: "cached", template_name: "one-cache", accepted_monthly_cost: 15.2 };
-        id = (await asked<Stack>("POST", "/stacks", 201, body)).id;
+        id = (await insisted<Stack>("POST", "/stacks", 201, body)).id;
         const isRunning = async () => (await stackNow(id)).status === "Running";
         await waitUntil("the stack runs", isRunning, { withinMs: 300_000 });
       });
       expect([...new Set(launched)]).toEqual(["Pending", "Provisioning", "Wiring", "Running"]);
       const upgraded = await dyingAtEach(async () => {
         const path = `/stacks/${id}/upgrade`;
-        const begun = await asked<StackMigration>("POST", path, 202, { accepted_monthly_cost: 30.2 });
+        const begun = await insisted<StackMigration>("POST", path, 202, { accepted_monthly_cost: 30.2 });
         const over = async () => {
-          const seen = await ground.answered<StackMigration>(`/stacks/${id}/migrations/${begun.id}`);
+          const seen = await fixture.answered<StackMigration>(`/stacks/${id}/migrations/${begun.id}`);
           return seen.finished_at === null ? undefined : seen;
         };
         const migration = await waitUntil("the migration is over", over, { withinMs: 300_000 });
@@ -247,8 +249,8 @@ describe("controllers that die", () => {
       expect([...new Set(upgraded)]).toEqual(["Upgrading", "Running"]);
       expect(await stackNow(id)).toMatchObject({ status: "Running", template_version: "2.0.0" });
       const gone = await dyingAtEach(async () => {
-        await asked("DELETE", `/stacks/${id}`, 202);
-        const isGone = async () => (await ground.platform.rest.insist("GET", `/stacks/${id}`)).status === 404;
+        await insisted("DELETE", `/stacks/${id}`, 202);
+        const isGone = async () => (await fixture.platform.rest.insist("GET", `/stacks/${id}`)).status === 404;
         await waitUntil("the stack is gone", isGone, { withinMs: 300_000 });
       });
       expect([...new Set(gone)]).toEqual(["Deleting", "Deleted", "gone"]);
@@ -257,10 +259,10 @@ describe("controllers that die", () => {
   );
 
   it(
-    "at writes of services, machines and operations, too, lose nothing of a life from the first to the last",
+    "at writes of services, machines and operations, too, lose nothing from the first to the last",
     async () => {
       const { deaths } = await dying.during({ kinds: allKinds, ...sampled }, async () => {
-        const record = await ground.ended("life", await deploy(project("life")));
+        const record = await fixture.ended("life", await deploy(project("life")));
         expect(record).toMatchObject({ status: "Completed", project_status: "Running" });
         await deleted("life");
       });
@@ -271,10 +273,10 @@ describe("controllers that die", () => {
   );
 
   it("two at once, one of which dies now and then, make nothing twice and leave nothing behind", async () => {
-    let second: SecondController = await startSecondController(ground.platform);
+    let second: SecondController = await startSecondController(fixture.platform);
     let kills = 0;
-    const writes = await killAfterWrites(ground.platform.directory, async (write) => {
-      // Three of four writes go on, so that both have something to do.
+    const writes = await killAfterWrites(fixture.platform.directory, async (write) => {
+      // Three of four writes survive, so that both have work to do.
       if (write % 4 !== 0) return;
       kills += 1;
       if (kills % 2 === 0) {
@@ -288,7 +290,7 @@ describe("controllers that die", () => {
       }
       killAtOnce(second.pid);
       await second.stop();
-      second = await startSecondController(ground.platform);
+      second = await startSecondController(fixture.platform);
     });
     const names = ["one", "two", "three", "four"];
     try {
@@ -296,11 +298,11 @@ describe("controllers that die", () => {
         names.map(async (name) => {
           const id = await deploy(project(name));
           const isAborted = name === "four" && (await aborts(`/projects/four/deployments/${id}`));
-          const { status } = await ground.ended(name, id);
+          const { status } = await fixture.ended(name, id);
           return { status, isAborted };
         }),
       );
-      // Whoever was told that it is aborted finds it so; while nobody answered it may have come about.
+      // A deployment that was reported aborted is aborted; without a response it may have completed.
       for (const { status, isAborted } of ended) expect(status).toBe(isAborted ? "Aborted" : "Completed");
       await expectNothingLeft();
       await Promise.all(names.map(deleted));

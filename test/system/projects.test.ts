@@ -4,7 +4,7 @@ import { ProjectService, ProjectStatus } from "@holdfast/proto/holdfast/v1/proje
 import { StackService, StackStatus } from "@holdfast/proto/holdfast/v1/stack_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment, Pipeline, PipelineDetail, Project, ProjectPlan, Stack } from "../../sdk/src/index.ts";
-import { type DeliveryGround, startDeliveryGround, valkeySpec } from "../support/composition/delivery-ground.ts";
+import { type DeliveryFixture, startDeliveryFixture, valkeySpec } from "../support/composition/bundle-fixture.ts";
 import { openDatabaseUrl, openValkeyUrl } from "../support/composition/open-url.ts";
 import { outputsOf } from "../support/composition/outputs-of.ts";
 import { dumpEtcd } from "../support/platform/etcd-dump.ts";
@@ -13,7 +13,8 @@ import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-// One platform, on which a project, a stack and a pipeline come up together: what each test finds is what those before it left.
+// One platform, on which a project, a stack and a pipeline are created together: each test continues from the state of
+// those before it.
 
 const small = { plan: "tier-1", storage_gb: 1 };
 const shop = {
@@ -42,25 +43,25 @@ const testPair = {
 };
 
 describe("projects, stacks and pipelines", () => {
-  let ground: DeliveryGround;
+  let fixture: DeliveryFixture;
   let services: Services;
-  let cli: DeliveryGround["cli"];
-  let rest: DeliveryGround["platform"]["rest"];
+  let cli: DeliveryFixture["cli"];
+  let rest: DeliveryFixture["platform"]["rest"];
 
   beforeAll(async () => {
-    ground = await startDeliveryGround((write) => {
+    fixture = await startDeliveryFixture((write) => {
       write("stacks", "one-cache", "1.0.0", oneCache("tier-1"));
       write("stacks", "models-too", "1.0.0", modelsToo);
       write("pipelines", "test-pair", "1.0.0", testPair);
     });
-    ({ cli } = ground);
-    ({ rest } = ground.platform);
-    services = createServices(ground.platform);
+    ({ cli } = fixture);
+    ({ rest } = fixture.platform);
+    services = createServices(fixture.platform);
   });
-  afterAll(() => ground?.remove());
+  afterAll(() => fixture?.remove());
 
   const idOf = async (logicalName: string, name = "shop") =>
-    (await ground.project(name)).resources.find((each) => each.logical_name === logicalName)?.resource_id ?? "";
+    (await fixture.project(name)).resources.find((each) => each.logical_name === logicalName)?.resource_id ?? "";
   const stackNow = async () => {
     const { stacks } = (await rest.get<{ stacks: Stack[] }>("/stacks")).json;
     const [stack] = stacks;
@@ -77,8 +78,8 @@ describe("projects, stacks and pipelines", () => {
     return ran.stdout;
   };
 
-  it("say what they would make and what it costs, and make nothing", async () => {
-    const file = ground.fileOf(shop);
+  it("preview their resources and costs, and create nothing", async () => {
+    const file = fixture.fileOf(shop);
     expect((await cli("projects", "init", "-f", file)).code).toBe(2);
     await printed("projects", "validate", "-f", file);
     const planned = await printed("projects", "plan", "-f", file);
@@ -103,7 +104,7 @@ describe("projects, stacks and pipelines", () => {
     }
     const modelless = { template_name: "models-too", accepted_monthly_cost: 1 };
     expect((await launch(modelless)).json.code).toBe("inference_not_configured");
-    const organizations = createOrganizations(ground.platform);
+    const organizations = createOrganizations(fixture.platform);
     const provider = { provider: "provider_a", api_key: "a-key", enabled: true };
     const path = `/organizations/${await organizations.first()}/inference/providers`;
     expectStatus(await rest.call("PUT", path, { body: provider }), 200);
@@ -113,8 +114,8 @@ describe("projects, stacks and pipelines", () => {
     const offered = await printed("pipelines", "templates");
     for (const name of ["rag-pipeline", "recommendation-engine", "event-analytics"])
       expect(offered).toMatch(new RegExp(`${name}.*kafka`));
-    const asked = { template_id: "test-pair", name: "events", zone: "local" };
-    const create = async (body: object) => (await rest.post("/pipelines", { ...asked, ...body })).status;
+    const projectBody = { template_id: "test-pair", name: "events", zone: "local" };
+    const create = async (body: object) => (await rest.post("/pipelines", { ...projectBody, ...body })).status;
     expect(await create({ template_id: "nothing" })).toBe(404);
     expect(await create({ template_id: "rag-pipeline" })).toBe(422);
     expect(await create({ zone: "moon" })).toBe(400);
@@ -123,7 +124,7 @@ describe("projects, stacks and pipelines", () => {
     expect((await rest.get<{ services: [] }>("/managed-services")).json.services).toEqual([]);
   });
 
-  it("tell all faults of a descriptor at once, and kinds that are still to come", async () => {
+  it("report all faults of a descriptor at once, and kinds that are still to come", async () => {
     const bad = {
       name: "Shop",
       resources: [
@@ -149,9 +150,9 @@ describe("projects, stacks and pipelines", () => {
       "resources[0].spec.plan_name unknown",
     ]);
     expect(refused.text).toContain("a -> c -> a");
-    const told = await cli("projects", "validate", "-f", ground.fileOf(bad));
-    expect(told.code).toBe(2);
-    expect(told.stderr).toContain("dependencies: has a cycle");
+    const validation = await cli("projects", "validate", "-f", fixture.fileOf(bad));
+    expect(validation.code).toBe(2);
+    expect(validation.stderr).toContain("dependencies: has a cycle");
     for (const kind of ["app", "files", "inference"]) {
       const toCome = await plan({ name: "shop", resources: [{ logical_name: "web", kind }] });
       expect([toCome.status, toCome.json.code]).toEqual([422, "kind_not_available"]);
@@ -163,7 +164,7 @@ describe("projects, stacks and pipelines", () => {
   });
 
   it("come up whole and in order, though their controller is killed", async () => {
-    const file = ground.fileOf(shop);
+    const file = fixture.fileOf(shop);
     const launching = printed("stacks", "launch", "cached", "--template", "one-cache", "--accept-cost", "15.21");
     const creating = printed("pipelines", "create", "events", "--template", "test-pair");
     const applied = cli("projects", "apply", "-f", file, "--yes");
@@ -173,14 +174,14 @@ describe("projects, stacks and pipelines", () => {
     });
     expect(await launching).toMatch(/Pending|Provisioning/);
     expect(await creating).toContain("deploying");
-    const busy = await ground.deploy(shop);
+    const busy = await fixture.deploy(shop);
     expect([busy.status, busy.json.code]).toEqual([409, "project_busy"]);
-    // The controller that comes has another version of the stack's template.
-    ground.writeTemplate("stacks", "one-cache", "2.0.0", oneCache("tier-2"));
-    killAtOnce(ground.platform.processes().controllers[0] ?? 0);
+    // The next controller has another version of the stack's template.
+    fixture.writeTemplate("stacks", "one-cache", "2.0.0", oneCache("tier-2"));
+    killAtOnce(fixture.platform.processes().controllers[0] ?? 0);
     expect(await applied).toMatchObject({ code: 0 });
 
-    const made = await ground.project("shop");
+    const made = await fixture.project("shop");
     expect(made).toMatchObject({ status: "Running", health: "healthy", monthly_cost: 45.6 });
     expect(made.resources.map(({ status }) => status)).toEqual(["Running", "Running", "Running"]);
     const { services: all } = (
@@ -208,31 +209,31 @@ describe("projects, stacks and pipelines", () => {
     expect([twice.status, twice.json["code"]]).toEqual([409, "name_taken"]);
   }, 120_000);
 
-  it("give consumers all that they need to reach their databases", async () => {
+  it("give consumers all that they need to connect to their databases", async () => {
     const of = async (name: string) => ({
       prefix: name.toUpperCase(),
       outputs: outputsOf(await services.open(await idOf(name))),
     });
-    const { admin } = ground.platform;
+    const { admin } = fixture.platform;
     const consumer = { apiToken: "t", apiUrl: admin.base_url, caFile: admin.ca_file };
     const several = environmentOf(consumer, [await of("orders"), await of("people"), await of("cache")]);
     for (const name of ["ORDERS_DATABASE_URL", "PEOPLE_DATABASE_URL"]) {
-      const client = await openDatabaseUrl(ground.platform, several[name] ?? "");
+      const client = await openDatabaseUrl(fixture.platform, several[name] ?? "");
       expect((await client.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
       await client.end();
     }
     const { DATABASE_URL: only = "" } = environmentOf(consumer, [await of("orders")]);
-    await (await openDatabaseUrl(ground.platform, only)).end();
+    await (await openDatabaseUrl(fixture.platform, only)).end();
     const { connections, services: names } = await pipelineNow();
     expect(names).toEqual(["events-hot", "events-cold"]);
     expect(connections.map(({ role }) => role)).toEqual(["cache", "event-store"]);
     const uris = connections.map((each) => each.connections.connection_uri ?? "");
     for (const uri of [several["CACHE_URL"] ?? "", ...uris]) {
-      const client = await openValkeyUrl(ground.platform, uri);
+      const client = await openValkeyUrl(fixture.platform, uri);
       expect(await client.ping()).toBe("PONG");
       client.disconnect();
     }
-    const organizations = createOrganizations(ground.platform);
+    const organizations = createOrganizations(fixture.platform);
     const reader = await organizations.createKey(await organizations.first(), ["pipelines:read"]);
     const seen = await pipelineNow(rest.as(reader.authorization));
     expect(seen.connections.map((each) => each.connections.connection_uri)).toEqual([null, null]);
@@ -241,18 +242,18 @@ describe("projects, stacks and pipelines", () => {
 
   it("read noop when they are applied again, and touch nothing", async () => {
     const before = (await rest.get("/managed-services")).text;
-    const again = await printed("projects", "apply", "-f", ground.fileOf(shop), "--yes");
+    const again = await printed("projects", "apply", "-f", fixture.fileOf(shop), "--yes");
     expect(again).toMatch(/orders\s+postgres\s+noop/);
     expect(again).toContain("Nothing is changed.");
-    const { last_deployment_id: id } = await ground.project("shop");
-    const record = await ground.ended("shop", id);
+    const { last_deployment_id: id } = await fixture.project("shop");
+    const record = await fixture.ended("shop", id);
     expect(record).toMatchObject({ status: "Completed", project_status: "Running" });
     expect(record.plan.map(({ action }) => action)).toEqual(["noop", "noop", "noop"]);
     expect((await rest.get("/managed-services")).text).toBe(before);
-    expect((await cli("projects", "plan", "-f", ground.fileOf(shop), "--check")).code).toBe(0);
+    expect((await cli("projects", "plan", "-f", fixture.fileOf(shop), "--check")).code).toBe(0);
     const [orders, ...others] = shop.resources;
     const other = { ...shop, resources: [{ ...orders, spec: { ...orders?.spec, storage_gb: 2 } }, ...others] };
-    const pending = await printed("projects", "plan", "-f", ground.fileOf(other));
+    const pending = await printed("projects", "plan", "-f", fixture.fileOf(other));
     expect(pending).toMatch(/orders\s+postgres\s+noop\s+\(recorded, not applied\)\n\s+storage_size_gb: 1 -> 2/);
     expect(await printed("projects", "list")).toMatch(/shop\s+Running\s+healthy\s+45\.6/);
     expect(await printed("projects", "status", "shop")).toMatch(/people\s+database\s+Running/);
@@ -260,8 +261,8 @@ describe("projects, stacks and pipelines", () => {
     await printed("projects", "drift", "shop");
   });
 
-  it("keep their resources to themselves, and their descriptors out of etcd", async () => {
-    const [stack, pipeline, project] = [await stackNow(), await pipelineNow(), await ground.project("shop")];
+  it("isolate their resources, and store their descriptors outside of etcd", async () => {
+    const [stack, pipeline, project] = [await stackNow(), await pipelineNow(), await fixture.project("shop")];
     const children = [
       { owner: { kind: "project", id: project.id }, id: await idOf("orders") },
       { owner: { kind: "stack", id: stack.id }, id: stack.resources[0]?.service_id },
@@ -283,17 +284,17 @@ describe("projects, stacks and pipelines", () => {
     const { entries } = (
       await rest.get<{ entries: { action: string; detail: string | null }[] }>("/audit-log?limit=200")
     ).json;
-    const deeds = entries.filter(({ action }) => action === "managed-service.create").map(({ detail }) => detail);
+    const creations = entries.filter(({ action }) => action === "managed-service.create").map(({ detail }) => detail);
     for (const { kind, id } of children.map(({ owner }) => owner))
-      expect(deeds.some((detail) => detail?.startsWith(kind) === true && detail.includes(id))).toBe(true);
+      expect(creations.some((detail) => detail?.startsWith(kind) === true && detail.includes(id))).toBe(true);
 
     const many = Array.from({ length: 95 }, (_, index) => ({ ...third, logical_name: `m${index}` }));
-    const over = await ground.deploy({ name: "many", resources: many });
+    const over = await fixture.deploy({ name: "many", resources: many });
     expect([over.status, over.json.code]).toEqual([409, "quota_exceeded"]);
     expect((await rest.get("/projects/many")).status).toBe(404);
 
-    // Of the deployments, what is not the newest of its project is in the history.
-    const stored = () => dumpEtcd(ground.platform.directory);
+    // Deployments other than the newest of a project are in the history.
+    const stored = () => dumpEtcd(fixture.platform.directory);
     const newest = await waitUntil("older deployments are in the history", async () => {
       const keys = [...(await stored()).keys()].filter((key) => key.includes("/deployment/"));
       return keys.length === 3 && keys;
@@ -310,42 +311,42 @@ describe("projects, stacks and pipelines", () => {
     expect(all).not.toContain("marked-descriptor");
   });
 
-  it("leave what runs alone when a third resource cannot be had, and nothing of a first deployment", async () => {
-    const before = await ground.project("shop");
+  it("leave running resources alone when a third one fails, and nothing of a first deployment", async () => {
+    const before = await fixture.project("shop");
     await services.create("shop-third", { database_type: "valkey" });
     const wide = { ...shop, resources: [...shop.resources, third] };
-    const failed = await cli("projects", "apply", "-f", ground.fileOf(wide), "--yes");
+    const failed = await cli("projects", "apply", "-f", fixture.fileOf(wide), "--yes");
     expect(failed.code).not.toBe(0);
     expect(failed.stderr).toContain("third");
-    const after = await ground.project("shop");
+    const after = await fixture.project("shop");
     expect(after.resources).toEqual(before.resources);
     expect(after.status).toBe("Failed");
-    // The same as before is Running again, without a change.
-    const { deployment_id: back } = expectStatus(await ground.deploy(shop), 202).json;
+    // The previous template is Running again, without a change.
+    const { deployment_id: back } = expectStatus(await fixture.deploy(shop), 202).json;
 
     const brief = { name: "brief", resources: [{ logical_name: "db", kind: "valkey", spec: small }] };
-    const { deployment_id: id } = expectStatus(await ground.deploy(brief), 202).json;
+    const { deployment_id: id } = expectStatus(await fixture.deploy(brief), 202).json;
     const made = await waitUntil("it is being made", async () => (await idOf("db", "brief")) || undefined);
     await printed("projects", "abort", "brief");
-    expect(await ground.ended("brief", id)).toMatchObject({ status: "Aborted", project_status: "Failed" });
+    expect(await fixture.ended("brief", id)).toMatchObject({ status: "Aborted", project_status: "Failed" });
     expect((await rest.get(`/managed-services/${made}`)).status).toBe(404);
-    expect((await ground.project("brief")).resources).toEqual([]);
+    expect((await fixture.project("brief")).resources).toEqual([]);
     expect((await cli("projects", "abort", "brief", id)).code).toBe(5);
-    expect(await ground.ended("shop", back)).toMatchObject({ status: "Completed", project_status: "Running" });
+    expect(await fixture.ended("shop", back)).toMatchObject({ status: "Completed", project_status: "Running" });
   }, 60_000);
 
-  it("are upgraded in place at the cost that is accepted, and degrade and recover with their engines", async () => {
+  it("are upgraded in place at the accepted cost, and degrade and recover with their engines", async () => {
     const { members } = await pipelineNow();
     const node = (await services.get(members[0]?.service_id ?? "")).nodes[0]?.id;
-    // Its engine stops for as long as it is killed again and again.
+    // Its engine is down for as long as it is killed repeatedly.
     const killing = setInterval(() => {
-      const engine = ground.platform.processes().machines.find(({ id }) => id === node)?.engine;
+      const engine = fixture.platform.processes().machines.find(({ id }) => id === node)?.engine;
       if (engine !== undefined) killAtOnce(engine);
     }, 200);
     try {
-      const shown = await printed("stacks", "upgrade", "cached");
-      expect(shown).toMatch(/cache\s+database\s+in_place\s+scale_service/);
-      expect(shown).toContain("15.20 -> 30.20 a month");
+      const printedPlan = await printed("stacks", "upgrade", "cached");
+      expect(printedPlan).toMatch(/cache\s+database\s+in_place\s+scale_service/);
+      expect(printedPlan).toContain("15.20 -> 30.20 a month");
       expect((await cli("stacks", "upgrade", "cached", "--accept-cost", "15.2")).stderr).toContain("cost_drift");
       const upgraded = await printed("stacks", "upgrade", "cached", "--accept-cost", "30.2", "--wait");
       expect(upgraded).toMatch(/cache\s+scale_service\s+Completed/);
@@ -374,7 +375,7 @@ describe("projects, stacks and pipelines", () => {
   }, 120_000);
 
   it("are the same over gRPC", async () => {
-    const grpc = grpcAs(ground.platform, ground.platform.owner);
+    const grpc = grpcAs(fixture.platform, fixture.platform.owner);
     try {
       const project = await grpc.of(ProjectService).getProject({ name: "shop" });
       expect([project.status, project.resources.length]).toEqual([ProjectStatus.RUNNING, 3]);
@@ -394,9 +395,9 @@ describe("projects, stacks and pipelines", () => {
     }
   });
 
-  it("let go of what their descriptor names no more, and are deleted with all the rest", async () => {
+  it("release what their descriptor omits, and are deleted with all the rest", async () => {
     const fewer = { ...shop, resources: shop.resources.filter(({ logical_name: name }) => name !== "cache") };
-    const shrunk = await printed("projects", "apply", "-f", ground.fileOf(fewer), "--yes");
+    const shrunk = await printed("projects", "apply", "-f", fixture.fileOf(fewer), "--yes");
     expect(shrunk).toMatch(/\? cache\s+database\s+unmanaged/);
     const cacheId = await idOf("cache");
     expect((await rest.get(`/managed-services/${cacheId}`)).json["managed_by"]).toBeNull();
@@ -409,13 +410,13 @@ describe("projects, stacks and pipelines", () => {
     expect([refused.status, refused.json]).toMatchObject([409, { code: "deletion_protected", resource: "orders" }]);
     await rest.patch(`/managed-services/${orders}`, { deletion_protection: false });
     const [stack, pipeline] = [await stackNow(), await pipelineNow()];
-    // Two final backups at a time: more wait for each other.
+    // Two final backups at a time: further ones wait for each other.
     await Promise.all([
       printed("projects", "delete", "shop", "--yes", "--wait"),
       printed("stacks", "delete", "cached", "--yes", "--wait"),
     ]);
     await printed("pipelines", "delete", "events", "--yes", "--wait");
-    expect(await ground.project("shop")).toMatchObject({ status: "Deleted", resources: [] });
+    expect(await fixture.project("shop")).toMatchObject({ status: "Deleted", resources: [] });
     expect((await rest.get(`/stacks/${stack.id}`)).json["code"]).toBe("stack_not_found");
     expect((await rest.get(`/pipelines/${pipeline.id}`)).json["code"]).toBe("pipeline_not_found");
     const { services: left } = (await rest.get<{ services: { name: string }[] }>("/managed-services")).json;

@@ -10,7 +10,7 @@ import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { createServices, expectStatus, type RunningService } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-// The first time it makes an image, which a busy machine takes minutes for.
+// The first run builds an image, which takes minutes on a busy machine.
 describe("metrics of the platform and of services", { timeout: 600_000 }, () => {
   let image: JudgeImage | string;
   let platform: Platform;
@@ -40,14 +40,14 @@ describe("metrics of the platform and of services", { timeout: 600_000 }, () => 
   const pathOf = ({ service }: RunningService, rest: string) => `/managed-services/${service.id}/${rest}`;
   const textAt = (path: string) => metricsText(platform, path);
 
-  it("tell what is known of a service besides: operations, backups and queues", async () => {
+  it("have other facts of a service as well: operations, backups and queues", async () => {
     expectStatus(await platform.rest.post(pathOf(cache, "backups"), {}), 202);
     expectStatus(await platform.rest.post(pathOf(orders, "queues"), { name: "mails" }), 201);
     const valueOf = async (at: RunningService, name: string, labels: Readonly<Record<string, string>>) => {
-      const told = parseExposition(await textAt(pathOf(at, "metrics/export")));
+      const samples = parseExposition(await textAt(pathOf(at, "metrics/export")));
       const service = { service_id: at.service.id, service_name: at.service.name, db_type: at.service.database_type };
-      const wanted = JSON.stringify({ ...service, ...labels });
-      return told.find((each) => each.name === `holdfast_${name}` && JSON.stringify(each.labels) === wanted)?.value;
+      const labelText = JSON.stringify({ ...service, ...labels });
+      return samples.find((each) => each.name === `holdfast_${name}` && JSON.stringify(each.labels) === labelText)?.value;
     };
     await waitUntil(
       "the backup is counted",

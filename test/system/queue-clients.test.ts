@@ -16,7 +16,7 @@ import type { TemporaryProcess } from "../support/platform/temporary-process.ts"
 
 const samples = join(import.meta.dirname, "..", "..", "docs", "samples", "queues");
 
-describe.skipIf(!hasEngine("postgresql", "17"))("a queue has clients that nobody here wrote", () => {
+describe.skipIf(!hasEngine("postgresql", "17"))("a queue has third-party clients", () => {
   let database: QueueDatabase;
   let image: JudgeImage | string;
   let directory = "";
@@ -26,7 +26,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a queue has clients that nobody
     database = await createQueueDatabase();
     directory = mkdtempSync(join(tmpdir(), "holdfast-queue-clients-"));
     if (asRoot) chownSync(directory, testUid, testUid);
-    // The first time it makes an image, which a busy machine takes minutes for.
+    // The first run builds an image, which takes minutes on a busy machine.
   }, 600_000);
   afterAll(async () => {
     await database?.remove();
@@ -51,7 +51,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a queue has clients that nobody
     return image.run(argv, [samples, database.machine.instance.paths.tls], environment());
   };
 
-  /** Each sample by its name: as its first lines say that it is run. */
+  /** Each sample by its name, run as its first lines say. */
   const programs: Readonly<Record<string, (queue: string) => Promise<string>>> = {
     "worker.py": (queue) => asJudge(["/usr/bin/python3", join(samples, "worker.py"), queue]),
     "worker.sql": (queue) =>
@@ -64,11 +64,11 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a queue has clients that nobody
         join(samples, "Worker.java"),
         queue,
       ]),
-    // From the standard input, so that packages are looked for where the tests have theirs.
+    // From standard input, so that packages are resolved in the tests' directory.
     "worker.mjs": async (queue) => {
       const child = spawn(process.execPath, ["--input-type=module", "-", queue], {
         cwd: join(import.meta.dirname, ".."),
-        // This client does not take PGSSLROOTCERT, and the certificate is not of the address.
+        // This client ignores PGSSLROOTCERT, and the certificate does not have the address.
         env: { ...process.env, ...environment(), PGSSLMODE: "no-verify" },
         stdio: ["pipe", "pipe", "inherit"],
       });

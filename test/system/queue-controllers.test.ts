@@ -4,7 +4,7 @@ import { createQueuesUnderTest } from "./queues/queues-under-test.ts";
 import { outageCases } from "./queues/records.ts";
 import { twoControllersCases } from "./queues/two-controllers.ts";
 
-describe("queues whose controllers are flooded, killed and gone", () => {
+describe("queues whose controllers are flooded, killed and stopped", () => {
   const its = createQueuesUnderTest();
   beforeAll(() => its.start());
   afterAll(its.remove);

@@ -51,7 +51,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of a queue", () => {
     const writing = (async () => {
       while (isWriting) {
         const payloads = Array.from({ length: 20 }, (_, n) => ({ n: answered.length + n }));
-        // An answer that does not come says nothing: those messages may be there or not.
+        // Without a response the outcome is unknown: those messages may be there or not.
         const ids = await createQueue({ pool, queue })
           .enqueue(payloads)
           .catch(() => []);
@@ -78,9 +78,9 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of a queue", () => {
     const { rows } = await pool.query<{ message: string }>("SELECT DISTINCT message FROM effects");
     const handled = new Set(rows.map(({ message }) => message));
     expect(answered.filter((id) => !handled.has(id))).toEqual([]);
-    // A claim is of one worker alone: no attempt was handled twice.
+    // A claim belongs to one worker: no attempt was processed twice.
     expect(await count("(SELECT 1 FROM effects GROUP BY message, attempt HAVING count(*) > 1) AS twice")).toBe(0);
-    // What a killed worker had was not handed out again before its time: a claim hides for a second from when it is made.
+    // A killed worker's messages were not handed out again early: a claim hides for a second from its start.
     const early = `effects a JOIN effects b ON b.message = a.message AND b.attempt = a.attempt + 1
       WHERE b.hidden_until - interval '1 s' < a.hidden_until`;
     expect(await count(early)).toBe(0);
@@ -95,7 +95,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of a queue", () => {
       Array.from({ length: 12 }, async (_, claimer) => {
         const ids: string[] = [];
         for (let round = 0; ; round += 1) {
-          // Half of them by the statement that users write.
+          // Half of them by the users' own statement.
           const claim =
             claimer % 2 === 0
               ? "SELECT id FROM mdb_queue.claim('crowd', $1, 7)"

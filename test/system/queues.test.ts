@@ -46,12 +46,12 @@ describe("queues of a service", () => {
     const headers = { "content-type": "application/json", "idempotency-key": "first" };
     const send = () =>
       its.platform.rest.call<{ task_id: string }>("POST", `${queues}/jobs/messages`, { rawBody, headers });
-    const keptAnswers = async () =>
+    const storedResponses = async () =>
       [...(await dumpEtcd(its.platform.directory)).keys()].filter((key) => key.includes("/idempotency/"));
-    const keptBefore = new Set(await keptAnswers());
+    const storedBefore = new Set(await storedResponses());
     const { task_id: taskId } = expectStatus(await send(), 202).json;
     expect((await send()).json.task_id).toBe(taskId);
-    expect((await keptAnswers()).filter((key) => !keptBefore.has(key))).toEqual([]);
+    expect((await storedResponses()).filter((key) => !storedBefore.has(key))).toEqual([]);
     const { message_ids: ids = [] } = await resultOf(`${queues}/jobs/messages?task_id=${taskId}`);
     expect(ids).toHaveLength(2);
     expect((await resultOf(`/tasks/${taskId}`)).message_ids).toEqual(ids);
@@ -66,7 +66,7 @@ describe("queues of a service", () => {
     expect((await sql.query("SELECT count(*)::int AS n FROM mdb_queue.messages")).rows).toEqual([{ n: 0 }]);
   });
 
-  it("name all that is wrong with messages, and keep nothing of them in the control plane", async () => {
+  it("report all faults of messages, and store nothing of them in the control plane", async () => {
     const path = `${queues}/jobs/messages`;
     const bad = await its.platform.rest.post<{ errors: { field: string }[] }>(path, {
       messages: [
@@ -89,7 +89,7 @@ describe("queues of a service", () => {
     });
     expect(refused).toMatchObject({ status: 413, json: { code: "payload_too_large" } });
     expect(refused.json.errors.map(({ field }) => field)).toEqual(["messages[1].payload", "messages[2].payload"]);
-    // By the object store, sealed, and back in several claims.
+    // Through the object store, encrypted, and back in several claims.
     const whole = Array.from({ length: 30 }, (_, n) => ({ n, t: "marked-payload".padEnd(262_000, "x") }));
     await enqueue("jobs", whole);
     const found: unknown[] = [];
@@ -105,7 +105,7 @@ describe("queues of a service", () => {
     expect(its.platform.errorBodies.join()).not.toContain("marked-payload");
   });
 
-  it("give claims receipts that nobody else can make", async () => {
+  it("give claims receipts that no one else can create", async () => {
     await enqueue("jobs", [{ n: 1 }, { n: 2 }]);
     const key = { "idempotency-key": "claim-1" };
     const [first, second] = await claim("jobs", { max: 2 }, key);
@@ -149,7 +149,7 @@ describe("queues of a service", () => {
       for (let n = 0; !isOver || n < 50; n += 1) {
         const messages = [{ payload: { n } }];
         const headers = { "idempotency-key": `hard-${n}` };
-        // Whoever gets no answer asks again, and finds the message that is there or makes it.
+        // A sender without a response repeats the request, and finds the existing message or creates it.
         await waitUntil(`message ${n} is taken`, async () => {
           const answer = await its.platform.rest
             .post(`${queues}/hard/messages`, { messages }, { headers })
@@ -160,7 +160,7 @@ describe("queues of a service", () => {
       }
     })();
     const consumer = (async () => {
-      // An ack whose answer was lost is done and not in the set: what the engine has is the truth.
+      // An ack whose response was lost is done and not in the set: the engine's state decides.
       for (let isEmpty = false; !isOver || !isEmpty; ) {
         const claimed = await claim("hard", { max: 10, visibility_timeout_seconds: 3 }).catch(() => []);
         const settled = claimed.length === 0 ? undefined : await ack("hard", claimed).catch(() => undefined);
@@ -180,13 +180,13 @@ describe("queues of a service", () => {
     isOver = true;
     await Promise.all([producer, consumer]);
     expect(new Set(acked).size).toBe(acked.length);
-    // An ack whose answer was lost is not among them: each of the three kills may have had one.
+    // An ack whose response was lost is not among them: each of the three kills may have had one.
     expect(sent.length - acked.length).toBeLessThanOrEqual(30);
     const { messages: dead } = (await its.platform.rest.get<{ messages: unknown[] }>(`${queues}/hard/dead`)).json;
     expect(dead).toEqual([]);
   }, 120_000);
 
-  it("bury what fails again and again, and make it ready again", async () => {
+  it("move what fails repeatedly to the dead letters, and make it ready again", async () => {
     await cli("queues", "create", "orders", "poisoned", "--max-attempts", "1");
     const [id] = (await resultOf(`/tasks/${await enqueue("poisoned", [{ poison: true }])}`)).message_ids ?? [];
     const [message] = await claim("poisoned", {});
@@ -203,7 +203,7 @@ describe("queues of a service", () => {
     });
     expect(await cli("queues", "dead", "redrive", "orders", "poisoned")).toMatchObject({ code: 0 });
     expect(await claim("poisoned", {})).toMatchObject([{ id, attempt_count: 1 }]);
-    // A task is that of its queue alone.
+    // A task belongs to its queue alone.
     const foreign = await its.platform.rest.get(`${queues}/jobs/stats?task_id=${stats.json.task_id}`);
     expect(foreign.json["code"]).toBe("task_not_found");
   });
@@ -226,7 +226,7 @@ describe("queues of a service", () => {
     await waitUntil("all but one are done", async () => (done.length === 149 ? true : undefined));
     expect(await worker.stop()).toEqual({ acked: 149, nacked: 2, lost: 0 });
     expect(new Set(done).size).toBe(149);
-    // Nothing is left but what the next sweep buries.
+    // Only messages remain that the next sweep moves to the dead letters.
     expect(await claim("worked", {})).toEqual([]);
     const { messages: dead } = (await its.platform.rest.get<{ messages: unknown[] }>(`${queues}/worked/dead`)).json;
     expect(dead).toMatchObject([{ payload: { n: 7 }, attempt_count: 1, last_error: "Discard: seven" }]);

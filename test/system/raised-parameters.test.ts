@@ -57,10 +57,10 @@ describe("log that was written under raised parameters and a larger plan", () =>
       await configure({ max_prepared_transactions: null, max_locks_per_transaction: null, max_connections: null });
       await sql(source, "INSERT INTO noted VALUES (2)");
       const point = await durable();
-      const asked = expectStatus(await platform.rest.post<DrillJson>(pathOf(id, "/drill")), 202).json;
+      const requested = expectStatus(await platform.rest.post<DrillJson>(pathOf(id, "/drill")), 202).json;
       const restored = await copyOf("/backups/restore", { restore_point: point, target_service_name: "orders-now" });
       expect(await sql(restored, all)).toEqual(rows);
-      expect(await drilled(platform, id, asked.id)).toMatchObject({ status: "completed", error: null });
+      expect(await drilled(platform, id, requested.id)).toMatchObject({ status: "completed", error: null });
       const fork = await copyOf("/fork", { name: "orders-fork" });
       expect((await sql(fork, "SELECT 1 AS one"))[0]).toEqual({ one: 1 });
     },

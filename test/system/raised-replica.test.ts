@@ -6,7 +6,7 @@ import { waitUntil } from "../support/wait-until.ts";
 import { createFailures } from "./replication/failures.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 
-/** Replay takes as much of each as the primary had; max_wal_senders is the platform's own. */
+/** Replay needs as much of each as the primary had; max_wal_senders is the platform's own. */
 const raised: Readonly<Record<string, string>> = {
   max_connections: "200",
   max_worker_processes: "40",
@@ -44,7 +44,7 @@ describe("replica that starts with less of some settings than its primary has", 
     const mend = failures.pauseMachine(replica);
     try {
       await set(raised);
-      // The restart is the primary's alone.
+      // Only the primary restarts.
       const { engine = 0 } = failures.processesOf(primary);
       killAtOnce(engine);
       const isRaised = () =>
@@ -53,7 +53,7 @@ describe("replica that starts with less of some settings than its primary has", 
           () => false,
         );
       await waitUntil("the primary runs with the raised settings", isRaised);
-      // The next start of the replica is with the defaults, which its own log still has room in.
+      // The next start of the replica has the defaults, which suffice for its own log.
       await set(Object.fromEntries(names.map((name) => [name, null])));
       const replicaEngine = failures.processesOf(replica).engine ?? 0;
       for (const pid of [replicaEngine, ...findBelow(replicaEngine)]) killAtOnce(pid);

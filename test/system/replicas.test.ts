@@ -4,13 +4,13 @@ import { expectStatus } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { poolerCases } from "./replication/pooler.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
-import { whileStanding } from "./service-lifecycle/lifecycle-under-test.ts";
+import { whilePaused } from "./service-lifecycle/lifecycle-under-test.ts";
 
 interface Events {
   readonly events: readonly { readonly data: { readonly node_id?: string; readonly missing?: readonly string[] } }[];
 }
 
-/** What takes its time with replicas; what else they do is in replication.test.ts. */
+/** Slow cases of replicas; the others are in replication.test.ts. */
 describe("a PostgreSQL of several nodes", () => {
   const its = createReplicationUnderTest();
   beforeAll(async () => {
@@ -45,7 +45,7 @@ describe("a PostgreSQL of several nodes", () => {
     await its.services.delete(service.id);
   });
 
-  it("tells of a replica that has been silent for a while, and of the service", async () => {
+  it("reports a replica that has been silent for a while, and its service", async () => {
     const { nodes } = await its.services.get(its.main.service.id);
     const replica = nodes.find(({ role }) => role === "replica");
     const agent = its.platform.processes().machines.find(({ id }) => id === replica?.id)?.agent;
@@ -53,7 +53,7 @@ describe("a PostgreSQL of several nodes", () => {
       const { json } = await its.platform.rest.get<Events>(its.path(`/events?type=${type}`));
       return json.events.map(({ data }) => data);
     };
-    await whileStanding(agent, async () => {
+    await whilePaused(agent, async () => {
       await waitUntil("both are told", async () => {
         const [unhealthy] = await eventsOf("node.unhealthy");
         const [degraded] = await eventsOf("service.replication_degraded");
@@ -67,7 +67,7 @@ describe("a PostgreSQL of several nodes", () => {
     });
   });
 
-  it("keeps its stream while no client may come from where it is", async () => {
+  it("retains its stream while no client may connect from its address", async () => {
     const { nodes, primary_node_id: primary, allowed_cidrs: before } = await its.services.get(its.main.service.id);
     const replica = nodes.find(({ role }) => role === "replica")?.id ?? "";
     const { since } = await its.statusOf(replica);
@@ -81,7 +81,7 @@ describe("a PostgreSQL of several nodes", () => {
     await allow(["192.0.2.0/24"]);
     try {
       await waitUntil("no client is admitted", async () => !(await isOpen()));
-      // Whoever is forbidden is looked for each second.
+      // The agent checks for forbidden clients each second.
       await sleep(3_000);
       expect(await its.statusOf(replica)).toMatchObject({ connected: true, sync_state: "streaming", since });
     } finally {
@@ -92,7 +92,7 @@ describe("a PostgreSQL of several nodes", () => {
 
   it("follows settings, a restart and a stop of its service", async () => {
     const { id } = its.main.service;
-    // With the restart the replica of before becomes the primary.
+    // After the restart the former replica is the primary.
     const streams = async () => {
       const replica = (await its.services.get(id)).nodes.find(({ role }) => role === "replica");
       return replica !== undefined && (await its.statusOf(replica.id)).sync_state === "streaming";

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { failingPrimaryCases } from "./replication/failing-primary.ts";
-import { fromTheStartCases } from "./replication/from-the-start.ts";
+import { initialReplicaCases } from "./replication/initial-replicas.ts";
 import { replicaCases } from "./replication/replicas.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 import { switchoverCases } from "./replication/switchover.ts";
 import { synchronousCases } from "./replication/synchronous.ts";
 import { createSynchronousUnderTest } from "./replication/synchronous-under-test.ts";
 
-/** One platform for all that services of several nodes do within a moment; what takes longer has files of its own. */
+/** One platform for all short cases of services of several nodes; longer ones have files of their own. */
 describe("a PostgreSQL of several nodes", () => {
   const its = createReplicationUnderTest();
   const orders = createSynchronousUnderTest(its);
@@ -17,7 +17,7 @@ describe("a PostgreSQL of several nodes", () => {
   });
   afterAll(its.remove);
 
-  fromTheStartCases(its);
+  initialReplicaCases(its);
   replicaCases(its);
   switchoverCases(its);
 

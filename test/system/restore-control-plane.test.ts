@@ -28,13 +28,13 @@ describe("the control plane, lost and restored from its snapshot", () => {
   const withControl = <T>(run: (rpcs: GrpcCalls<typeof ControlService>) => Promise<T>) =>
     asOperator(platform, ControlService, run);
 
-  it("adopts its machines without an engine restart, and sweeps nothing until it is told", async () => {
-    const kept = await services.createRunning("kept");
-    const startedAt = await startOf(kept);
-    const queues = queuesOf(platform, kept.service.id);
+  it("adopts its machines without an engine restart, and deletes none until it is confirmed", async () => {
+    const retained = await services.createRunning("kept");
+    const startedAt = await startOf(retained);
+    const queues = queuesOf(platform, retained.service.id);
     await queues.create("ended");
     await withControl((rpcs) => rpcs.backupControlPlane({}));
-    // Made after the snapshot: nothing owns its machine any more, and its data must not be lost for that.
+    // Created after the snapshot: its machine has no owner any more, and its data must not be lost for that.
     const forgotten = await services.createRunning("forgotten");
     const machines = platform.processes().machines.map(({ id }) => id);
     const late = await queues.create("late", { max_attempts: 9 });
@@ -47,13 +47,13 @@ describe("the control plane, lost and restored from its snapshot", () => {
     await restoreControlPlane({ dataDirectory: platform.directory, backupId: undefined, signal });
     await platform.start();
 
-    await services.settled(kept.service.id, "Running");
-    expect(await startOf(kept)).toEqual(startedAt);
+    await services.settled(retained.service.id, "Running");
+    expect(await startOf(retained)).toEqual(startedAt);
     expectStatus(await platform.rest.get(`/managed-services/${forgotten.service.id}`), 404);
     expect(platform.processes().machines.map(({ id }) => id)).toEqual(machines);
 
-    const kindsHeld = async () => (await withControl((rpcs) => rpcs.listHolds({}))).holds.map(({ kind }) => kind);
-    await waitUntil("the hold is known", async () => (await kindsHeld()).includes("restored"));
+    const pausedKinds = async () => (await withControl((rpcs) => rpcs.listHolds({}))).holds.map(({ kind }) => kind);
+    await waitUntil("the hold is known", async () => (await pausedKinds()).includes("restored"));
     const swept = async (dryRun: boolean) => {
       const { orphans } = await asOperator(platform, FleetService, (rpcs) => rpcs.sweepOrphans({ dryRun }));
       return orphans.map(({ machineId, action }) => ({ machineId, action }));
@@ -62,10 +62,10 @@ describe("the control plane, lost and restored from its snapshot", () => {
     expect(await swept(false)).toEqual([{ machineId, action: "kept" }]);
     expect(platform.processes().machines.map(({ id }) => id)).toEqual(machines);
     await withControl((rpcs) => rpcs.releaseHold({ kind: "restored" }));
-    expect(await kindsHeld()).toEqual([]);
+    expect(await pausedKinds()).toEqual([]);
     await waitUntil("it is nobody's from then on", async () => (await swept(true))[0]?.action === "stopped");
 
-    // Of queues the data knows more than the store: what it has is adopted, and what ended there ends here.
+    // The data of queues are newer than the store: existing ones are adopted, and deleted ones end here.
     expect(await queues.active("late")).toMatchObject({ id: late.id, max_attempts: 9 });
     expect(numbersOf(await queues.claim("late", { max: 10 }))).toEqual([8, 9]);
     await queues.gone("ended");

@@ -8,7 +8,7 @@ import type { ServiceJson } from "../support/api/service-json.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** A row that was written, and when that began and was acknowledged: milliseconds of the clock that the engine has too. */
+/** A row with the times at which its write began and was acknowledged, in milliseconds of the engine's clock. */
 interface Written {
   readonly i: number;
   readonly begunAt: number;
@@ -24,7 +24,7 @@ interface BackupJson {
 const longMs = 240_000;
 /** 100 with `npm run faults -- --backups`. */
 const targetsOfRandom = process.env["HOLDFAST_TEST_BACKUPS"] === "all" ? 95 : 7;
-/** Of all restores. */
+/** Time limit of all restores. */
 const restoringMs = 240_000 + targetsOfRandom * 10_000;
 const restoresAtOnce = 3;
 
@@ -33,10 +33,10 @@ describe("any second of a PostgreSQL", () => {
   let services: Services;
   let ledger: RunningService;
   const written: Written[] = [];
-  /** How often the writer lost its connection. */
+  /** Number of times that the writer lost its connection. */
   let interruptions = 0;
   let underLoad: BackupJson | undefined;
-  /** Moments that are restored to, each for a reason. */
+  /** Moments to restore to, each with its reason. */
   const targets: { readonly why: string; readonly at: number }[] = [];
 
   beforeAll(async () => {
@@ -59,7 +59,7 @@ describe("any second of a PostgreSQL", () => {
 
   let next = 1;
 
-  /** Writes rows until the signal, through whatever happens to the engine. */
+  /** Writes rows until the signal is aborted, whatever happens to the engine. */
   async function write(signal: AbortSignal, everyMs: number): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -103,11 +103,11 @@ describe("any second of a PostgreSQL", () => {
         wait,
       );
       const halt = new AbortController();
-      // Their commits overtake each other between their times and their places in the log.
+      // Their commits overtake each other between their times and their positions in the log.
       const writing = Promise.all([20, ...Array.from({ length: 7 }, () => 1)].map((ms) => write(halt.signal, ms)));
       const count = async (more: number) => {
-        const wanted = written.length + more;
-        await waitUntil("rows are acknowledged", () => written.length >= wanted, { ...wait, everyMs: 20 });
+        const expectedCount = written.length + more;
+        await waitUntil("rows are acknowledged", () => written.length >= expectedCount, { ...wait, everyMs: 20 });
       };
       await count(50);
       noted("under load");
@@ -125,8 +125,8 @@ describe("any second of a PostgreSQL", () => {
       expect(changed.status).toBeLessThan(300);
       await count(50);
       noted("behind other settings");
-      const asked = await platform.rest.post<BackupJson>(`/managed-services/${id}/backups`);
-      const { id: backupId } = expectStatus(asked, 202).json;
+      const requested = await platform.rest.post<BackupJson>(`/managed-services/${id}/backups`);
+      const { id: backupId } = expectStatus(requested, 202).json;
       const backupOf = async () =>
         expectStatus(await platform.rest.get<BackupJson>(`/managed-services/${id}/backups/${backupId}`), 200).json;
       const isCompleted = async () => (await backupOf()).status === "completed";
@@ -135,7 +135,7 @@ describe("any second of a PostgreSQL", () => {
       await count(50);
       halt.abort();
       await writing;
-      // The newest commit until then is the writer's; that of the heartbeat behind it is waited for below.
+      // The newest commit until then is the writer's; that of the heartbeat after it is awaited below.
       noted("while nobody writes");
       const random = createRandom(13);
       const [first, last] = [written[0]?.acknowledgedAt ?? 0, written.at(-1)?.acknowledgedAt ?? 0];
@@ -174,10 +174,10 @@ describe("any second of a PostgreSQL", () => {
       const restoreAll = async () => {
         for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
           const { why, at, name: target_service_name } = next;
-          const asked = { restore_point: new Date(at).toISOString(), target_service_name };
-          const answer = await platform.rest.post<ServiceJson>(`/managed-services/${id}/backups/restore`, asked);
+          const body = { restore_point: new Date(at).toISOString(), target_service_name };
+          const answer = await platform.rest.post<ServiceJson>(`/managed-services/${id}/backups/restore`, body);
           const rows = await rowsOf(expectStatus(answer, 202).json);
-          // Times are whole milliseconds: within the target's own one nobody knows which came first.
+          // Times are in milliseconds: within the target's own one the order is unknown.
           const missing = written.filter(({ i, acknowledgedAt }) => acknowledgedAt < at && !rows.has(i));
           const early = written.filter(({ i, begunAt }) => begunAt > at && rows.has(i));
           expect({ why, at, missing, early }).toEqual({ why, at, missing: [], early: [] });

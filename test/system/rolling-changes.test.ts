@@ -6,7 +6,7 @@ import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type EnginesSeen, watchEngines } from "./replication/engines-seen.ts";
+import { type EngineWatch, watchEngines } from "./replication/engine-watch.ts";
 
 const longMs = 360_000;
 
@@ -39,8 +39,8 @@ describe("a PostgreSQL of three nodes that is changed while it is written to", (
   const lastOf = async (type: string): Promise<OperationJson | undefined> =>
     (await services.operations(id)).find((operation) => operation.type === type);
 
-  /** What each node's engine says, asked by the node's own name. */
-  async function shown(parameter: string): Promise<unknown[]> {
+  /** Values of each node's engine, queried by the node's own name. */
+  async function valuesOf(parameter: string): Promise<unknown[]> {
     const { nodes } = await now();
     const { connection, password } = orders;
     return Promise.all(
@@ -57,8 +57,8 @@ describe("a PostgreSQL of three nodes that is changed while it is written to", (
     await waitUntil("writes go on", async () => writer.acknowledged > before + 5);
   }
 
-  /** Asks for a change, has every controller die once the first engine is a new one, and waits for the end. */
-  async function changed(path: string, body?: object): Promise<EnginesSeen> {
+  /** Requests a change, kills every controller once the first engine is a new one, and waits for the end. */
+  async function changed(path: string, body?: object): Promise<EngineWatch> {
     const { nodes } = await now();
     const engines = watchEngines(
       platform,
@@ -83,7 +83,7 @@ describe("a PostgreSQL of three nodes that is changed while it is written to", (
   }
 
   it(
-    "restarts its replicas one at a time and its primary by a switchover, though the controllers are killed",
+    "restarts its replicas one at a time and switches its primary over, though controllers are killed",
     async () => {
       const before = await now();
       const engines = await changed(path("/restart"));
@@ -100,14 +100,14 @@ describe("a PostgreSQL of three nodes that is changed while it is written to", (
   );
 
   it(
-    "raises what replicas need as much of as their primary on them first",
+    "raises parameters that replicas need as much of as their primary on the replicas first",
     async () => {
       const { primary_node_id: primary } = await now();
       await configure({ max_connections: "120", max_locks_per_transaction: "96" });
       const engines = await changed(path("/restart"));
       expect(await lastOf("restart")).toMatchObject({ status: "completed", error: null });
-      expect(await shown("max_connections")).toEqual(["120", "120", "120"]);
-      expect(await shown("max_locks_per_transaction")).toEqual(["96", "96", "96"]);
+      expect(await valuesOf("max_connections")).toEqual(["120", "120", "120"]);
+      expect(await valuesOf("max_locks_per_transaction")).toEqual(["96", "96", "96"]);
       expect(engines.mostDown()).toBeLessThanOrEqual(1);
       expect(engines.restarted().at(-1)).toBe(primary);
     },
@@ -121,7 +121,7 @@ describe("a PostgreSQL of three nodes that is changed while it is written to", (
       await configure({ max_connections: "60" });
       const engines = await changed(path("/restart"));
       expect(await lastOf("restart")).toMatchObject({ status: "completed", error: null });
-      expect(await shown("max_connections")).toEqual(["60", "60", "60"]);
+      expect(await valuesOf("max_connections")).toEqual(["60", "60", "60"]);
       expect(engines.restarted()[0]).toBe(primary);
       expect(engines.mostDown()).toBeLessThanOrEqual(1);
       expect(await now()).toMatchObject({ primary_node_id: primary, term });
@@ -134,7 +134,7 @@ describe("a PostgreSQL of three nodes that is changed while it is written to", (
     "leaves the other nodes as they are when the first does not start with a parameter",
     async () => {
       const { primary_node_id: primary, nodes } = await now();
-      // A name that the API cannot know, and the engine does not.
+      // A name that the API accepts, and the engine rejects.
       await configure({ TimeZone: "Nowhere/Never" });
       const engines = watchEngines(
         platform,
@@ -160,12 +160,12 @@ describe("a PostgreSQL of three nodes that is changed while it is written to", (
       const { primary_node_id: first } = await now();
       const grown = await changed(path("/resize"), { plan_name: "tier-2" });
       expect(await lastOf("resize")).toMatchObject({ status: "completed", error: null });
-      expect(await shown("shared_buffers")).toEqual(["1GB", "1GB", "1GB"]);
+      expect(await valuesOf("shared_buffers")).toEqual(["1GB", "1GB", "1GB"]);
       expect(grown.mostDown()).toBeLessThanOrEqual(1);
       expect((await now()).primary_node_id).not.toBe(first);
       const shrunk = await changed(path("/resize"), { plan_name: "tier-1" });
       expect(await lastOf("resize")).toMatchObject({ status: "completed", error: null });
-      expect(await shown("shared_buffers")).toEqual(["512MB", "512MB", "512MB"]);
+      expect(await valuesOf("shared_buffers")).toEqual(["512MB", "512MB", "512MB"]);
       expect(shrunk.mostDown()).toBeLessThanOrEqual(1);
       expect(engineOf(first)).toBeDefined();
     },
@@ -193,7 +193,7 @@ describe("a PostgreSQL of three nodes that is changed while it is written to", (
           await services.settled(cache.service.id, "Running", longMs);
           const last = (await services.operations(cache.service.id)).find(({ type }) => type === verb);
           expect(last).toMatchObject({ status: "completed", error: null });
-          // A replica that is not level with its primary within 30 s has it restart as the primary that it was.
+          // A replica that has not caught up with its primary within 30 s lets it restart as the primary.
           expect((await services.get(cache.service.id)).term).toBe(term + 1);
         }
         expect(engines.restarted()).toHaveLength(2);

@@ -40,7 +40,7 @@ describe("a PostgreSQL of two nodes that gets another image while it is written 
   }
 
   it(
-    "has it come to the replica first, then to the old primary after a switchover, though the controllers are killed",
+    "updates the replica first, then the old primary after a switchover, though controllers are killed",
     async () => {
       await images.choose(images.good);
       await requests.pending(id, images.good);
@@ -52,7 +52,7 @@ describe("a PostgreSQL of two nodes that gets another image while it is written 
         expect(status).toBe("Running");
         return nodes.some((node) => node.role === "replica" && node.status !== "Running");
       });
-      // The primary serves from the image that it had.
+      // The primary serves from its old image.
       expect(engineOf(primary)).toBe(before);
       for (const pid of platform.processes().controllers) killAtOnce(pid);
       expect(await requests.ended(id, operationId)).toMatchObject({ status: "completed", error: null });

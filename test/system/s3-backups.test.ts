@@ -96,9 +96,9 @@ describe.each(servers)("backups in a bucket of $title", (program) => {
       await server.kill();
       await ask(source, "INSERT INTO kept SELECT i FROM generate_series(1, 100) AS i");
       const written = new Date().toISOString();
-      const asked = expectStatus(await platform.rest.post<BackupJson>(path()), 202).json;
+      const requested = expectStatus(await platform.rest.post<BackupJson>(path()), 202).json;
       await server.start();
-      expect(await ended(asked.id)).toMatchObject({ status: "completed" });
+      expect(await ended(requested.id)).toMatchObject({ status: "completed" });
       await waitUntil(
         "what was written meanwhile is there",
         async () => ((await restorable())?.to ?? "") > written,

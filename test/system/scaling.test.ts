@@ -30,7 +30,7 @@ describe("a service's size", () => {
   const machine = () => platform.processes().machines.find((each) => each.id === running.service.nodes[0]?.id);
   const lastOf = async (type: string): Promise<OperationJson | undefined> =>
     (await services.operations(id)).find((operation) => operation.type === type);
-  /** Of the machine's data disk, as the machine has it mounted. */
+  /** Size of the machine's data disk, as mounted in the machine. */
   async function diskBytes(): Promise<number> {
     const { blocks, bsize } = await statfs(`/proc/${machine()?.engine}/root/data`);
     return blocks * bsize;
@@ -41,7 +41,7 @@ describe("a service's size", () => {
   }
 
   it(
-    "grows its storage without a restart, and tells so once the file system has it",
+    "grows its storage without a restart, and reports it once the file system has it",
     async () => {
       const before = await startedAt();
       const accepted = expectStatus(await post("storage/expand", { storage_size_gb: 3 }), 202).json;
@@ -83,12 +83,12 @@ describe("a service's size", () => {
         expect(await services.settled(id, "Running")).toMatchObject(patch);
         expect(await lastOf("resize")).toMatchObject({ status: "completed" });
         expect(await query("SHOW shared_buffers")).toEqual([{ shared_buffers: "512MB" }]);
-        // An event is in the store with what it tells of, and in the history a moment later.
+        // An event is in the store together with its change, and in the history a moment later.
         const events = await waitUntil("both changes are told", async () => {
-          const told = await platform.rest.get<{ events: { event_type: string; data: object }[] }>(
+          const response = await platform.rest.get<{ events: { event_type: string; data: object }[] }>(
             `/managed-services/${id}/events?type=service.resized`,
           );
-          return told.json.events.length > 1 && told.json.events;
+          return response.json.events.length > 1 && response.json.events;
         });
         expect(events.at(-1)?.data).toMatchObject({ ...patch, from_plan_name: "tier-2" });
       } finally {
@@ -126,7 +126,7 @@ describe("a service's size", () => {
     expect(await services.get(id)).toMatchObject({ operation: null, plan_name: "tier-1", storage_size_gb: 5 });
   });
 
-  it("of a PATCH is no change where it is what the service has", async () => {
+  it("is no change where a PATCH has the current value", async () => {
     const same = { plan_name: "tier-1", storage_size_gb: 5 };
     expectStatus(await platform.rest.patch(`/managed-services/${id}`, same), 200);
     const smaller = await platform.rest.patch<ProblemJson>(`/managed-services/${id}`, { storage_size_gb: 4 });

@@ -20,7 +20,7 @@ const runtimes = [
   findRuntime("Bun", "bun", "1."),
 ];
 
-/** Of a test that waits for a service; for machines that are busy. */
+/** Time limit of a test that waits for a service on a busy machine. */
 const timeout = 120_000;
 
 let platform: Platform;
@@ -44,7 +44,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Each way to tell the SDK where the platform is and who asks. */
+/** Each way to configure the SDK's address and credential. */
 function waysIn(): [Environment, Environment, Environment] {
   const { base_url, api_key_id, api_key_secret, ca_file } = platform.admin;
   const configuration = { XDG_CONFIG_HOME: join(directory, "configuration") };
@@ -95,19 +95,19 @@ describe("the SDK, against a platform", () => {
     expect(String(error)).toMatch(/certificate/);
   });
 
-  test("believes the next authority when the file says so, without a new client", async () => {
+  test("trusts the next authority when the file has it, without a new client", async () => {
     const { base_url: baseUrl, token } = platform.admin;
     const caFile = join(directory, "ca.pem");
     writeFileSync(caFile, (await createTestCertificate()).cert);
     const client = createNodeClient({ environment: {}, baseUrl, credentials: { kind: "bearer", token }, caFile });
     const answer = client.me();
-    // The first attempt is refused by then; the next one is not, and reads no half of the file.
+    // The first attempt is rejected by then; the next one is not, and never reads a half-written file.
     writeFileSync(`${caFile}.new`, platform.ca);
     renameSync(`${caFile}.new`, caFile);
     expect(await answer).toMatchObject({ kind: "token" });
   });
 
-  test("verifies what the platform delivers, while the secret is rotated too", { timeout }, async () => {
+  test("verifies the platform's deliveries, also during a rotation of the secret", { timeout }, async () => {
     const client = createNodeClient({ environment: waysIn()[1] });
     const { id, secret: old } = await client.webhooks.create({ url: receiver.url, events: [] });
     const first = await tested(client, id);
@@ -133,7 +133,7 @@ describe("the SDK, against a platform", () => {
   });
 });
 
-/** A test's delivery: the first one of an event that has not come before. */
+/** A test's delivery: the first one of a new event. */
 async function tested(client: Client, id: string) {
   const idOf = ({ headers }: Received) => headers["webhook-id"];
   const before = new Set(receiver.received.map(idOf));

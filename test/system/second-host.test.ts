@@ -13,7 +13,7 @@ import { createMaintenanceRequests } from "../support/machines/maintenance-reque
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { lastLogLines, logFiles } from "../support/platform/platform-logs.ts";
 import { isAlive, killAtOnce } from "../support/platform/platform-processes.ts";
-import type { RestAnswer } from "../support/api/rest-answer.ts";
+import type { RestResponse } from "../support/api/rest-response.ts";
 import { testPublicNetwork } from "../support/network/public-network.ts";
 import { newSecondHost, type SecondHost } from "../support/platform/second-host.ts";
 import { asOperator } from "../support/platform/organizations.ts";
@@ -26,8 +26,8 @@ describe("a second host that joined by a file", () => {
   let host: SecondHost;
   let database: RunningService;
   let token = "";
-  /** Asked for while no host had joined. */
-  let early: RestAnswer<unknown>;
+  /** Response to a request before any host had joined. */
+  let early: RestResponse<unknown>;
   let network = "";
   let images: ChangingImages;
   let environment: Record<string, string> = {};
@@ -35,7 +35,7 @@ describe("a second host that joined by a file", () => {
   beforeAll(async () => {
     images = createChangingImages({ looksOlder: false });
     environment = { HOLDFAST_CACHE: images.cache };
-    // The controllers make no machines themselves.
+    // The controllers have no machines themselves.
     platform = await startPlatform({ flags: ["--provider", "none"], environment });
     host = newSecondHost();
     const [port] = await freePorts(1);
@@ -72,7 +72,7 @@ describe("a second host that joined by a file", () => {
     return row?.before;
   };
 
-  it("is where everything is made when the controllers have no machines, which is said until then", async () => {
+  it("has all machines when the controllers have none, and services wait for it until then", async () => {
     expect(early.status).toBe(400);
     expect(early.text).toContain("cannot run here");
     const { hosts: all } = await hosts((rpcs) => rpcs.listHosts({}));
@@ -80,7 +80,7 @@ describe("a second host that joined by a file", () => {
     expect(database.service).toMatchObject({ zone: "east" });
   });
 
-  it("runs the services of its zone, reached by name with the certificate verified, on addresses of its own", async () => {
+  it("runs the services of its zone on its own addresses, with verified certificates by name", async () => {
     await queryOnce(platform, database.connection, database, "CREATE TABLE written (at timestamptz DEFAULT now())");
     expect(await count()).toBe(0);
     expect(host.processes().machines).toHaveLength(1);
@@ -89,7 +89,7 @@ describe("a second host that joined by a file", () => {
     const { connection } = database;
     const [address] = await resolveName(platform.admin.dns_server, connection.private_host);
     expect(address?.startsWith(`${block}.`)).toBe(true);
-    // The public one is of its own network.
+    // The public address is in its own network.
     const [publicAddress = ""] = await resolveName(platform.admin.dns_server, connection.host);
     expect(overlap(addressNetworkOf(`${publicAddress}/32`), addressNetworkOf(network))).toBe(true);
     await hostIs((found) => found.publicAddressesFree === 13);
@@ -97,7 +97,7 @@ describe("a second host that joined by a file", () => {
     expect(found).toMatchObject({ publicAddresses: network, publicAddressesTotal: 14 });
   });
 
-  it("keeps its machines when its program is killed, and adopts them when it is back", async () => {
+  it("retains its machines when its program is killed, and adopts them when it is back", async () => {
     const before = host.program();
     const [machine] = host.processes().machines;
     killAtOnce(before ?? 0);
@@ -106,7 +106,7 @@ describe("a second host that joined by a file", () => {
       const now = host.program();
       return now !== undefined && now !== before;
     });
-    await waitUntil("controllers have it again", said('"msg":"host connected"', 2), {
+    await waitUntil("controllers have it again", hasLogged('"msg":"host connected"', 2), {
       describe: () => lastLogLines(platform.directory, 20, "host"),
     });
     expect(await count()).toBe(2);
@@ -133,12 +133,12 @@ describe("a second host that joined by a file", () => {
 
     const requests = () => createMaintenanceRequests(platform, services());
     const path = ({ service }: RunningService, rest: string) => `/managed-services/${service.id}${rest}`;
-    const shown = ({ service }: RunningService) => requests().shown(service.id);
+    const maintenanceOf = ({ service }: RunningService) => requests().shown(service.id);
     const pending = ({ service }: RunningService, update: string) => requests().pending(service.id, update);
     const ask = (command: string, ...args: string[]) =>
       commandOnce(platform, cache.connection, { password: cache.password }, command, ...args);
 
-    it("keeps them from an image that only another host has, and tells operators which host lacks it", async () => {
+    it("rejects an image that only another host has, and operators see which host lacks it", async () => {
       const elsewhere = createChangingImages({ looksOlder: false });
       const late = newSecondHost();
       const behind = async () =>
@@ -160,8 +160,8 @@ describe("a second host that joined by a file", () => {
         }
         const { images: all } = await asOperator(platform, MaintenanceService, (rpcs) => rpcs.listImages({}));
         expect(all.find(({ id }) => id === images.good)).toMatchObject({ missingOn: ["second"], services: 0 });
-        const asked = await requests().apply(cache.service.id, { update_ids: [images.good] });
-        expect(asked.status).toBe(400);
+        const response = await requests().apply(cache.service.id, { update_ids: [images.good] });
+        expect(response.status).toBe(400);
         images.bring(images.good);
         for (const service of [cache, database]) await pending(service, images.good);
         expect((await behind()).map(({ awaitedImage }) => awaitedImage)).toEqual(["", ""]);
@@ -172,7 +172,7 @@ describe("a second host that joined by a file", () => {
       }
     }, 120_000);
 
-    it("brings an urgent image to all of them by itself, with data and parameters that wait, though the host's program is killed", async () => {
+    it("applies an urgent image to all, with data and pending parameters, though the host program is killed", async () => {
       expect(await ask("SET", "kept", "before")).toBe("OK");
       const rows = await count();
       const change = { parameters: { "io-threads": "2" } };
@@ -194,14 +194,14 @@ describe("a second host that joined by a file", () => {
         const { id } = service.service;
         await waitUntil(
           `${service.service.name} has the image`,
-          async () => (await shown(service)).updates.length === 0,
+          async () => (await maintenanceOf(service)).updates.length === 0,
           {
             withinMs: 180_000,
             describe: () => services().describe(id),
           },
         );
         await services().settled(id, "Running");
-        expect((await shown(service)).image).toBe(images.good);
+        expect((await maintenanceOf(service)).image).toBe(images.good);
         const last = (await services().operations(id)).filter(({ type }) => type === "maintenance");
         expect(last).toMatchObject([{ status: "completed" }]);
       }
@@ -215,12 +215,12 @@ describe("a second host that joined by a file", () => {
     it("takes an image back that has no engine, with all its data, and leaves it alone", async () => {
       await images.choose(images.broken);
       await pending(cache, images.broken);
-      const asked = await requests().apply(cache.service.id);
-      const { id } = expectStatus(asked, 202).json;
+      const response = await requests().apply(cache.service.id);
+      const { id } = expectStatus(response, 202).json;
       const ended = await requests().ended(cache.service.id, id);
       expect(ended.error).toMatchObject({ code: "rolled_back_engine_failed" });
       await services().settled(cache.service.id, "Running");
-      expect(await shown(cache)).toMatchObject({
+      expect(await maintenanceOf(cache)).toMatchObject({
         image: images.good,
         updates: [{ id: images.broken, apply_at: null }],
       });
@@ -229,7 +229,7 @@ describe("a second host that joined by a file", () => {
     }, 240_000);
   });
 
-  it("stops what has its only node there with consent alone, and starts it again when the host is uncordoned", async () => {
+  it("stops services with their only node there by consent, and starts them again when it is uncordoned", async () => {
     const services = createServices(platform);
     const { id } = database.service;
     await hosts((rpcs) => rpcs.drainHost(second));
@@ -267,8 +267,8 @@ describe("a second host that joined by a file", () => {
     expect(host.output).not.toContain(token);
   });
 
-  /** Has the controller's log this so often? */
-  function said(what: string, times: number) {
+  /** True if the controller's log has this message this often. */
+  function hasLogged(what: string, times: number) {
     return () => {
       const log = readFileSync(join(platform.directory, "log", "controller.log"), "utf8");
       return log.split(what).length > times;

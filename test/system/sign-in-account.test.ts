@@ -12,7 +12,7 @@ describe("the account of an app's user", () => {
   });
   afterAll(() => its.remove());
 
-  it("asks for a second factor that a user set up, each code once, and takes a recovery code instead", async () => {
+  it("requires a second factor that a user set up, each code once, and accepts a recovery code instead", async () => {
     const browser = its.browser();
     const { issuer_url: issuer } = (await its.platform.rest.get<AuthJson>(its.path())).json;
     await its.signIn("hugo@example.com", {}, browser);
@@ -21,17 +21,17 @@ describe("the account of an app's user", () => {
     const setUp = await browser.post(`${issuer}/account/second-factor`);
     const secret = /<code>([A-Z2-7]+)<\/code>/.exec(setUp.text)?.[1] ?? "";
     const totp = new TOTP({ secret: Secret.fromBase32(secret) });
-    const kept = await browser.submit(setUp, { code: totp.generate() });
-    const recovery = [...kept.text.matchAll(/<code>([0-9a-f]{16})<\/code>/g)].map(([, code = ""]) => code);
+    const confirmed = await browser.submit(setUp, { code: totp.generate() });
+    const recovery = [...confirmed.text.matchAll(/<code>([0-9a-f]{16})<\/code>/g)].map(([, code = ""]) => code);
     expect(recovery).toHaveLength(10);
-    // The code that confirmed it was used by that.
+    // The code that confirmed it is used up.
     const config = await its.discover();
     const begun = await its.begin(browser, config, { prompt: "login" });
     await waitUntil(
       "another mail may be asked for",
       async () => {
-        const asked = await browser.submit(begun.page, { email: "hugo@example.com" });
-        return asked.status === 200;
+        const codePage = await browser.submit(begun.page, { email: "hugo@example.com" });
+        return codePage.status === 200;
       },
       { everyMs: 3_000 },
     );

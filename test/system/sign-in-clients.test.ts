@@ -16,7 +16,7 @@ interface ClientJson {
 
 const longMs = 300_000;
 
-/** Debian's Apache and Authlib; nothing of this host knows the issuer's name, so they have a hosts file of their own. */
+/** Debian's Apache and Authlib; no DNS of this host has the issuer's name, so they have a hosts file of their own. */
 describe("clients of an app's issuer in other languages", { timeout: longMs }, () => {
   const its = createSignInUnderTest();
   let image: JudgeImage | string;
@@ -39,8 +39,8 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
   }, longMs);
 
   async function newClient(redirectUri: string): Promise<ClientJson> {
-    const asked = { name: "judge", type: "confidential", redirect_uris: [redirectUri] };
-    return expectStatus(await its.platform.rest.post<ClientJson>(its.path("/clients"), asked), 201).json;
+    const body = { name: "judge", type: "confidential", redirect_uris: [redirectUri] };
+    return expectStatus(await its.platform.rest.post<ClientJson>(its.path("/clients"), body), 201).json;
   }
 
   it("has a page of Apache's that mod_auth_openidc protects", async () => {
@@ -97,9 +97,9 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
     const browser = its.browser();
     const page = await browser.get(`${shop}/private/`);
     expect(new URL(page.url).origin).toBe(issuer);
-    const asked = await browser.submit(page, { email: "apache@example.com" });
+    const codePage = await browser.submit(page, { email: "apache@example.com" });
     const { code } = await its.mailTo("apache@example.com");
-    const back = await browser.submit(asked, { code });
+    const back = await browser.submit(codePage, { code });
     expect(back.text).toContain("for signed-in users only");
   });
 
@@ -122,15 +122,15 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
     const begun = JSON.parse(await python("begin")) as { url: string; state: string; verifier: string };
     const browser = its.browser();
     const page = await browser.get(begun.url);
-    const asked = await browser.submit(page, { email: "authlib@example.com" });
+    const codePage = await browser.submit(page, { email: "authlib@example.com" });
     const { code } = await its.mailTo("authlib@example.com");
-    const back = await browser.submit(asked, { code }, { stopAt: callback });
+    const back = await browser.submit(codePage, { code }, { stopAt: callback });
     const ended = JSON.parse(await python("end", back.url, begun.state, begun.verifier)) as object;
     expect(ended).toEqual({ email: "authlib@example.com", issuer, refreshed: true, again: "authlib@example.com" });
   });
 });
 
-/** Runs a program with the issuer's name at loopback: the tree of the judges has a hosts file of its own for it. */
+/** Runs a program with the issuer's name at loopback: the test image has a hosts file of its own for it. */
 function withName(directory: string, issuer: string, argv: readonly string[]): string[] {
   const hosts = join(directory, "hosts");
   writeFileSync(hosts, `127.0.0.1 localhost ${new URL(issuer).hostname}\n`);

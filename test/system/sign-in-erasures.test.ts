@@ -9,7 +9,7 @@ import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-te
 
 const longMs = 180_000;
 
-describe("users of an app who were erased", () => {
+describe("erased users of an app", () => {
   const its = createSignInUnderTest();
   let signedIn: Awaited<ReturnType<typeof its.signIn>>;
 
@@ -78,7 +78,7 @@ describe("users of an app who were erased", () => {
     expect(json.database_service_id).toBe(second.service.id);
   });
 
-  it("are told of once, whatever is killed in between", { timeout: longMs }, async () => {
+  it("have one event each, whichever process is killed in between", { timeout: longMs }, async () => {
     const { rest } = its.platform;
     const addresses = Array.from({ length: 5 }, (_, n) => `user${n}@example.com`);
     for (const email of addresses) expectStatus(await rest.post(its.path("/users"), { email }), 201);

@@ -11,8 +11,8 @@ import { createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 const longMs = 300_000;
 
-/** Commits wait for nobody, so that a primary that fails takes what came last with it. */
-describe("an app's users, whose primary fails before its replica has all", { timeout: longMs }, () => {
+/** Commits are asynchronous, so that a failing primary loses the last ones. */
+describe("an app's users, whose primary fails before its replica has all rows", { timeout: longMs }, () => {
   const its = createSignInUnderTest();
   const path = (rest = "") => `/managed-services/${its.users.service.id}${rest}`;
   const failures = createFailures(
@@ -58,8 +58,8 @@ describe("an app's users, whose primary fails before its replica has all", { tim
 
   async function erase(email: string): Promise<void> {
     const { rest } = its.platform;
-    const asked = await rest.post<{ task_id: string }>(its.path("/users/delete"), { email });
-    const { task_id: id } = expectStatus(asked, 202).json;
+    const response = await rest.post<{ task_id: string }>(its.path("/users/delete"), { email });
+    const { task_id: id } = expectStatus(response, 202).json;
     await waitUntil("the erasure is done", async () => {
       const { json } = await rest.get<{ status: string; result: unknown }>(`/tasks/${id}`);
       if (json.status === "completed") expect(json.result).toEqual({ erased: true });
@@ -67,7 +67,7 @@ describe("an app's users, whose primary fails before its replica has all", { tim
     });
   }
 
-  /** From now on its replicas get nothing, until they ask again. */
+  /** From now on its replicas receive nothing, until they reconnect. */
   function stopSending(machineId: string): () => void {
     const senders = findBelow(failures.processesOf(machineId).engine ?? 0).filter((pid) =>
       argumentsAndEnvironment(pid).cmdline.includes("walsender"),
@@ -79,25 +79,25 @@ describe("an app's users, whose primary fails before its replica has all", { tim
     };
   }
 
-  it("has who was erased stay so, who was signed in stay signed in, and new ones come in", async () => {
+  it("retains erasures and sessions, and admits new users", async () => {
     const config = await its.discover();
     const gone = await its.signIn("gone@example.com");
-    const kept = await its.signIn("kept@example.com");
+    const retained = await its.signIn("kept@example.com");
     await failures.untilReplicaCounts();
     const { primary, replica, term } = await failures.roles();
 
     const sendAgain = stopSending(primary);
     await erase("gone@example.com");
     expect(await emails()).toEqual(["kept@example.com"]);
-    // The replica has not seen this either: a token that is ahead of its row is genuine.
-    const { refresh_token: ahead = "" } = await client.refreshTokenGrant(config, kept.refresh_token ?? "");
+    // The replica has not received this either: a token that is newer than its row is genuine.
+    const { refresh_token: ahead = "" } = await client.refreshTokenGrant(config, retained.refresh_token ?? "");
     const mend = failures.pauseMachine(primary);
     try {
       await waitUntil("the replica is the primary", async () => (await failures.roles()).primary === replica, {
         withinMs: 60_000,
         describe: () => its.services.describe(its.users.service.id),
       });
-      // By its own words it had them still: else this proves nothing.
+      // By its own event it had them: otherwise this proves nothing.
       await waitUntil("who was erased is erased again", () =>
         /"erased":1\b/.test(lastLogLines(its.platform.directory, 50, "erasures replayed")),
       );
@@ -124,7 +124,7 @@ describe("an app's users, whose primary fails before its replica has all", { tim
     });
     await its.services.settled(its.users.service.id, "Running");
     expect(await emails()).toEqual(["kept@example.com", "late@example.com"]);
-    const told = await its.platform.rest.get<{ events: object[] }>("/events?type=auth.user.deleted");
-    expect(told.json.events).toHaveLength(1);
+    const response = await its.platform.rest.get<{ events: object[] }>("/events?type=auth.user.deleted");
+    expect(response.json.events).toHaveLength(1);
   });
 });

@@ -52,7 +52,7 @@ describe("users of an app, while its parts are killed", { timeout: longMs }, () 
           person.token = next.refresh_token ?? "";
           person.refreshes += 1;
         } catch (error) {
-          // What was killed answers nothing, or 503; a refusal means that somebody was signed out.
+          // A killed process gives no response, or 503; a rejection means that a user was signed out.
           if (error instanceof client.ResponseBodyError) person.refused = error.error;
         }
         await delay(50);
@@ -71,7 +71,7 @@ describe("users of an app, while its parts are killed", { timeout: longMs }, () 
     }
     isOver = true;
     await Promise.all(using);
-    // One that was killed often is started again after a pause.
+    // A process that was killed often is restarted after a pause.
     await waitUntil("a controller answers", async () => (await its.platform.rest.get(its.path())).status === 200);
     expect((await its.signIn("late@example.com")).claims()?.["email"]).toBe("late@example.com");
   });

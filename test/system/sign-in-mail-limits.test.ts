@@ -15,8 +15,8 @@ afterAll(its.remove);
 const health = async () =>
   (await its.platform.rest.get<AuthJson & { health: { status: string; reason?: string } }>(its.path())).json.health;
 
-/** Somebody types this address, from a source of their own; the page that answers. */
-async function ask(address: string, source: number) {
+/** Requests a mail to this address, from a source of its own; returns the page. */
+async function requestMail(address: string, source: number) {
   const browser = its.browser({ from: `127.0.48.${source}` });
   const { page } = await its.begin(browser, await its.discover());
   return browser.submit(page, { email: address });
@@ -25,7 +25,7 @@ async function ask(address: string, source: number) {
 const sentTo = (prefix: string) =>
   its.mail.received.filter(({ to }) => to.some((address) => address.startsWith(prefix))).length;
 
-it("health says whose mails are dropped, and that mails are sent again", { timeout: 180_000 }, async () => {
+it("health reports whose mails are dropped, and that mails are sent again", { timeout: 180_000 }, async () => {
   const { rest } = its.platform;
   for (const name of ["ann", "u1", "u2", "u3", "u4"])
     expectStatus(await rest.post(its.path("/users"), { email: `${name}@example.com` }), 201);
@@ -41,21 +41,21 @@ it("health says whose mails are dropped, and that mails are sent again", { timeo
       { everyMs: 500, withinMs: 25_000 },
     );
   await reasons("addresses without a user get no mails", () =>
-    ask(`stranger${(strangers += 1)}@example.com`, strangers),
+    requestMail(`stranger${(strangers += 1)}@example.com`, strangers),
   );
-  const shown = await its.cli("auth", "get", "shop");
-  expect(shown.stdout).toContain("addresses without a user get no mails");
-  // Their half is used up, and the other one is there for users.
+  const auth = await its.cli("auth", "get", "shop");
+  expect(auth.stdout).toContain("addresses without a user get no mails");
+  // Their half is used up, and the other half remains for users.
   const before = sentTo("stranger");
-  expect((await ask(`stranger${(strangers += 1)}@example.com`, strangers)).text).toContain("many new users");
-  await ask("ann@example.com", 200);
+  expect((await requestMail(`stranger${(strangers += 1)}@example.com`, strangers)).text).toContain("many new users");
+  await requestMail("ann@example.com", 200);
   await its.mailTo("ann@example.com");
   expect(sentTo("stranger")).toBe(before);
   let users = 0;
-  await reasons("nobody gets mails", () => ask(`u${(users += 1)}@example.com`, 200 + users));
-  expect((await ask("u9@example.com", 220)).text).toContain("sends no more mails");
+  await reasons("nobody gets mails", () => requestMail(`u${(users += 1)}@example.com`, 200 + users));
+  expect((await requestMail("u9@example.com", 220)).text).toContain("sends no more mails");
   expectStatus(await rest.patch(its.path(), { mails_per_hour: 10_000 }), 200);
   await waitUntil("mails are sent again", async () => (await health()).status === "healthy");
-  await ask("late@example.com", 221);
+  await requestMail("late@example.com", 221);
   await its.mailTo("late@example.com");
 });

@@ -25,7 +25,7 @@ interface AxeResult {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
 }
 
-/** Looks that people have a page in. */
+/** Appearances of a page. */
 // biome-ignore format: a table, aligned so that it reads as one
 const looks = [
   { name: "light",           colorScheme: "light", width: 1_280 },
@@ -38,7 +38,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
   let issuer = "";
   let app: Server;
   const contexts: BrowserContext[] = [];
-  /** What a page was kept from by its own policy. */
+  /** Violations of a page's own content security policy. */
   const forbidden: string[] = [];
 
   beforeAll(async () => {
@@ -74,7 +74,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     return page;
   }
 
-  /** No fault that axe finds, no scrolling to the side, no style or script that the policy forbids. */
+  /** No finding of axe, no horizontal scrolling, no style or script that the policy forbids. */
   async function expectGood(page: Page, name: string): Promise<void> {
     await page.evaluate(axe);
     const found = (await page.evaluate(
@@ -158,7 +158,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     await page.waitForURL(/\/auth\/callback\?code=/);
   });
 
-  it("are shown in nobody's frame", async () => {
+  it("cannot be framed", async () => {
     const page = await open();
     await page.goto(`${shop}/`);
     await page.evaluate(
@@ -223,7 +223,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
   });
 });
 
-/** Runs a script that goes to another page, which may end it before it says so. */
+/** Runs a script that leads to another page, which may end it before it returns. */
 async function leave(page: Page, script: string): Promise<void> {
   await page.evaluate(`(async () => { ${script} })()`).catch((error: unknown) => {
     if (!String(error).includes("context was destroyed")) throw error;

@@ -18,7 +18,7 @@ interface ClientJson {
 
 const secondIssuer = "127.0.0.3";
 
-/** What a process was started with. */
+/** Environment of a process. */
 function environmentOf(pid: number): Record<string, string> {
   const entries = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
   return Object.fromEntries(
@@ -65,14 +65,14 @@ describe("the protocol of an app's issuer", () => {
     const begun = await its.begin(browser, config);
     await browser.submit(begun.page, { email: "quinn@example.com" });
     const { link } = await its.mailTo("quinn@example.com");
-    const shown = await browser.get(link);
+    const confirmPage = await browser.get(link);
     const tries = await Promise.all(
-      Array.from({ length: 50 }, () => browser.submit(shown, {}, { stopAt: its.callback })),
+      Array.from({ length: 50 }, () => browser.submit(confirmPage, {}, { stopAt: its.callback })),
     );
     expect(tries.filter(({ url }) => url.startsWith(its.callback))).toHaveLength(1);
   });
 
-  it("ends refresh tokens by revocation, and sessions by logout, which sends nobody where the app did not say", async () => {
+  it("ends refresh tokens by revocation, and sessions by logout, which redirects only to registered URIs", async () => {
     const config = await its.discover();
     const browser = its.browser();
     const first = await its.signIn("rosa@example.com", {}, browser);
@@ -81,16 +81,16 @@ describe("the protocol of an app's issuer", () => {
       error: "invalid_grant",
     });
     expect((await post("/revoke", { client_id: its.appId, token: "nobody-has-this" })).status).toBe(200);
-    // The session is there still.
+    // The session still exists.
     const silent = await its.begin(browser, config, { prompt: "none" });
     const again = await its.tokensOf(config, silent, silent.page);
-    const evil = client.buildEndSessionUrl(config, {
+    const foreignUrl = client.buildEndSessionUrl(config, {
       id_token_hint: again.id_token ?? "",
       post_logout_redirect_uri: "https://evil.example/",
     });
-    expect((await browser.get(evil.href)).status).toBe(400);
-    const asked = await browser.get(`${issuer}/logout`);
-    expect(asked.text).toContain("Sign out?");
+    expect((await browser.get(foreignUrl.href)).status).toBe(400);
+    const loggedOut = await browser.get(`${issuer}/logout`);
+    expect(loggedOut.text).toContain("Sign out?");
     const out = client.buildEndSessionUrl(config, {
       id_token_hint: again.id_token ?? "",
       post_logout_redirect_uri: "https://shop.example",
@@ -107,7 +107,7 @@ describe("the protocol of an app's issuer", () => {
     await expect(client.fetchUserInfo(config, again.access_token, again.claims()?.sub ?? "")).rejects.toThrow();
   });
 
-  it("takes a confidential client by Basic and by post, without PKCE only with a nonce, and not with an old secret", async () => {
+  it("accepts a confidential client by Basic and by post, without PKCE only with a nonce", async () => {
     const { rest } = its.platform;
     const callback = "https://web.example/cb";
     const web = expectStatus(
@@ -134,21 +134,21 @@ describe("the protocol of an app's issuer", () => {
       return page.text.includes("address that it did not register");
     });
     const begin = async (more: Record<string, string>, stopAt = callback) => {
-      const asked = {
+      const parameters = {
         client_id: web.client_id,
         redirect_uri: callback,
         response_type: "code",
         scope: "openid",
         ...more,
       };
-      return browser.get(`${issuer}/authorize?${new URLSearchParams(asked).toString()}`, { stopAt });
+      return browser.get(`${issuer}/authorize?${new URLSearchParams(parameters).toString()}`, { stopAt });
     };
     const bare = await begin({ state: "s" });
     expect(new URL(bare.url).searchParams.get("error")).toBe("invalid_request");
     const page = await begin({ state: "s", nonce: "n" });
-    const asked = await browser.submit(page, { email: "sara@example.com" });
+    const codePage = await browser.submit(page, { email: "sara@example.com" });
     const { code } = await its.mailTo("sara@example.com");
-    const back = await browser.submit(asked, { code }, { stopAt: callback });
+    const back = await browser.submit(codePage, { code }, { stopAt: callback });
     const checks = { expectedNonce: "n", expectedState: "s", idTokenExpected: true };
     const tokens = await client.authorizationCodeGrant(
       configOf(web.client_secret, client.ClientSecretBasic),
@@ -160,13 +160,13 @@ describe("the protocol of an app's issuer", () => {
     const silent = await begin({ state: "s", nonce: "n", prompt: "none" });
     const { json } = await rest.post<ClientJson>(its.path(`/clients/${web.client_id}/rotate-secret`), {});
     await waitUntil("the new secret counts", async () => {
-      const asked = {
+      const body = {
         client_id: web.client_id,
         client_secret: json.client_secret,
         grant_type: "refresh_token",
         refresh_token: "x",
       };
-      return (await post("/token", asked)).json["error"] === "invalid_grant";
+      return (await post("/token", body)).json["error"] === "invalid_grant";
     });
     const old = configOf(web.client_secret, client.ClientSecretPost);
     await expect(client.authorizationCodeGrant(old, new URL(silent.url), checks)).rejects.toMatchObject({
@@ -193,7 +193,7 @@ describe("the protocol of an app's issuer", () => {
     await dispatcher.close();
   });
 
-  it("goes on at any replica with what another began, and counts failures over all of them", async () => {
+  it("continues at any replica what another began, and counts failures over all of them", async () => {
     directory = mkdtempSync(join(tmpdir(), "issuer-"));
     const ofFirst = environmentOf(its.platform.processes().issuer ?? 0);
     cpSync(ofFirst["HOLDFAST_ISSUER_IDENTITY_DIR"] ?? "", join(directory, "identity"), { recursive: true });
@@ -212,15 +212,15 @@ describe("the protocol of an app's issuer", () => {
       its.discover(at(secondIssuer)).catch(() => undefined),
     );
     const first = await its.discover();
-    // The cookies go with the browser; the name leads to the other replica now.
+    // The cookies belong to the browser; the name leads to the other replica now.
     const browser = its.browser(at(secondIssuer));
-    const asked = await its.begin(browser, second);
-    const page = await browser.submit(asked.page, { email: "tina@example.com" });
+    const codePage = await its.begin(browser, second);
+    const page = await browser.submit(codePage.page, { email: "tina@example.com" });
     const { code } = await its.mailTo("tina@example.com");
     const elsewhere = its.browser();
     for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
     const back = await elsewhere.submit(page, { code }, { stopAt: its.callback });
-    const tokens = await its.tokensOf(second, asked, back);
+    const tokens = await its.tokensOf(second, codePage, back);
     const next = await client.refreshTokenGrant(first, tokens.refresh_token ?? "");
     expect((await client.refreshTokenGrant(second, next.refresh_token ?? "")).claims()?.sub).toBe(tokens.claims()?.sub);
 
@@ -244,21 +244,21 @@ describe("the protocol of an app's issuer", () => {
     );
   });
 
-  it("signs in while the app holds every connection that it can get", async () => {
+  it("signs users in while the app uses every connection that it can get", async () => {
     const login = { password: its.users.password };
-    const held: Awaited<ReturnType<typeof openPostgresql>>[] = [];
+    const sessions: Awaited<ReturnType<typeof openPostgresql>>[] = [];
     try {
-      for (;;) held.push(await openPostgresql(its.platform, its.users.connection, login));
+      for (;;) sessions.push(await openPostgresql(its.platform, its.users.connection, login));
     } catch (error) {
       expect(String(error)).toMatch(/remaining connection slots|too many/);
     }
-    expect(held.length).toBeGreaterThan(5);
+    expect(sessions.length).toBeGreaterThan(5);
     const signedIn = await its.signIn("uma@example.com");
     expect(signedIn.claims()?.["email"]).toBe("uma@example.com");
-    await Promise.all(held.map((each) => each.end()));
+    await Promise.all(sessions.map((each) => each.end()));
   });
 
-  it("makes a user once for one Idempotency-Key, and says so of another", async () => {
+  it("creates a user once for one Idempotency-Key, and reports that to another", async () => {
     const { rest } = its.platform;
     const make = (key: string) =>
       rest.post<{ id: string }>(
@@ -271,13 +271,13 @@ describe("the protocol of an app's issuer", () => {
     expect((await make("two")).json).toMatchObject({ code: "user_exists" });
   });
 
-  it("tells of a mail server that takes no mails, and that it does again", async () => {
+  it("reports a mail server that rejects mails, and its recovery", async () => {
     const { rest } = its.platform;
     const password = String(its.smtp["password"]);
     await rest.patch(its.path(), { smtp: { ...its.smtp, password: "wrong" } });
     const health = async () =>
       (await rest.get<AuthJson & { health: { status: string; reason?: string } }>(its.path())).json.health;
-    /** Has a mail asked for each time that it looks. */
+    /** Requests a mail at each poll. */
     const untilMails = (what: string, prefix: string, isSo: (now: { status: string; reason?: string }) => boolean) => {
       let count = 0;
       return waitUntil(

@@ -44,14 +44,14 @@ describe("providers and domains of an app's own", () => {
   const elsewhere = () => ({ authorities: [provider.ca], names: { [domain]: "127.0.0.1" } });
   const linkOf = (text: string) => /href="([^"]*with-oidc)"/.exec(text)?.[1] ?? "";
 
-  /** Signs in with the other provider; the page that it ends at. */
+  /** Signs in with the other provider; returns the last page. */
   async function through(browser: Browser, config: client.Configuration, more: Record<string, string> = {}) {
     const begun = await its.begin(browser, config, more);
     const link = new URL(linkOf(begun.page.text), begun.page.url).href;
     return { begun, back: await browser.get(link, { stopAt: its.callback }) };
   }
 
-  it("takes a provider with all that it needs, keeps its secret, and calls nobody that apps may not reach", async () => {
+  it("accepts a complete provider, stores its secret, and calls no address that apps may not reach", async () => {
     const { rest } = its.platform;
     const put = (name: string, body: object) => rest.call("PUT", its.path(`/idp-providers/${name}`), { body });
     const oidc = { client_id: provider.clientId, client_secret: provider.clientSecret, issuer_url: provider.issuer };
@@ -103,7 +103,7 @@ describe("providers and domains of an app's own", () => {
     expect((await its.signIn("mia@example.com")).claims()?.sub).toBe(tokens.claims()?.sub);
   });
 
-  it("links by address only what both sides have verified, and takes no answer of another sign-in", async () => {
+  it("links by an address only when both sides verified it, and rejects the response of another sign-in", async () => {
     const config = await its.discover();
     provider.person = { sub: "person-2", email: "mia@example.com", email_verified: false };
     const unverified = await through(its.browser(elsewhere()), config);
@@ -129,11 +129,11 @@ describe("providers and domains of an app's own", () => {
     const begun = await its.begin(eves, config);
     const link = new URL(linkOf(begun.page.text), begun.page.url).href;
     const code = await eves.get(link, { stopAt: `${issuer}/callback/oidc` });
-    // Eve sends her own answer to somebody else: that browser never asked for it.
+    // Eve sends her own authorization response to another user: that browser never requested it.
     const victim = await its.browser(elsewhere()).get(code.url);
     expect(victim).toMatchObject({ status: 400, text: expect.stringContaining("over") });
     await its.platform.rest.call("PATCH", its.path(), { body: { sign_up: "closed" } });
-    // Whoever comes before issuers have heard of it is a user: the next one is somebody else.
+    // A user who signs in before issuers have the change exists: the next one is another user.
     let comers = 0;
     await waitUntil("sign-up is closed", async () => {
       comers += 1;

@@ -42,26 +42,26 @@ describe("sign-in for an app", () => {
     return jwtVerify(token, keys, { issuer });
   };
 
-  it("is refused with what is wrong, and is Active once all is there", async () => {
+  it("is rejected with its faults, and is Active once it is complete", async () => {
     const { rest } = its.platform;
     expect((await rest.get(its.path())).json["code"]).toBe("auth_not_enabled");
-    const asked = { attachment_id: its.attachmentId, issuer_domain_choice: "fallback" };
-    expect((await rest.post(its.path("/enable"), asked)).json["code"]).toBe("smtp_required");
+    const body = { attachment_id: its.attachmentId, issuer_domain_choice: "fallback" };
+    expect((await rest.post(its.path("/enable"), body)).json["code"]).toBe("smtp_required");
     const forbidden = { ...its.smtp, port: 2_526 };
-    expect((await rest.post(its.path("/enable"), { ...asked, smtp: forbidden })).status).toBe(400);
+    expect((await rest.post(its.path("/enable"), { ...body, smtp: forbidden })).status).toBe(400);
     const injected = { ...its.smtp, from_name: "Shop\r\nBcc: x@example.com" };
-    expect((await rest.post(its.path("/enable"), { ...asked, smtp: injected })).status).toBe(400);
-    const custom = { ...asked, smtp: its.smtp, issuer_domain_choice: "custom" };
+    expect((await rest.post(its.path("/enable"), { ...body, smtp: injected })).status).toBe(400);
+    const custom = { ...body, smtp: its.smtp, issuer_domain_choice: "custom" };
     expect((await rest.post(its.path("/enable"), custom)).json["code"]).toBe("custom_domain_not_verified");
 
     const theme = { display_name: "The Shop", brand_color: "#A0c040", logo_url: "https://shop.example/logo.png" };
-    const answer = await rest.post(its.path("/enable"), { ...asked, smtp: its.smtp, theme });
+    const answer = await rest.post(its.path("/enable"), { ...body, smtp: its.smtp, theme });
     expect(expectStatus(answer, 201).json).toMatchObject({
       auth: { status: "ProvisioningSchema", schema_version_applied: null, idp_providers: [] },
       signing_keys: [{ algorithm: "RS256", status: "active" }],
     });
     expect(JSON.stringify(answer.json)).not.toContain(String(its.smtp["password"]));
-    const again = await rest.post(its.path("/enable"), { ...asked, smtp: its.smtp });
+    const again = await rest.post(its.path("/enable"), { ...body, smtp: its.smtp });
     expect(again.json["code"]).toBe("auth_already_enabled");
     const active = await waitUntil(
       "the sign-in is active",
@@ -105,11 +105,11 @@ describe("sign-in for an app", () => {
     expect(elsewhere.text).toContain("Type the code from the mail there");
     expect(elsewhere.text).not.toContain("<form");
     for (let times = 0; times < 3; times += 1) await browser.get(link);
-    const shown = await browser.get(link);
-    const back = await browser.submit(shown, {}, { stopAt: its.callback });
+    const confirmPage = await browser.get(link);
+    const back = await browser.submit(confirmPage, {}, { stopAt: its.callback });
     const signedIn = await its.tokensOf(config, begun, back);
     expect(signedIn.claims()?.["email"]).toBe("bob@example.com");
-    // Whoever is signed in is asked nothing more, and a page of another time is told so.
+    // A signed-in user gets no prompt, and an old page gets an error.
     const second = await its.begin(browser, config, { prompt: "none" });
     expect((await its.tokensOf(config, second, second.page)).claims()?.sub).toBe(signedIn.claims()?.sub);
     const fresh = await its.begin(its.browser(), config, { prompt: "none" });
@@ -129,13 +129,13 @@ describe("sign-in for an app", () => {
   });
 
   it("lets one of 50 at once in, by a code of the protocol as by a refresh token", async () => {
-    // Whoever fails so often in a minute is held up: from an address of its own.
+    // A source with this many failures in a minute is delayed: so it has an address of its own.
     const config = await its.discover({ from: "127.0.0.21" });
     const browser = its.browser();
     const begun = await its.begin(browser, config);
-    const asked = await browser.submit(begun.page, { email: "dora@example.com" });
+    const codePage = await browser.submit(begun.page, { email: "dora@example.com" });
     const { code } = await its.mailTo("dora@example.com");
-    const back = await browser.submit(asked, { code }, { stopAt: its.callback });
+    const back = await browser.submit(codePage, { code }, { stopAt: its.callback });
     const tries = await Promise.allSettled(Array.from({ length: 50 }, () => its.tokensOf(config, begun, back)));
     expect(tries.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
 
@@ -146,14 +146,14 @@ describe("sign-in for an app", () => {
     expect(successors.size).toBe(1);
     const [next = ""] = successors;
     const later = await client.refreshTokenGrant(other, next);
-    // Two generations before: somebody has a copy, and everybody is signed out.
+    // Two generations older: someone has a copy, and all sessions are ended.
     await expect(client.refreshTokenGrant(other, token)).rejects.toMatchObject({ error: "invalid_grant" });
     await expect(client.refreshTokenGrant(other, later.refresh_token ?? "")).rejects.toMatchObject({
       error: "invalid_grant",
     });
   });
 
-  it("rotates its key and breaks nobody, and in an emergency everybody", async () => {
+  it("rotates its key without ending sessions, and in an emergency ends all of them", async () => {
     const before = await its.signIn("fred@example.com");
     const config = await its.discover();
     const kidOf = (token: string) => decodeProtectedHeader(token).kid;
@@ -182,7 +182,7 @@ describe("sign-in for an app", () => {
     await expect(its.platform.rest.get(its.path("/keys"))).resolves.toMatchObject({ status: 200 });
   });
 
-  it("shows users to their owner, ends sessions, and erases users from nine tables", async () => {
+  it("lists users for their owner, ends sessions, and erases users from nine tables", async () => {
     const signedIn = await its.signIn("gina@example.com");
     const config = await its.discover();
     const { rest } = its.platform;
@@ -227,7 +227,7 @@ describe("sign-in for an app", () => {
     const { events } = (await rest.get<{ events: { type: string; data: object }[] }>("/events?type=auth.user.deleted"))
       .json;
     expect(JSON.stringify(events)).not.toContain("gina");
-    const kept = JSON.stringify([...(await dumpEtcd(its.platform.directory))]);
+    const stored = JSON.stringify([...(await dumpEtcd(its.platform.directory))]);
     const logs = join(its.platform.directory, "log");
     const logged = readdirSync(logs)
       .map((file) => readFileSync(join(logs, file), "utf8"))
@@ -238,12 +238,12 @@ describe("sign-in for an app", () => {
       String(its.smtp["password"]),
       signedIn.access_token,
     ]) {
-      expect(kept).not.toContain(planted);
+      expect(stored).not.toContain(planted);
       expect(logged).not.toContain(planted);
     }
   });
 
-  it("is not moved by what the owner of the database does to it", async () => {
+  it("is not affected by changes of the database's owner", async () => {
     const { platform, users, smtp } = its;
     const { rest } = platform;
     const config = await its.discover();
@@ -270,8 +270,8 @@ describe("sign-in for an app", () => {
     const { id } = expectStatus(await rest.post<{ id: string }>("/app-services", { name: "squatted" }), 201).json;
     const attached = { service_id: users.service.id, database_name: "squatted" };
     const attachment = await rest.post<{ id: string }>(`/app-services/${id}/attachments`, attached);
-    const asked = { attachment_id: attachment.json.id, smtp, redirect_uris: ["https://shop.example/cb"] };
-    expectStatus(await rest.post(`/app-services/${id}/auth/enable`, asked), 201);
+    const body = { attachment_id: attachment.json.id, smtp, redirect_uris: ["https://shop.example/cb"] };
+    expectStatus(await rest.post(`/app-services/${id}/auth/enable`, body), 201);
     const failed = await waitUntil("it failed", async () => {
       const { json } = await rest.get<AuthJson>(`/app-services/${id}/auth`);
       return json.status === "Failed" ? json : undefined;
@@ -280,16 +280,16 @@ describe("sign-in for an app", () => {
     expectStatus(await rest.call("DELETE", `/app-services/${id}`), 204);
   });
 
-  it("refuses forms of other sites, names that it does not serve, codes without their verifier, and guesses", async () => {
+  it("rejects forms of other sites, unknown names, codes without their verifier, and guesses", async () => {
     const browser = its.browser();
     const config = await its.discover();
     const begun = await its.begin(browser, config);
     const foreign = { ...begun.page, url: begun.page.url };
     const crossSite = await browser.submit(foreign, { email: "lena@example.com" }, { origin: "https://evil.example" });
     expect(crossSite.status).toBe(403);
-    const asked = await browser.submit(begun.page, { email: "lena@example.com" });
+    const codePage = await browser.submit(begun.page, { email: "lena@example.com" });
     const { code } = await its.mailTo("lena@example.com");
-    const back = await browser.submit(asked, { code }, { stopAt: its.callback });
+    const back = await browser.submit(codePage, { code }, { stopAt: its.callback });
     const withoutVerifier = client.authorizationCodeGrant(config, new URL(back.url), {
       expectedNonce: begun.nonce,
       expectedState: begun.state,
@@ -316,8 +316,8 @@ describe("sign-in for an app", () => {
     expect((await rest.post(its.path("/disable"), {})).json["status"]).toBe("Disabled");
     const isGone = async () => (await its.browser().get(`${issuer}/jwks.json`)).status === 421;
     await waitUntil("the host is served no more", () => isGone().catch(() => true));
-    const asked = { attachment_id: its.attachmentId, smtp: its.smtp };
-    expectStatus(await rest.post(its.path("/enable"), asked), 201);
+    const body = { attachment_id: its.attachmentId, smtp: its.smtp };
+    expectStatus(await rest.post(its.path("/enable"), body), 201);
     const isActive = async () => (await rest.get<AuthJson>(its.path())).json.status === "Active";
     await waitUntil("it is active again", isActive, { withinMs: 60_000 });
     const config = await its.discover();

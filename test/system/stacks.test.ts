@@ -72,14 +72,14 @@ describe("stacks", () => {
     expect(preview).toMatchObject({ currency: "EUR", monthly_total: 30.4, warnings: [] });
     expect(preview.line_items.map(({ monthly_cost: cost }) => cost)).toEqual([15, 0.2, 15, 0.2]);
 
-    const asked = { name: "pair", template_name: "two-caches" };
+    const body = { name: "pair", template_name: "two-caches" };
     const launch = (body: object) =>
       platform.rest.post<Stack & { code?: string; monthly_cost?: number }>("/stacks", body);
-    expect((await launch(asked)).status).toBe(400);
-    const drift = await launch({ ...asked, accepted_monthly_cost: 30.38 });
+    expect((await launch(body)).status).toBe(400);
+    const drift = await launch({ ...body, accepted_monthly_cost: 30.38 });
     expect([drift.status, drift.json]).toMatchObject([409, { code: "cost_drift", monthly_cost: 30.4 }]);
-    expect((await launch({ ...asked, template_name: "nothing", accepted_monthly_cost: 1 })).status).toBe(404);
-    const unavailable = await launch({ ...asked, template_name: "event-streaming", accepted_monthly_cost: 1 });
+    expect((await launch({ ...body, template_name: "nothing", accepted_monthly_cost: 1 })).status).toBe(404);
+    const unavailable = await launch({ ...body, template_name: "event-streaming", accepted_monthly_cost: 1 });
     expect([unavailable.status, unavailable.json.code]).toEqual([422, "template_unavailable"]);
     expect((await platform.rest.get<{ services: [] }>("/managed-services")).json.services).toEqual([]);
 
@@ -94,11 +94,11 @@ describe("stacks", () => {
       "--wait",
     );
     expect(launched).toMatchObject({ code: 0 });
-    const again = await launch({ ...asked, accepted_monthly_cost: 30.4 });
+    const again = await launch({ ...body, accepted_monthly_cost: 30.4 });
     expect([again.status, again.json.code]).toEqual([409, "name_taken"]);
   }, 90_000);
 
-  it("are upgraded in place over a kill of their controller, and refuse what cannot be", async () => {
+  it("are upgraded in place over a kill of their controller, and reject impossible upgrades", async () => {
     const { json } = await platform.rest.get<{ stacks: Stack[] }>("/stacks");
     const id = json.stacks[0]?.id ?? "";
     expect((await upgrade(id, { accepted_monthly_cost: 30.4 })).json).toMatchObject({ status: "up_to_date" });

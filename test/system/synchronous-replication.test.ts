@@ -4,10 +4,10 @@ import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { createServices, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { lettingGoCases } from "./replication/synchronous.ts";
+import { releaseCases } from "./replication/synchronous.ts";
 import { createSynchronousUnderTest } from "./replication/synchronous-under-test.ts";
 
-describe("a PostgreSQL whose commits wait for a replica that is gone", () => {
+describe("a PostgreSQL whose commits wait for an absent replica", () => {
   let platform: Platform | undefined;
   let services: Services | undefined;
   const on = {
@@ -32,7 +32,7 @@ describe("a PostgreSQL whose commits wait for a replica that is gone", () => {
     await platform?.remove();
   });
 
-  /** While the replica's engine is dead, and nobody on its machine can start another one. */
+  /** The replica's engine is dead, and its paused agent cannot start another one. */
   async function withoutReplica(run: () => Promise<void>): Promise<void> {
     const { id } = await replicaNow();
     const machine = on.platform.processes().machines.find((each) => each.id === id);
@@ -50,7 +50,7 @@ describe("a PostgreSQL whose commits wait for a replica that is gone", () => {
     });
   }
 
-  it("waits for nobody once its replica is gone for a while, and for it again when it is back", async () => {
+  it("waits for no replica once its only one is absent for a while, and for it again when it is back", async () => {
     await withoutReplica(async () => {
       await waitUntil("nobody is waited for", async () => (await now()).replication?.standby_names.length === 0);
       await writesGoOn();
@@ -67,7 +67,7 @@ describe("a PostgreSQL whose commits wait for a replica that is gone", () => {
         const waiting = await query("SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
         return waiting.length > 0;
       });
-      // The platform's own probe waits for nobody: the primary is alive.
+      // The platform's own probe waits for no replica: the primary is alive.
       await waitUntil("the replica is told to be missing", async () => (await now()).replication?.healthy === false);
       const { status, replication, health } = await now();
       expect({ status, names: replication?.standby_names.length }).toEqual({ status: "Running", names: 1 });
@@ -77,5 +77,5 @@ describe("a PostgreSQL whose commits wait for a replica that is gone", () => {
     await writesGoOn();
   });
 
-  lettingGoCases(on, its);
+  releaseCases(on, its);
 });

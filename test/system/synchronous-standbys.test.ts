@@ -38,7 +38,7 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
     await waitUntil("writes go on", () => its.writer.acknowledged > before + 20, wait);
   }
 
-  /** While nothing of the node's machine goes on. */
+  /** All processes of the node's machine are paused. */
   async function without(nodeId: string, run: () => Promise<void>): Promise<void> {
     const launcher = its.platform.processes().machines.find(({ id }) => id === nodeId)?.launcher ?? 0;
     const pids = [launcher, ...findBelow(launcher)];
@@ -51,7 +51,7 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
     await waitUntil("it streams again", async () => (await its.statusOf(nodeId)).sync_state === "streaming", wait);
   }
 
-  it("has commits go on while one of them is gone, and still wait for the other", async () => {
+  it("has commits continue while one of them is absent, and still wait for the other", async () => {
     const [gone] = (await service()).nodes.filter(({ role }) => role === "replica");
     if (gone === undefined) throw new Error("the service has no replica");
     await without(gone.id, async () => {

@@ -12,20 +12,23 @@ import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts"
 
 describe("a service that was deleted", () => {
   const its = createBackupsUnderTest();
-  const { holdfast, pathOf, read, sql, digest, made, window } = its;
+  const { holdfast, pathOf, read, sql, digest, created: made, window } = its;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
   beforeAll(async () => {
     await its.start();
     ({ platform, services, source } = its);
-    await its.fill();
+    await its.writeRows();
     await its.taken();
     await its.untilRestorable();
   }, longMs);
   afterAll(its.remove, longMs);
 
-  /** Resolves when a base was taken since the service was gone, and the log reaches behind it, long before the daily one. */
+  /**
+   * Resolves when a base was taken since the service was deleted, and the log extends beyond it, long before the daily
+   * one.
+   */
   async function coveredAnew(since: string): Promise<void> {
     const isCovered = async () => {
       const { restorable, last_completed_at: base } = (await window()) ?? {};
@@ -53,15 +56,15 @@ describe("a service that was deleted", () => {
         { current_user: "made_in_sql" },
       ]);
       expect(await digest(back)).toEqual(before);
-      // What could be restored before still can, whatever becomes of the new archive.
+      // Moments that were restorable before still are, whatever happens to the new archive.
       expect((await window())?.restorable?.from).toBe(from);
       await coveredAnew(gone);
       expect(await window()).toMatchObject({ restorable: { from }, gaps: [expect.anything()] });
       const { restorable, gaps = [] } = (await window()) ?? {};
       const middle = gaps.at(0) ?? { from: "", to: "" };
       const restore_point = new Date((Date.parse(middle.from) + Date.parse(middle.to)) / 2).toISOString();
-      const asked = { restore_point, target_service_name: "orders-nowhen" };
-      const answer = await platform.rest.post(pathOf(source.service.id, "/restore"), asked);
+      const body = { restore_point, target_service_name: "orders-nowhen" };
+      const answer = await platform.rest.post(pathOf(source.service.id, "/restore"), body);
       expect(expectStatus(answer, 422).json).toMatchObject({
         code: "restore_point_unavailable",
         earliest: restorable?.from,
@@ -93,7 +96,7 @@ describe("a service that was deleted", () => {
     2 * longMs,
   );
 
-  it("operators see its archive, the ranges of its log and what retention would end", async () => {
+  it("operators see its archive, the ranges of its log and what retention would delete", async () => {
     const { id: serviceId } = source.service;
     const all = <T>(run: (rpcs: GrpcCalls<typeof BackupService>) => Promise<T>) =>
       asOperator(platform, BackupService, run);

@@ -50,7 +50,7 @@ describe("backups of a Valkey", () => {
   }
 
   it(
-    "snapshots hold what was there at their moments",
+    "snapshots have the data of their moments",
     async () => {
       for (const version of ["one", "two"]) {
         await ask(cache, "SET", "version", version);
@@ -93,8 +93,8 @@ describe("backups of a Valkey", () => {
   );
 
   it("a moment before the first snapshot is refused with the earliest and the latest", async () => {
-    const asked = { target_service_name: "before", restore_point: "2020-01-01T00:00:00Z" };
-    const { status, json } = await platform.rest.post(backupsOf("/restore"), asked);
+    const body = { target_service_name: "before", restore_point: "2020-01-01T00:00:00Z" };
+    const { status, json } = await platform.rest.post(backupsOf("/restore"), body);
     const [first, second] = snapshots;
     expect([status, json]).toMatchObject([
       422,

@@ -47,7 +47,9 @@ describe("a Valkey of two nodes whose engine is busy", () => {
       return json.sync_state === "streaming";
     });
 
-  /** Resolves when health says that the script runs; `kill` goes by a session of before, as clients look at a server when they connect. */
+  /**
+   * Resolves when health reports the script; `kill` uses an older session, as clients query a server when they connect.
+   */
   async function begin(script: string, connection = cache.connection) {
     const login = { password: cache.password, ...patient };
     const killer = await openValkey(platform, connection, login);
@@ -62,7 +64,7 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     };
   }
 
-  it("answers in words what the engine has to take part in, and has done it once the script is over", async () => {
+  it("reports changes that wait for the engine, and completes them once the script has ended", async () => {
     const before = await rolesNow();
     await follows();
     const script = await begin(endless);
@@ -94,7 +96,7 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     expect(await rolesNow()).toMatchObject({ primary: before.primary, term: before.term });
   });
 
-  it("keeps its primary while one command works on much data", async () => {
+  it("retains its primary while one command processes much data", async () => {
     const before = await rolesNow();
     await ask("EVAL", "for i = 1, 100000 do redis.call('SADD', 'numbers', i) end", "0");
     const slow = ask("SUNION", ...Array.from({ length: 1_500 }, () => "numbers"));
@@ -106,7 +108,7 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     await ask("DEL", "numbers");
   });
 
-  it("keeps its primary while a replica runs a script of readers", async () => {
+  it("retains its primary while a replica runs a script of readers", async () => {
     const before = await rolesNow();
     const script = await begin(endless, { ...cache.connection, host: before.replicaHost });
     await ask("SET", "meanwhile", "1");

@@ -13,7 +13,7 @@ import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type BothSides, countersOf, writeToAll } from "./replication/both-sides.ts";
+import { type NodeWriters, countersOf, startNodeWriters } from "./replication/node-writers.ts";
 import { createFailures, type Fault } from "./replication/failures.ts";
 
 describe("a Valkey whose primary fails", () => {
@@ -23,9 +23,9 @@ describe("a Valkey whose primary fails", () => {
   let services: Services;
   let cache: RunningService;
   let writer: AcknowledgedWriter;
-  let sides: BothSides | undefined;
+  let sides: NodeWriters | undefined;
   let shell: CommandLine;
-  /** Numbers of rows that may be lost: of the moments before each failover by itself. */
+  /** Numbers of rows that may be lost: of the moments before each automatic failover. */
   const lossy: (readonly [after: number, until: number])[] = [];
 
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe("a Valkey whose primary fails", () => {
       parameters: flushedAtOnce,
     });
     writer = writeValues(platform, cache, writing.signal);
-    sides = writeToAll(
+    sides = startNodeWriters(
       cache.service.nodes.map(({ hostname }) => hostname),
       countersOf(platform, cache),
     );
@@ -73,7 +73,7 @@ describe("a Valkey whose primary fails", () => {
   const askAs = (host: string, user: string, password: string, command: string, ...args: string[]) =>
     commandOnce(platform, { ...cache.connection, host }, { user, password }, command, ...args);
 
-  /** No lag is shown for more than a moment: whatever was acknowledged before that has to be there for good. */
+  /** The reported lag is at most a moment: all rows that were acknowledged before that have to be there. */
   async function failsOverAsync(name: string, fault: Fault, begin?: (replica: string) => Promise<void>): Promise<void> {
     let after = 0;
     await untilReplicaCounts();
@@ -91,7 +91,7 @@ describe("a Valkey whose primary fails", () => {
     await failsOverAsync("machine paused", pauseMachine, async (replica) => {
       await waitUntil("the replica is the primary", async () => (await roles()).primary === replica);
       const user = { username: "late", role: "readwrite" };
-      // A 409 may also say that the service has another operation in progress.
+      // A 409 may also mean that the service has another operation in progress.
       await waitUntil("a user is made", async () => {
         await platform.rest.post(path("/database-users"), user);
         return (await platform.rest.get(path("/database-users/late"))).status === 200;
@@ -112,7 +112,7 @@ describe("a Valkey whose primary fails", () => {
     await failsOverAsync("engine paused", pauseEngine);
   });
 
-  it("fails over when its data are gone, and nobody gets them from a primary without any", async () => {
+  it("fails over when its data are deleted, and no replica copies a primary without data", async () => {
     await failsOverAsync("data gone", (id) => {
       const { engine = 0 } = processesOf(id);
       rmSync(`/proc/${engine}/cwd/appendonlydir`, { recursive: true });
@@ -122,7 +122,7 @@ describe("a Valkey whose primary fails", () => {
 
   failures.outlivedCases(() => writer);
 
-  it("leaves the place to nobody who has been away, also when that one is back first", async () => {
+  it("promotes no replica that has been away, even if that one is back first", async () => {
     await untilReplicaCounts();
     const { primary, replica, term, newHost } = await roles();
     const spec = join(platform.directory, "machines", primary, "state", "instance", "spec.bin");
@@ -137,10 +137,10 @@ describe("a Valkey whose primary fails", () => {
     for (const id of [primary, replica]) killAtOnce(processesOf(id).engine ?? 0);
     mendReplica();
     await waitUntil("the one that was away is back", async () => {
-      const told = await askAs(newHost, cache.connection.user, cache.password, "INFO", "replication").catch(() => "");
-      return String(told).includes("role:slave");
+      const replication = await askAs(newHost, cache.connection.user, cache.password, "INFO", "replication").catch(() => "");
+      return String(replication).includes("role:slave");
     });
-    // Longer than it would take to become the primary.
+    // Longer than a promotion would take.
     await sleep(20_000);
     expect(sides?.firstAfter(newHost, atMs)).toBeUndefined();
     mendPrimary();
@@ -149,13 +149,13 @@ describe("a Valkey whose primary fails", () => {
     expect(await roles()).toMatchObject({ primary, term });
   });
 
-  it("shows a failover to a chosen replica as it goes, and takes the commands of valkey-cli after it", async () => {
+  it("shows the steps of a failover to a chosen replica, and serves valkey-cli after it", async () => {
     await untilReplicaCounts();
     const { replica } = await roles();
     const watched = await shell.runHere(["services", "failover", "cache", replica, "--watch"]);
     expect(watched).toMatchObject({ code: 0 });
     expect((await roles()).primary).toBe(replica);
-    // A session that begins while the replica's listener gets its new settings is cut: whoever tries again is served.
+    // A session that begins while the replica's listener gets its new settings is closed: a retry is served.
     const judged = await waitUntil("valkey-cli is served", async () => {
       const ran = await shell.run(["services", "connect", "cache", "--", "--no-auth-warning", "INCR", "judged"]);
       return ran.code === 0 && ran;
@@ -168,7 +168,7 @@ describe("a Valkey whose primary fails", () => {
     const { primary, term, oldHost } = await roles();
     await platform.killControlPlane();
     const endMs = performance.now() + 2 * rightMs;
-    // The platform's names are gone, too: sessions that are open go on.
+    // The platform's names are unavailable, too: open sessions continue.
     await waitUntil("a write later than any right of a controller", () => sides?.firstAfter(oldHost, endMs), {
       withinMs: 60_000,
     });
@@ -176,7 +176,7 @@ describe("a Valkey whose primary fails", () => {
     expect(await roles()).toMatchObject({ primary, term });
   });
 
-  it("never had two writable primaries, and no failover is left without an end", async () => {
+  it("never had two writable primaries, and no failover without an end", async () => {
     expect(sides?.overlaps()).toEqual([]);
     const operations = await services.operations(cache.service.id);
     expect(operations.filter(({ status }) => status === "pending" || status === "running")).toEqual([]);

@@ -8,7 +8,7 @@ import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** Nobody else gets an answer meanwhile. */
+/** No other client gets a response meanwhile. */
 const runsForSeconds = `local from = redis.call('TIME')[1]
   repeat local now = redis.call('TIME')[1] until now - from >= tonumber(ARGV[1]) return 'done'`;
 
@@ -60,17 +60,17 @@ describe("a Valkey of two nodes", () => {
   async function failOver(): Promise<void> {
     const { primary, replica, term } = await rolesNow();
     await follows(replica);
-    const asked = await platform.rest.post<OperationJson>(path(`/nodes/${replica}/failover`), {});
-    expect(expectStatus(asked, 202).json).toMatchObject({ type: "failover" });
+    const response = await platform.rest.post<OperationJson>(path(`/nodes/${replica}/failover`), {});
+    expect(expectStatus(response, 202).json).toMatchObject({ type: "failover" });
     await services.settled(cache.service.id, "Running");
-    const operation = await platform.rest.get<OperationJson>(`/operations/${asked.json.id}`);
+    const operation = await platform.rest.get<OperationJson>(`/operations/${response.json.id}`);
     expect(operation.json).toMatchObject({ status: "completed", error: null });
     expect(await rolesNow()).toMatchObject({ primary: replica, replica: primary, term: term + 1 });
     await writesGoOn();
     await follows(primary);
   }
 
-  it("has a replica that gets what is written, tells how far it is, and takes no writes", async () => {
+  it("has a replica that receives writes, reports its lag, and accepts no writes", async () => {
     const { primary, replica } = await rolesNow();
     await writesGoOn();
     const written = writer.acknowledged;
@@ -93,7 +93,7 @@ describe("a Valkey of two nodes", () => {
     await expect(asReader()).rejects.toThrow("WRONGPASS");
   });
 
-  it("has the same primary after a script that ran for longer than any silence that a primary is given up for", async () => {
+  it("has the same primary after a script that ran longer than a primary may be silent", async () => {
     const { primary, term } = await rolesNow();
     const ask = (command: string, ...args: string[]) =>
       commandOnce(platform, cache.connection, { password: cache.password }, command, ...args);
@@ -110,7 +110,7 @@ describe("a Valkey of two nodes", () => {
 
   it("goes back the same way", failOver);
 
-  it("keeps what was written when its engines are killed after that", async () => {
+  it("retains acknowledged writes when its engines are killed", async () => {
     const { replica } = await rolesNow();
     const engines = platform
       .processes()

@@ -116,12 +116,12 @@ describe("a managed Valkey", () => {
       path("/configuration"),
       { parameters: { "maxmemory-policy": "allkeys-lru" } },
     );
-    const shown = expectStatus(answer, 200).json.parameters["maxmemory-policy"];
-    expect(shown).toMatchObject({ value: "allkeys-lru", status: "applied" });
+    const policy = expectStatus(answer, 200).json.parameters["maxmemory-policy"];
+    expect(policy).toMatchObject({ value: "allkeys-lru", status: "applied" });
     expect(String(await ask("INFO", "memory"))).toContain("maxmemory_policy:allkeys-lru");
   });
 
-  it("keeps its values over a stop, a start and a killed engine", async () => {
+  it("retains its values over a stop, a start and a killed engine", async () => {
     await ask("SET", "durable", "yes");
     await services.verb(cache.service.id, "stop");
     await services.verb(cache.service.id, "start");

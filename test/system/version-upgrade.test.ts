@@ -19,9 +19,9 @@ interface UpgradeJson {
 }
 
 const imagesDir = imagesDirectory(process.env);
-/** With `npm run faults -- --upgrades`. */
-const isAsked = process.env["HOLDFAST_TEST_UPGRADES"] === "1";
-const isThere = isAsked || findSoftware(imagesDir, "valkey", "9") !== undefined;
+/** Enabled by `npm run faults -- --upgrades`. */
+const isEnabled = process.env["HOLDFAST_TEST_UPGRADES"] === "1";
+const isThere = isEnabled || findSoftware(imagesDir, "valkey", "9") !== undefined;
 const skipped = isThere ? "" : " (skipped: no image with valkey 9; `npm run faults -- --upgrades` makes it)";
 
 describe.skipIf(!isThere)(`a Valkey that is upgraded to another version${skipped}`, () => {
@@ -31,7 +31,7 @@ describe.skipIf(!isThere)(`a Valkey that is upgraded to another version${skipped
   let cache: RunningService;
   let writer: AcknowledgedWriter;
   beforeAll(async () => {
-    if (isAsked) await ensureImage({ imagesDir, suite: "sid", progress: (line) => console.log(line) });
+    if (isEnabled) await ensureImage({ imagesDir, suite: "sid", progress: (line) => console.log(line) });
     platform = await startPlatform();
     services = createServices(platform);
     cache = await services.createRunning("cache", { database_type: "valkey", version: "8.1", node_count: 2 });
@@ -45,7 +45,7 @@ describe.skipIf(!isThere)(`a Valkey that is upgraded to another version${skipped
   const ask = (id: string, body: object) => platform.rest.post<UpgradeJson>(`/managed-services/${id}/upgrade`, body);
   const lastOf = async (id: string) => (await services.operations(id)).find(({ type }) => type === "upgrade");
 
-  /** What each node's engine says that it is, asked by the node's own name. */
+  /** Version of each node's engine, queried by the node's own name. */
   async function versions({ service: { id }, connection, password }: RunningService): Promise<string[]> {
     const { nodes } = await services.get(id);
     return Promise.all(
@@ -56,7 +56,7 @@ describe.skipIf(!isThere)(`a Valkey that is upgraded to another version${skipped
     );
   }
 
-  it("tells what an upgrade comes with, and changes nothing", async () => {
+  it("previews the effects of an upgrade, and changes nothing", async () => {
     const { id } = cache.service;
     const { json } = expectStatus(await ask(id, { version: "9", check_only: true }), 200);
     expect(json).toMatchObject({ from_version: "8.1", to_version: "9", operation: null });
@@ -68,7 +68,7 @@ describe.skipIf(!isThere)(`a Valkey that is upgraded to another version${skipped
   });
 
   it(
-    "has it come to the replica first, then to the old primary after a switchover, though the controllers are killed",
+    "upgrades the replica first, then the old primary after a switchover, though controllers are killed",
     async () => {
       const { id } = cache.service;
       const { primary_node_id: primary } = await services.get(id);
@@ -107,7 +107,7 @@ describe.skipIf(!isThere)(`a Valkey that is upgraded to another version${skipped
   });
 
   it(
-    "keeps the data of a single node",
+    "retains the data of a single node",
     async () => {
       const alone = await services.createRunning("alone", { database_type: "valkey", version: "8.1" });
       const { connection, password } = alone;

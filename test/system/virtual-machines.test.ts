@@ -6,7 +6,7 @@ import { guestKey, instanceName } from "@holdfast/compute/incus/instance-config.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Maintenance } from "../../sdk/src/index.ts";
 import { writeRows } from "../faults/acknowledged-writer.ts";
-import { setFrozen } from "../faults/fault-ground.ts";
+import { setFrozen } from "../faults/fault-fixture.ts";
 import { type ChangingGuests, createChangingGuests } from "../support/machines/changing-guests.ts";
 import { addressOf, openPostgresql, queryOnce } from "../support/api/clients.ts";
 import { firstProcessOf, guestsMissing, listeners, openIncusOf } from "../support/machines/incus-machines.ts";
@@ -18,7 +18,7 @@ import { createServices, expectStatus, type RunningService, type Services } from
 import { waitUntil } from "../support/wait-until.ts";
 
 const missing = await guestsMissing();
-/** Under emulation a guest takes a minute to come up: set it, and vitest's --testTimeout, to some more. */
+/** Under emulation a guest takes a minute to start: set this, and vitest's --testTimeout, to more. */
 const withinMs = Number(process.env["HOLDFAST_TEST_GUEST_MS"] ?? 120_000);
 const signal = new AbortController().signal;
 
@@ -90,7 +90,7 @@ describe.skipIf(missing !== undefined)(
       const path = `/managed-services/${main.service.id}/maintenance/apply`;
       return expectStatus(await platform.rest.post<OperationJson>(path, { update_ids: [kernel] }), 202).json.id;
     };
-    // A controller that is killed answers nothing.
+    // A killed controller does not respond.
     const operation = async (id: string) =>
       (await platform.rest.get<OperationJson>(`/operations/${id}`).catch(() => undefined))?.json;
     const ended = (id: string) =>
@@ -113,14 +113,14 @@ describe.skipIf(missing !== undefined)(
       await expect(openPostgresql(platform, main.connection, login)).rejects.toThrow(/altnames|IP/);
     });
 
-    it("is reached from where its allow-list says and from nowhere else, as soon as the list says so", async () => {
+    it("is reached only from its allow-list, as soon as the list changes", async () => {
       const [guest, stranger] = await Promise.all([makePlace(), makePlace()]);
       const address = await addressOf(platform, main.connection.host);
       const before = main.service.allowed_cidrs;
       const allow = async (allowed_cidrs: readonly string[]) =>
         expectStatus(await platform.rest.patch(`/managed-services/${main.service.id}`, { allowed_cidrs }), 200);
-      const becomes = (wanted: Attempt) =>
-        waitUntil(`the service is ${wanted}`, async () => (await guest.connect(address, 5432)) === wanted, {
+      const becomes = (expected: Attempt) =>
+        waitUntil(`the service is ${expected}`, async () => (await guest.connect(address, 5432)) === expected, {
           withinMs,
         });
       try {
@@ -128,7 +128,7 @@ describe.skipIf(missing !== undefined)(
         await allow([...before, `${guest.address}/32`]);
         await becomes("open");
         expect(await stranger.connect(address, 5432)).toBe("refused");
-        // What else is open in there is the controllers' and nobody's.
+        // The other open ports there belong to the controllers alone.
         expect(await guest.connect(address, 22)).toBe("refused");
         await allow(before);
         await becomes("refused");
@@ -137,22 +137,22 @@ describe.skipIf(missing !== undefined)(
       }
     });
 
-    it("tells all that its machine does, out of the guest", async () => {
+    it("reports all metrics of its machine, from inside the guest", async () => {
       const names = ["cpu", "memory", "disk", "disk_iops", "network_in", "network_out"];
       const path = `/managed-services/${main.service.id}/metrics?period=15m&${names.map((name) => `metric=${name}`).join("&")}`;
-      type Told = { series: { metric: string; points: [number, number, number, number][] }[]; absent: object[] };
+      type Metrics = { series: { metric: string; points: [number, number, number, number][] }[]; absent: object[] };
       await ask("CREATE TABLE busy AS SELECT n, md5(n::text) FROM generate_series(1, 2000) AS n");
-      const told = await waitUntil(
+      const metrics = await waitUntil(
         "each metric has a value",
         async () => {
-          const { json } = expectStatus(await platform.rest.get<Told>(path), 200);
+          const { json } = expectStatus(await platform.rest.get<Metrics>(path), 200);
           const seen = json.series.filter(({ points }) => points.some(([, , , value]) => value > 0));
           return seen.length === names.length ? json : undefined;
         },
         { withinMs, describe: async () => (await platform.rest.get(path)).text },
       );
-      expect(told.absent).toEqual([]);
-      const shares = told.series.filter(({ metric }) => ["cpu", "memory", "disk"].includes(metric));
+      expect(metrics.absent).toEqual([]);
+      const shares = metrics.series.filter(({ metric }) => ["cpu", "memory", "disk"].includes(metric));
       expect(Math.max(...shares.flatMap(({ points }) => points.map(([, , , value]) => value)))).toBeLessThanOrEqual(
         100,
       );
@@ -167,7 +167,7 @@ describe.skipIf(missing !== undefined)(
       }
     });
 
-    it("keeps its data over a stop in order and a start", async () => {
+    it("retains its data over a graceful stop and a start", async () => {
       await ask("CREATE TABLE kept AS SELECT 42 AS value");
       await order("stop");
       await settled("Stopped");
@@ -176,7 +176,7 @@ describe.skipIf(missing !== undefined)(
       expect(await ask("SELECT value FROM kept")).toEqual([{ value: 42 }]);
     });
 
-    it("boots from its own kernel until a newer one is applied, though its controller is killed, and from that again when the next does not start", async () => {
+    it("boots its own kernel until a newer one is applied, and returns to it when the next does not start", async () => {
       expect(await maintenance()).toMatchObject({ guest_kernel: guests.first, updates: [] });
       await guests.choose(guests.good);
       expect(await pending(guests.good)).toMatchObject({ kind: "guest_kernel", to: "98.1", blocked_reason: null });
@@ -224,7 +224,7 @@ describe.skipIf(missing !== undefined)(
       expect(await writer.missing()).toEqual([]);
     });
 
-    it("goes on after a pause without a restart, and knows what time it is", async () => {
+    it("continues after a pause without a restart, and has the correct time", async () => {
       const started = () => ask("SELECT pg_postmaster_start_time()::text AS at");
       const [before, pid] = [await started(), await firstProcessOf(incus, machineId())];
       await setFrozen(incus, machineId(), true);
@@ -260,10 +260,10 @@ describe.skipIf(missing !== undefined)(
       await services.gone(main.service.id, withinMs);
       await waitUntil("the machine is gone", () => readdirSync(join(platform.directory, "machines")).length === 0);
       expect(await incus.call<string[]>("GET", "/1.0/instances", signal)).toEqual([]);
-      const said = (command: string, ...args: string[]) => execFileSync(command, args).toString();
-      expect(said("ip", "link", "show")).not.toContain(`hf${number}-`);
-      expect(said("nft", "list", "table", "inet", `holdfast_${number}`)).not.toContain(address);
-      expect(said("losetup", "--all")).not.toContain(platform.directory);
+      const outputOf = (command: string, ...args: string[]) => execFileSync(command, args).toString();
+      expect(outputOf("ip", "link", "show")).not.toContain(`hf${number}-`);
+      expect(outputOf("nft", "list", "table", "inet", `holdfast_${number}`)).not.toContain(address);
+      expect(outputOf("losetup", "--all")).not.toContain(platform.directory);
     });
   },
 );

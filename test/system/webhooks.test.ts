@@ -42,7 +42,7 @@ describe("events and webhooks", () => {
       .filter(({ data }) => data.service_id === id)
       .map(({ event_type }) => event_type);
 
-  it("tells of a service's life, signed, and lists it in order", async () => {
+  it("delivers a service's events, signed, and lists them in order", async () => {
     const { rest } = platform;
     const created = await rest.post<WebhookJson>("/webhooks", { url: receiver.url });
     const { id: webhookId, secret } = expectStatus(created, 201).json;
@@ -87,7 +87,7 @@ describe("events and webhooks", () => {
     expect((await rest.get(`/webhooks/${webhookId}`)).json).toMatchObject({ code: "webhook_not_found" });
   });
 
-  it("refuses what is no endpoint, and says why", async () => {
+  it("rejects an invalid endpoint with the reason", async () => {
     const { rest } = platform;
     const create = async (body: object) => (await rest.post("/webhooks", body)).json;
     const fault = (code: string) => ({ status: 400, errors: [expect.objectContaining({ code })] });

@@ -90,7 +90,7 @@ const bare = [
   "SELECT * FROM other.public.orders",
 ];
 
-/** Calls with effects, or whose answer is not this database's. */
+/** Calls with effects, or with results from outside of this database. */
 const calls = [
   "harm()",
   "public.harm()",
@@ -143,7 +143,7 @@ const calls = [
   "pg_create_physical_replication_slot('x')",
 ];
 
-/** Places of a statement in which a call can stand. */
+/** Positions of a statement in which a call can stand. */
 const frames: readonly ((call: string) => string)[] = [
   (call) => `SELECT ${call}`,
   (call) => `SELECT * FROM ${call} AS f`,
@@ -151,7 +151,7 @@ const frames: readonly ((call: string) => string)[] = [
   (call) => `WITH x AS (SELECT ${call}) SELECT * FROM x`,
 ];
 
-/** What names of users' own could stand for the engine's. */
+/** Names of users' objects that could shadow the engine's. */
 const shadows = [
   "SELECT 1 OPERATOR(public.@@@) 1",
   "SELECT 1 @@@ 1",
@@ -184,8 +184,8 @@ const shadows = [
   "SELECT * FROM orders o JOIN customers c ON harm() = 1",
 ];
 
-/** What public tests of other read-only consoles refuse, in the words of this schema. */
-const known = [
+/** Statements that public tests of other read-only consoles reject, with this schema's names. */
+const publicTests = [
   "UPDATE customers SET name = 'active' WHERE id = 1",
   "SET search_path TO public",
   "SELECT * FROM customers; DROP TABLE customers",
@@ -222,7 +222,7 @@ const known = [
   "SELECT inet_server_addr(), pg_log_backend_memory_contexts(1)",
 ];
 
-/** What looks like something that may be used, and is not. */
+/** Statements that resemble allowed ones and are not. */
 const lookAlikes = [
   'SELECT "harm"()',
   'SELECT U&"\\0068arm"()',
@@ -256,7 +256,7 @@ const lookAlikes = [
   'DESCRIBE "orders\'::regclass; DELETE FROM orders; --"',
 ];
 
-/** The same words as no lexer of keywords would know them. */
+/** Spellings that a lexer of keywords would miss. */
 const disguises: readonly ((sql: string) => string)[] = [
   (sql) => `/* SELECT 1 */ ${sql}`,
   (sql) => `-- SELECT 1\n${sql}`,
@@ -272,7 +272,7 @@ const disguises: readonly ((sql: string) => string)[] = [
 
 const disguised = ["DELETE FROM orders", "SELECT harm()", "WITH x AS (DELETE FROM orders RETURNING 1) SELECT 1 FROM x"];
 
-/** More than anybody writes, and what could be costly to read. */
+/** Oversized statements, and statements that are costly to parse. */
 const large = [
   `SELECT ${"(".repeat(2_000)}1${")".repeat(2_000)}`,
   `SELECT ${"1 + ".repeat(15_000)}1`,
@@ -290,7 +290,7 @@ const large = [
   `SELECT 1 ${"UNION ALL SELECT 1 ".repeat(2_000)}`,
   `SELECT 1 FROM orders ${"NATURAL JOIN orders ".repeat(500)}`,
   `${"EXPLAIN ".repeat(200)}SELECT 1`,
-  // A megabyte of each kind: a text, a name, a list, words, remarks.
+  // A megabyte of each kind: a text, a name, a list, identifiers, comments.
   `SELECT '${"x".repeat(1 << 20)}'; DELETE FROM orders`,
   `SELECT "${"x".repeat(1 << 20)}"()`,
   `SELECT harm(), ${"1,".repeat(1 << 19)}1`,
@@ -304,7 +304,7 @@ export const attacks: readonly string[] = [
   ...bare,
   ...calls.flatMap((call) => frames.map((frame) => frame(call))),
   ...shadows,
-  ...known,
+  ...publicTests,
   ...lookAlikes,
   ...disguised.flatMap((sql) => disguises.map((disguise) => disguise(sql))),
   ...large,

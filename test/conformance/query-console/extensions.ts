@@ -1,4 +1,4 @@
-/** Statements that use listed extensions, each with the first row of its answer. */
+/** Statements that use listed extensions, each with the first row of its result. */
 export const extensionStatements: readonly (readonly [sql: string, first: readonly unknown[]])[] = [
   ["SELECT id FROM items ORDER BY embedding <-> '[1,0,0]' LIMIT 2", [1]],
   ["SELECT id FROM items ORDER BY embedding <=> '[0,1,0]'::vector, id", [2]],
@@ -23,7 +23,7 @@ export const extensionStatements: readonly (readonly [sql: string, first: readon
   ["DESCRIBE items", ["id", "integer", false, null]],
 ];
 
-/** What an owner has laid in wait beside the extensions, or what these have that does more than read. */
+/** Traps of an owner beside the extensions, and functions of extensions that do more than read. */
 export const extensionAttacks: readonly string[] = [
   "SELECT harm()",
   "SELECT public.harm()",

@@ -7,7 +7,7 @@ import { createOrganizations } from "../../support/platform/organizations.ts";
 import type { Platform } from "../../support/platform/platform.ts";
 import { expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
 
-/** A platform whose secrets are looked for, with a service of each engine; the Valkey is deleted on the way. */
+/** A platform that is searched for secrets, with a service of each engine; the Valkey is deleted midway. */
 export interface SecretsUnderTest {
   readonly platform: Platform;
   readonly services: Services;
@@ -21,12 +21,17 @@ export interface Planted {
   readonly secret: string;
 }
 
-/** Has every kind of secret made, told and used, rightly and wrongly, so that it passes by whatever might write it down. */
+/**
+ * Creates, reveals and uses every kind of secret, correctly and incorrectly, so that it passes all code that might log
+ * it.
+ */
 export async function plantSecrets({ platform, services, postgresql, valkey }: SecretsUnderTest): Promise<Planted[]> {
   const planted: Planted[] = [];
   const plant = (name: string, secret: unknown) => planted.push({ name, secret: String(secret) });
 
-  /** Made under an Idempotency-Key, rotated, and used to sign, so that each place that has them has had its turn. */
+  /**
+   * Creates them under an Idempotency-Key, rotates them, and signs with them, so that each component handles them once.
+   */
   async function plantWebhookSecrets(): Promise<void> {
     const options = { headers: { "idempotency-key": "planted" } };
     const made = await platform.rest.post<{ id: string; secret: string }>(
@@ -41,7 +46,7 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
     expectStatus(await platform.rest.post(`/webhooks/${id}/test`), 202);
   }
 
-  /** Made, kept by its mask, and used: there is nobody at the address, which is a failure to be told. */
+  /** Creates, retains by mask, and uses a secret: nothing listens at the address, so the failure is reported. */
   async function plantExportSecrets(): Promise<void> {
     const [token, header] = ["planted-bearer-token-0f3c9a", "planted-header-value-77d1e2"];
     plant("token of an export", token);
@@ -58,7 +63,7 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
       expectStatus(await platform.rest.call("PUT", `${path}/${id}`, { body: { name: "again" } }), 200);
       const tested = await platform.rest.post<{ success: boolean }>(`${path}/${id}/test`);
       expect(expectStatus(tested, 200).json.success).toBe(false);
-      const elsewhere = { configuration: { ...configuration, colour: token } };
+      const elsewhere = { configuration: { ...configuration, color: token } };
       expectStatus(await platform.rest.call("PUT", `${path}/${id}`, { body: elsewhere }), 400);
     }
   }
@@ -116,7 +121,7 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
   for (const { service, password } of [postgresql, valkey]) {
     plant(`password of app_user of ${service.name}`, password);
     const path = `/managed-services/${service.id}/database-users`;
-    // One key for all: kept answers hold passwords too.
+    // One key for all: stored responses contain passwords too.
     const options = { headers: { "idempotency-key": "planted" } };
     expectStatus(await platform.rest.post(path, { username: "second", role: "readwrite" }, options), 201);
     for (const verb of ["reveal-password", "reset-password", "reveal-password"]) {
@@ -149,7 +154,7 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
   return planted;
 }
 
-/** Every file there, however deep, whose name is accepted; disks and compiled code are none. */
+/** All accepted files below the directory; disks and compiled code are skipped. */
 export function filesBelow(directory: string, accepts: (name: string) => boolean): string[] {
   return unlessGone(() => readdirSync(directory, { withFileTypes: true }), []).flatMap((entry) => {
     const path = join(directory, entry.name);
@@ -158,7 +163,7 @@ export function filesBelow(directory: string, accepts: (name: string) => boolean
   });
 }
 
-/** Nothing of a file that went since it was listed: those who write there also replace and remove. */
+/** Content of a file; empty when it was deleted since it was listed, as its writers also replace and remove files. */
 export function contentOf(file: string): Buffer {
   return unlessGone(() => readFileSync(file), Buffer.alloc(0));
 }

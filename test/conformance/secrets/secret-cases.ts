@@ -9,10 +9,10 @@ import { argumentsAndEnvironment } from "../../support/platform/platform-process
 import type { RunningService } from "../../support/platform/services.ts";
 import { contentOf, filesBelow, type Planted, plantSecrets, type SecretsUnderTest } from "./planted-secrets.ts";
 
-/** Where a provider could have written down what it was given, besides the places that every platform has: texts by place. */
+/** Texts in which a provider may store its input, beyond the places that every platform has: text by location. */
 export type ProviderTexts = () => Promise<ReadonlyMap<string, string | Buffer>>;
 
-/** That no secret is where it has no business to be. */
+/** Asserts that no secret is stored or logged anywhere it must not be. */
 export function secretCases(open: () => Promise<SecretsUnderTest>, textsOfProvider?: ProviderTexts): void {
   describe("secrets", () => {
     let platform: Platform;
@@ -25,7 +25,7 @@ export function secretCases(open: () => Promise<SecretsUnderTest>, textsOfProvid
       planted = await plantSecrets(its);
     });
 
-    /** Names of the secrets that are in the text, plain or as basic credentials. */
+    /** Names of the secrets in the text, in plain text or as basic credentials. */
     function found(text: string | Buffer): string[] {
       return [...new Set(planted.filter(({ secret }) => text.includes(secret)).map(({ name }) => name))];
     }
@@ -87,7 +87,7 @@ export function secretCases(open: () => Promise<SecretsUnderTest>, textsOfProvid
     });
 
     if (textsOfProvider === undefined) return;
-    it("are not with what makes the machines, nor in arguments and environments of what runs in them", async () => {
+    it("are not with the machine provider, nor in arguments and environments of processes in machines", async () => {
       const texts = await textsOfProvider();
       const [node] = postgresql.service.nodes;
       expect([...texts.values()].some((text) => text.includes(node?.id ?? "none"))).toBe(true);
@@ -96,7 +96,7 @@ export function secretCases(open: () => Promise<SecretsUnderTest>, textsOfProvid
   });
 }
 
-/** May others pass through every directory above it? */
+/** True if other users can traverse every directory above it. */
 function isReachable(file: string, root: string): boolean {
   const parts = file
     .slice(root.length + 1)

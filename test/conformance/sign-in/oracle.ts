@@ -22,7 +22,7 @@ const issuerUrl = "https://issuer.example";
 
 /** oidc-provider on loopback, and our own rules, with the same clients and without users. */
 export interface Oracle {
-  /** What each makes of a request: a page, an error that the client is told, or the sign-in of a user. */
+  /** Outcome of a request in each: a page, an error for the client, or the sign-in of a user. */
   authorize(parameters: URLSearchParams): Promise<{ readonly ours: string; readonly theirs: string }>;
   token(
     form: URLSearchParams,
@@ -42,7 +42,7 @@ export async function startOracle(): Promise<Oracle> {
     async authorize(parameters) {
       const path = `/auth?${parameters.toString()}`;
       const [answer, theirs] = await Promise.all([
-        answered(() => authorize(app, asked({ query: parameters }))),
+        answered(() => authorize(app, authorizeRequest({ query: parameters }))),
         fetch(`${issuer}${path}`, { redirect: "manual" }),
       ]);
       await theirs.arrayBuffer();
@@ -56,7 +56,7 @@ export async function startOracle(): Promise<Oracle> {
       const headers = new Headers(authorization === undefined ? {} : { authorization });
       const [answer, theirs] = await Promise.all([
         answered(async () => {
-          const request = asked({ method: "POST", form, authorization });
+          const request = authorizeRequest({ method: "POST", form, authorization });
           return grantTokens(app, request, readTokenCredentials(app, request));
         }),
         fetch(`${issuer}/token`, { method: "POST", body: form, headers }),
@@ -86,7 +86,7 @@ function theirProvider(issuer: string): Provider {
     cookies: { keys: ["of a test"] },
     findAccount: () => undefined,
   });
-  // Its warnings are for those who run it.
+  // Its warnings are for its operators.
   provider.on("server_error", (_ctx, error) => console.error(error));
   return provider;
 }
@@ -122,7 +122,7 @@ function ourApp(): App {
     config,
     keys: createDerivedKeys(Buffer.alloc(32, 7).toString("base64url")),
     tokens: createTokenKeys(config.keys, issuerUrl, Date.now),
-    // Nobody has a code yet, nor a session.
+    // There are no codes and no sessions yet.
     database: {
       ...nothing,
       tokens: nothing,
@@ -137,7 +137,7 @@ function ourApp(): App {
   };
 }
 
-function asked(more: Partial<IncomingRequest>): IncomingRequest {
+function authorizeRequest(more: Partial<IncomingRequest>): IncomingRequest {
   return {
     method: "GET",
     path: "/",

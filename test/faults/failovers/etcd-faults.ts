@@ -2,13 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EtcdMember } from "../../support/platform/etcd-members.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { FailoverFault } from "./failover-fault.ts";
-import type { FailoverGround } from "./failover-ground.ts";
+import type { FailoverFixture } from "./failover-fixture.ts";
 
-/** Longer than the lease of a controller, and than any right. */
+/** Longer than the lease of a controller, and than any primary lease. */
 const awayMs = 10_000;
 
-/** The members that a fault takes away, one after the other. */
-type Victims = (ground: FailoverGround) => Promise<readonly EtcdMember[]>;
+/** The members that a fault removes, in order. */
+type Victims = (fixture: FailoverFixture) => Promise<readonly EtcdMember[]>;
 
 const leader: Victims = async ({ etcd }) => [await etcd.leader()];
 const everyFollower: Victims = ({ etcd }) => etcd.followers();
@@ -19,14 +19,14 @@ type Take = (member: EtcdMember) => Promise<() => unknown>;
 const lose: Take = (member) => member.lose();
 const pause: Take = async (member) => member.pause();
 
-/** One of three is away while all services are well: nobody's primary changes for it, and the API takes changes all the while. */
-async function goOnWithout(ground: FailoverGround, member: EtcdMember, take: Take): Promise<void> {
+/** One of three is away while all services are healthy: no primary changes, and the API accepts changes throughout. */
+async function continueWithout(fixture: FailoverFixture, member: EtcdMember, take: Take): Promise<void> {
   const mend = await take(member);
   const untilMs = performance.now() + awayMs;
   try {
     for (let change = 1; change === 1 || performance.now() < untilMs; change += 1) {
       const body = { tags: { change: `${change}`, without: member.name } };
-      const isTaken = async () => (await ground.platform.rest.patch(ground.path(""), body)).status === 200;
+      const isTaken = async () => (await fixture.platform.rest.patch(fixture.path(""), body)).status === 200;
       await waitUntil(`a change is taken without ${member.name} of etcd`, isTaken, { withinMs: 30_000 });
       await sleep(500);
     }
@@ -38,30 +38,30 @@ async function goOnWithout(ground: FailoverGround, member: EtcdMember, take: Tak
 const without = (victims: Victims, name: string, take: Take): FailoverFault => ({
   name,
   expects: "none",
-  isAlone: true,
-  async run(ground, _, strikes) {
-    const members = await victims(ground);
+  isExclusive: true,
+  async run(fixture, _, strikes) {
+    const members = await victims(fixture);
     strikes();
-    for (const member of members) await goOnWithout(ground, member, take);
+    for (const member of members) await continueWithout(fixture, member, take);
   },
 });
 
-/** The primary's machine stands still, and one of three is gone from this step until the failover is over. */
+/** The primary's machine is paused, and one of three members is away from this step until the failover ends. */
 const lostAt = (step: string, name: string, victims: Victims): FailoverFault => ({
   name: `machine stands still, ${name} lost at ${step}`,
   expects: "failover",
-  isAlone: true,
-  async run(ground, { primary, newHost, operations }, strikes) {
-    const [member] = await victims(ground);
+  isExclusive: true,
+  async run(fixture, { primary, newHost, operations }, strikes) {
+    const [member] = await victims(fixture);
     if (member === undefined) throw new Error("etcd has no such member");
-    const mendMachine = ground.pause(ground.pidsOf(primary, "machine"));
+    const mendMachine = fixture.pause(fixture.pidsOf(primary, "machine"));
     const atMs = strikes();
     let mend: () => Promise<void> = async () => {};
     try {
-      await ground.reaches(step, operations);
+      await fixture.reaches(step, operations);
       mend = await member.lose();
-      await ground.takesWrites(newHost, atMs);
-      await ground.ends(operations);
+      await fixture.takesWrites(newHost, atMs);
+      await fixture.ends(operations);
     } finally {
       await mend();
       mendMachine();
@@ -69,7 +69,7 @@ const lostAt = (step: string, name: string, victims: Victims): FailoverFault => 
   },
 });
 
-/** Faults of one of the three members of etcd, alone or while a primary is replaced. */
+/** Faults of one of the three members of etcd, alone or during a change of the primary. */
 export const etcdFaults: readonly FailoverFault[] = [
   without(leader, "etcd's leader is lost for 10 s", lose),
   without(everyFollower, "each other member of etcd is lost for 10 s", lose),
@@ -78,7 +78,7 @@ export const etcdFaults: readonly FailoverFault[] = [
   {
     name: "etcd's leader is moved again and again",
     expects: "none",
-    isAlone: true,
+    isExclusive: true,
     async run({ etcd }, _, strikes) {
       strikes();
       for (let moves = 0; moves < 10; moves += 1) {
@@ -93,14 +93,14 @@ export const etcdFaults: readonly FailoverFault[] = [
   {
     name: "machine stands still, while a member of etcd is away",
     expects: "failover",
-    isAlone: true,
-    async run(ground, { primary, newHost, operations }, strikes) {
-      const mend = await ground.random.pick(ground.etcd.all).lose();
+    isExclusive: true,
+    async run(fixture, { primary, newHost, operations }, strikes) {
+      const mend = await fixture.random.pick(fixture.etcd.all).lose();
       try {
-        const mendMachine = ground.pause(ground.pidsOf(primary, "machine"));
+        const mendMachine = fixture.pause(fixture.pidsOf(primary, "machine"));
         try {
-          await ground.takesWrites(newHost, strikes());
-          await ground.ends(operations);
+          await fixture.takesWrites(newHost, strikes());
+          await fixture.ends(operations);
         } finally {
           mendMachine();
         }
@@ -112,17 +112,17 @@ export const etcdFaults: readonly FailoverFault[] = [
   {
     name: "machine stands still, etcd's leader is moved at each step",
     expects: "failover",
-    isAlone: true,
-    async run(ground, { primary, newHost, operations }, strikes) {
-      const mend = ground.pause(ground.pidsOf(primary, "machine"));
+    isExclusive: true,
+    async run(fixture, { primary, newHost, operations }, strikes) {
+      const mend = fixture.pause(fixture.pidsOf(primary, "machine"));
       const atMs = strikes();
       try {
         for (const step of ["FencePrimary", "PromoteReplica", "MoveDNS"]) {
-          await ground.reaches(step, operations);
-          await ground.etcd.moveLeader();
+          await fixture.reaches(step, operations);
+          await fixture.etcd.moveLeader();
         }
-        await ground.takesWrites(newHost, atMs);
-        await ground.ends(operations);
+        await fixture.takesWrites(newHost, atMs);
+        await fixture.ends(operations);
       } finally {
         mend();
       }

@@ -1,17 +1,17 @@
-import type { FailoverGround, GroundKind } from "./failover-ground.ts";
+import type { FailoverFixture, FixtureKind } from "./failover-fixture.ts";
 
-/** The roles when the fault came. */
-export type Before = Awaited<ReturnType<FailoverGround["roles"]>> & { readonly operations: ReadonlySet<string> };
+/** The roles at the moment of the fault. */
+export type Before = Awaited<ReturnType<FailoverFixture["roles"]>> & { readonly operations: ReadonlySet<string> };
 
 /** One fault of a primary. */
 export interface FailoverFault {
   readonly name: string;
-  /** Who is the primary after it: the replica, the same, either of them, or any after several failovers. */
+  /** Expected primary after the fault: the replica, the same, either of them, or any after several failovers. */
   readonly expects: "failover" | "none" | "either" | "several";
-  /** Of which services; all of them when absent. */
-  readonly kinds?: readonly GroundKind[];
-  /** It meets parts that all services share, so nothing else is played meanwhile. */
-  readonly isAlone?: boolean;
-  /** Calls `strikes` at the moment of the fault, and resolves when what it broke is mended. */
-  run(ground: FailoverGround, before: Before, strikes: () => number): Promise<void>;
+  /** Kinds of services that it applies to; all of them when absent. */
+  readonly kinds?: readonly FixtureKind[];
+  /** It affects parts that all services share, so no other fault is played meanwhile. */
+  readonly isExclusive?: boolean;
+  /** Calls `strikes` at the moment of the fault, and resolves when it is repaired. */
+  run(fixture: FailoverFixture, before: Before, strikes: () => number): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** How long nobody took writes, by fault. */
+/** Time without accepted writes, by fault. */
 export interface FailoverFigures {
   note(fault: string, withoutWritesMs: number, hasFailedOver: boolean): void;
   print(): void;
@@ -27,7 +27,7 @@ export function createFailoverFigures(): FailoverFigures {
   };
 }
 
-/** The least that so large a share of them does not exceed. */
+/** The quantile: the least value that this share of the values does not exceed. */
 function quantile(values: readonly number[], share: number): number {
   const inOrder = values.toSorted((a, b) => a - b);
   return inOrder[Math.ceil(inOrder.length * share) - 1] ?? 0;

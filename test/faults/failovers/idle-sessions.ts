@@ -1,19 +1,19 @@
 import type { Client } from "pg";
 import { openPostgresql, openValkey } from "../../support/api/clients.ts";
-import type { FailoverGround } from "./failover-ground.ts";
+import type { FailoverFixture } from "./failover-fixture.ts";
 
-/** Sessions that do nothing, but for one transaction that never ends. */
+/** Idle sessions, one of which has a transaction that never ends. */
 export interface IdleSessions {
-  /** How many the other side has not ended. */
+  /** Number of sessions that the server has not closed. */
   readonly open: number;
   close(): void;
 }
 
 const atOnce = 10;
 
-/** Throws when not so many are admitted. */
-export async function openIdleSessions(ground: FailoverGround, wanted: number): Promise<IdleSessions> {
-  const { platform, main, kind } = ground;
+/** Throws when not all of them are admitted. */
+export async function openIdleSessions(fixture: FailoverFixture, count: number): Promise<IdleSessions> {
+  const { platform, main, kind } = fixture;
   const ending: (() => void)[] = [];
   let open = 0;
 
@@ -34,7 +34,7 @@ export async function openIdleSessions(ground: FailoverGround, wanted: number): 
   await openOne();
   // One by one they would take minutes on a busy machine.
   const opening = Array.from({ length: atOnce }, async () => {
-    while (open < wanted) await openOne();
+    while (open < count) await openOne();
   });
   await Promise.all(opening);
   return {
@@ -47,7 +47,7 @@ export async function openIdleSessions(ground: FailoverGround, wanted: number): 
   };
 }
 
-/** It holds a lock, and has written what nobody else sees. */
+/** It has a lock, and uncommitted rows. */
 async function beginLong(client: Client): Promise<void> {
   await client.query("BEGIN; CREATE TEMPORARY TABLE held (id int); LOCK TABLE sides IN ROW SHARE MODE");
   await client.query("INSERT INTO ledger VALUES (-1)");

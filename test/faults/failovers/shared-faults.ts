@@ -1,29 +1,29 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { killAtOnce } from "../../support/platform/platform-processes.ts";
 import type { Before, FailoverFault } from "./failover-fault.ts";
-import type { FailoverGround } from "./failover-ground.ts";
+import type { FailoverFixture } from "./failover-fixture.ts";
 
 const steps = ["FencePrimary", "PromoteReplica", "MoveDNS", "MarkUnavailable"];
 
-/** The primary's machine stands still until another node takes writes; more goes wrong meanwhile. */
+/** The primary's machine is paused until another node accepts writes; a second fault happens meanwhile. */
 async function replaced(
-  ground: FailoverGround,
+  fixture: FailoverFixture,
   { primary, newHost }: Before,
   strikes: () => number,
   meanwhile: () => Promise<void>,
 ): Promise<void> {
-  const mend = ground.pause(ground.pidsOf(primary, "machine"));
+  const mend = fixture.pause(fixture.pidsOf(primary, "machine"));
   try {
     const atMs = strikes();
     await meanwhile();
-    await ground.takesWrites(newHost, atMs);
+    await fixture.takesWrites(newHost, atMs);
   } finally {
     mend();
   }
 }
 
-/** Every member of etcd stands still; what comes back has them go on. */
-function pauseAll({ etcd }: FailoverGround): () => void {
+/** Pauses every member of etcd; the returned function resumes them. */
+function pauseAll({ etcd }: FailoverFixture): () => void {
   const mends = etcd.all.map((member) => member.pause());
   return () => {
     for (const mend of mends) mend();
@@ -33,23 +33,23 @@ function pauseAll({ etcd }: FailoverGround): () => void {
 const controllerKilledAt = (step: string): FailoverFault => ({
   name: `machine stands still, controllers killed at ${step}`,
   expects: "failover",
-  isAlone: true,
-  run: (ground, before, strikes) =>
-    replaced(ground, before, strikes, async () => {
-      await ground.reaches(step, before.operations);
-      for (const pid of ground.platform.processes().controllers) killAtOnce(pid);
+  isExclusive: true,
+  run: (fixture, before, strikes) =>
+    replaced(fixture, before, strikes, async () => {
+      await fixture.reaches(step, before.operations);
+      for (const pid of fixture.platform.processes().controllers) killAtOnce(pid);
     }),
 });
 
-/** Faults of what services share, alone or while a primary is replaced. */
+/** Faults of parts that services share, alone or during a change of the primary. */
 export const sharedFaults: readonly FailoverFault[] = [
   ...steps.map(controllerKilledAt),
   {
     name: "etcd stands still for 10 s",
     expects: "either",
-    isAlone: true,
-    async run(ground, _, strikes) {
-      const mend = pauseAll(ground);
+    isExclusive: true,
+    async run(fixture, _, strikes) {
+      const mend = pauseAll(fixture);
       try {
         strikes();
         await sleep(10_000);
@@ -61,11 +61,11 @@ export const sharedFaults: readonly FailoverFault[] = [
   {
     name: "machine stands still, and etcd for 10 s",
     expects: "failover",
-    isAlone: true,
-    async run(ground, before, strikes) {
-      const mendEtcd = pauseAll(ground);
+    isExclusive: true,
+    async run(fixture, before, strikes) {
+      const mendEtcd = pauseAll(fixture);
       try {
-        await replaced(ground, before, strikes, async () => {
+        await replaced(fixture, before, strikes, async () => {
           await sleep(10_000);
           mendEtcd();
         });
@@ -77,11 +77,11 @@ export const sharedFaults: readonly FailoverFault[] = [
   {
     name: "machine stands still, the DNS server is killed",
     expects: "failover",
-    isAlone: true,
-    run: (ground, before, strikes) =>
-      replaced(ground, before, strikes, async () => {
-        await ground.reaches("PromoteReplica", before.operations);
-        killAtOnce(ground.platform.processes().dns ?? 0);
+    isExclusive: true,
+    run: (fixture, before, strikes) =>
+      replaced(fixture, before, strikes, async () => {
+        await fixture.reaches("PromoteReplica", before.operations);
+        killAtOnce(fixture.platform.processes().dns ?? 0);
       }),
   },
 ];

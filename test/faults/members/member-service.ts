@@ -6,7 +6,7 @@ import type { OperationJson, ServiceJson } from "../../support/api/service-json.
 import type { Platform } from "../../support/platform/platform.ts";
 import { expectStatus, type Services } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { countersOf, rowsOf, writeToAll } from "../../system/replication/both-sides.ts";
+import { countersOf, rowsOf, startNodeWriters } from "../../system/replication/node-writers.ts";
 import type { Mend } from "../../system/replication/failures.ts";
 import { writeRows, writeValues } from "../acknowledged-writer.ts";
 
@@ -15,33 +15,36 @@ export interface Member extends ServiceNode {
   readonly address: string;
 }
 
-/** Who is what, before a fault. */
+/** Roles of the nodes before a fault. */
 export interface Roles {
   readonly primary: Member;
   readonly replicas: readonly Member[];
   readonly term: number;
 }
 
-/** Does something to machines or to the network between them. */
+/** Breaks machines or the network between them. */
 export type MemberFault = (roles: Roles) => Promise<Mend>;
 
 /**
- * A service of several nodes with a writer of acknowledged rows, and sessions that write to each node all the time. After each
- * fault both are compared: nobody else took a write between two of one node, and no row is lost but those of the fault's own
- * time in mode `async`.
+ * A service of several nodes with a writer of acknowledged rows, and sessions that write to each node continuously.
+ * After each fault both are compared: no other node accepted a write between two writes of one node, and no row is lost
+ * except, in mode `async`, those of the fault's own time.
  */
 export interface MemberService {
   readonly id: string;
   roles(): Promise<Roles>;
   untilWell(): Promise<void>;
-  /** One fault after another. */
-  alone(story: () => Promise<void>): Promise<void>;
-  /** Another node becomes the primary while the fault lasts, and for `moreMs`; the old one follows once it is mended. */
+  /** Runs one fault at a time. */
+  exclusively(story: () => Promise<void>): Promise<void>;
+  /** Another node becomes the primary during the fault, and for `moreMs`; the old one follows once it is repaired. */
   failsOver(name: string, fault: MemberFault, moreMs?: number): Promise<void>;
-  /** The primary stays the primary through `lastMs` of the fault and until users are told; writes go on at its end at the latest. */
-  stays(name: string, fault: MemberFault, lastMs: number, isTold?: (service: ServiceJson) => boolean): Promise<void>;
-  /** Whoever is the primary after `lastMs` of the fault: somebody is, and all is well. */
-  outlives(name: string, fault: MemberFault, lastMs: number): Promise<void>;
+  /**
+   * The primary stays the primary for `lastMs` of the fault and until users are informed; writes resume at its end at
+   * the latest.
+   */
+  remainsPrimary(name: string, fault: MemberFault, lastMs: number, isReported?: (service: ServiceJson) => boolean): Promise<void>;
+  /** Any node is the primary after `lastMs` of the fault: there is one, and the service is healthy. */
+  survives(name: string, fault: MemberFault, lastMs: number): Promise<void>;
   /** Throws when an acknowledged row is lost, or when an operation has no end. */
   settle(): Promise<void>;
   close(): Promise<void>;
@@ -72,8 +75,8 @@ export async function openMembers(
     ? writeValues(platform, running, writing.signal)
     : await writeRows(platform, running, writing.signal);
   const hosts = running.service.nodes.map(({ hostname }) => hostname);
-  const sides = writeToAll(hosts, (isValkey ? countersOf : rowsOf)(platform, running));
-  /** Acknowledged in mode `async` while a fault was there. */
+  const sides = startNodeWriters(hosts, (isValkey ? countersOf : rowsOf)(platform, running));
+  /** Rows that were acknowledged in mode `async` during a fault. */
   const lost = new Set<number>();
   const losesNothing = body["replication_mode"] !== undefined;
   let last: Promise<unknown> = Promise.resolve();
@@ -110,7 +113,7 @@ export async function openMembers(
     expect(sides.overlaps()).toEqual([]);
   }
 
-  /** `since`: of rows that were acknowledged after this, some may be lost where commits wait for nobody. */
+  /** `since`: rows that were acknowledged after this time may be lost where commits are asynchronous. */
   async function checkRows(since: number): Promise<void> {
     const missing = new Set((await writer.missing()).filter((row) => !lost.has(row)));
     const rows = writer.rows.filter((row) => missing.has(row.id));
@@ -123,7 +126,7 @@ export async function openMembers(
     if (missing.size > 0) note(`${name}: ${missing.size} rows of the fault's own time are lost`);
   }
 
-  /** Milliseconds without an acknowledged row. */
+  /** Longest time in milliseconds without an acknowledged row. */
   function longestPause(since: number): number {
     const times = writer.rows.flatMap(({ acknowledgedAt }) => (acknowledgedAt >= since ? acknowledgedAt : []));
     return Math.max(...times.map((at, index) => at - (times[index - 1] ?? since)));
@@ -131,14 +134,14 @@ export async function openMembers(
 
   const failovers = async () => (await services.operations(id)).filter(({ type }) => type === "failover");
 
-  /** Roles before a fault. Rows that were acknowledged after `since` may be the lag that is shown then, with a second to spare. */
+  /** Roles before a fault. Rows that were acknowledged after `since` may be in the reported lag, plus a second. */
   async function begin(): Promise<{ readonly before: Roles; readonly since: number }> {
     await untilWell();
-    // Who may take its place is told to the primary with settings of their own.
+    // The primary learns its failover candidates by a later settings update.
     await sleep(2_000);
     const before = await roles();
-    const shown = await Promise.all(before.replicas.map(statusOf));
-    const lagMs = Math.max(...shown.map(({ lag_seconds: lag }) => (lag ?? 0) * 1_000));
+    const reported = await Promise.all(before.replicas.map(statusOf));
+    const lagMs = Math.max(...reported.map(({ lag_seconds: lag }) => (lag ?? 0) * 1_000));
     return { before, since: Date.now() - lagMs - 1_000 };
   }
 
@@ -146,7 +149,7 @@ export async function openMembers(
     id,
     roles,
     untilWell,
-    alone(story) {
+    exclusively(story) {
       const turn = last.then(story);
       last = turn.catch(() => undefined);
       return turn;
@@ -179,13 +182,13 @@ export async function openMembers(
       expect((await failovers())[0]).toMatchObject({ status: "completed" } satisfies Partial<OperationJson>);
       await checkRows(since);
     },
-    async stays(what, fault, lastMs, isTold = () => true) {
+    async remainsPrimary(what, fault, lastMs, isReported = () => true) {
       const { before, since } = await begin();
       const known = await failovers();
       const mend = await fault(before);
       try {
         await sleep(lastMs);
-        await waitUntil(`it is told of ${name}: ${what}`, async () => isTold(await services.get(id)), wait);
+        await waitUntil(`it is told of ${name}: ${what}`, async () => isReported(await services.get(id)), wait);
         const { acknowledged } = writer;
         await waitUntil(`${name} takes writes while ${what}`, () => writer.acknowledged > acknowledged + 5, wait);
       } finally {
@@ -201,7 +204,7 @@ export async function openMembers(
       expect(await failovers()).toHaveLength(known.length);
       await checkRows(Number.POSITIVE_INFINITY);
     },
-    async outlives(what, fault, lastMs) {
+    async survives(what, fault, lastMs) {
       const { before, since } = await begin();
       const mend = await fault(before);
       try {

@@ -7,17 +7,17 @@ import { startSecondController } from "../../support/platform/second-controller.
 import { createServices, expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { endOf } from "../engine-changes.ts";
-import { type OutageGround, outageMs, type UnderWayJson } from "./outage-ground.ts";
+import { type OutageFixture, outageMs, type InProgressJson } from "./outage-fixture.ts";
 
-/** Nobody decides, or one decides for two. */
-export function controllerOutages(its: OutageGround): void {
+/** Without a deciding controller, or with one of two. */
+export function controllerOutages(its: OutageFixture): void {
   it("of controllers and etcd: names resolve, services serve, and a killed engine is back by itself", async () => {
-    const held: OccupiedPort[] = [];
+    const occupied: OccupiedPort[] = [];
     try {
-      held.push(await its.hold("etcd_client", () => [its.platform.processes().etcd]));
-      held.push(await its.hold("api", () => its.platform.processes().controllers));
-      held.push(await its.hold("agents", () => its.platform.processes().controllers));
-      // One that is started meanwhile waits for etcd and is there when it comes.
+      occupied.push(await its.occupy("etcd_client", () => [its.platform.processes().etcd]));
+      occupied.push(await its.occupy("api", () => its.platform.processes().controllers));
+      occupied.push(await its.occupy("agents", () => its.platform.processes().controllers));
+      // A controller that starts meanwhile waits for etcd and serves when it is back.
       let seen: number | undefined;
       const waiting = await waitUntil(
         "a controller is started anew and stays",
@@ -33,53 +33,53 @@ export function controllerOutages(its: OutageGround): void {
       await waitUntil("the killed engine is back", async () => (await its.ask("SELECT turn FROM kept")).length === 1);
       const until = Date.now() + outageMs / 2;
       while (Date.now() < until) {
-        await its.serve();
+        await its.expectServing();
         await sleep(500);
       }
-      // A DNS server that is started meanwhile answers from its disk.
+      // A DNS server that starts meanwhile serves from its disk.
       killAtOnce(its.platform.processes().dns ?? 0);
       await waitUntil("names resolve again", async () => {
         return (await resolveName(its.platform.admin.dns_server, its.database.connection.host)).length === 1;
       });
-      await its.serve();
+      await its.expectServing();
       expect(its.platform.processes().controllers).toEqual([waiting]);
     } finally {
-      for (const port of held) await port.release();
+      for (const port of occupied) await port.release();
     }
     const before = its.engines();
     await waitUntil("the API is back", async () => (await its.platform.rest.get(its.path())).status === 200, {
       everyMs: 200,
     });
-    await its.works();
+    await its.expectWorking();
     expect(its.engines()).toEqual(before);
   });
 
   it("of one controller of two: the other takes over its keys and agents, and no engine restarts", async () => {
     const before = its.engines();
     const second = await startSecondController(its.platform);
-    const held: OccupiedPort[] = [];
+    const occupied: OccupiedPort[] = [];
     try {
       const others = createServices(its.platform, second.rest);
       expect((await others.get(its.database.service.id)).name).toBe("database");
       const { id } = await others.create("through-second", { database_type: "valkey" });
       await its.services.settled(id, "Running");
 
-      held.push(await its.hold("api", () => its.platform.processes().controllers));
-      held.push(await its.hold("agents", () => its.platform.processes().controllers));
+      occupied.push(await its.occupy("api", () => its.platform.processes().controllers));
+      occupied.push(await its.occupy("agents", () => its.platform.processes().controllers));
       const made = await others.create("after-take-over", { database_type: "valkey" });
       const running = await others.settled(made.id, "Running");
       expect(running.nodes[0]?.status).toBe("Running");
-      // The agents of the dead one have found the living one.
+      // The agents of the dead controller have found the living one.
       await waitUntil("a user can be made", async () => {
         const body = { username: "taken_over", role: "readonly" };
         const users = `/managed-services/${its.database.service.id}/database-users`;
-        const answer = await second.rest.post<UnderWayJson>(users, body);
-        // The engine has it later than the answer waits for.
+        const answer = await second.rest.post<InProgressJson>(users, body);
+        // The engine executes it after the response's deadline.
         if (answer.status !== 202) return expectStatus(answer, 201);
         expect(await endOf(second, answer.json.operation.id)).toMatchObject({ status: "completed" });
         return true;
       });
-      for (const port of held.splice(0)) await port.release();
+      for (const port of occupied.splice(0)) await port.release();
       await waitUntil(
         "the first controller is back",
         async () => (await its.platform.rest.get(its.path())).status === 200,
@@ -91,10 +91,10 @@ export function controllerOutages(its: OutageGround): void {
       for (const gone of [id, made.id]) expectStatus(await its.platform.rest.delete(`/managed-services/${gone}`), 202);
       for (const gone of [id, made.id]) await its.services.gone(gone);
     } finally {
-      for (const port of held) await port.release();
+      for (const port of occupied) await port.release();
       await second.stop();
     }
-    await its.works();
+    await its.expectWorking();
     expect(its.engines()).toEqual(before);
   });
 }

@@ -5,13 +5,13 @@ import { asOperator } from "../../support/platform/organizations.ts";
 import type { ProblemJson } from "../../support/api/service-json.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { type OutageGround, outageMs } from "./outage-ground.ts";
+import { type OutageFixture, outageMs } from "./outage-fixture.ts";
 
-/** What is and what was cannot be read or written. */
-export function storeOutages(its: OutageGround): void {
+/** The store or the history cannot be read or written. */
+export function storeOutages(its: OutageFixture): void {
   it("of etcd: services serve, the API answers 503, and all goes on without a restart of anything", async () => {
     const before = { engines: its.engines(), controllers: its.platform.processes().controllers };
-    const port = await its.hold("etcd_client", () => [its.platform.processes().etcd]);
+    const port = await its.occupy("etcd_client", () => [its.platform.processes().etcd]);
     try {
       const until = Date.now() + outageMs;
       while (Date.now() < until) {
@@ -21,22 +21,22 @@ export function storeOutages(its: OutageGround): void {
         const create = { name: "none", database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 };
         expectStatus(await its.platform.rest.post("/managed-services", create), 503);
         expect([200, 503]).toContain((await its.platform.rest.get(its.path())).status);
-        await its.serve();
+        await its.expectServing();
         await sleep(500);
       }
     } finally {
       await port.release();
     }
-    await its.works();
+    await its.expectWorking();
     expect({ engines: its.engines(), controllers: its.platform.processes().controllers }).toEqual(before);
   });
 
   it("of history: changes are taken, and their audit arrives when it is back", async () => {
-    const port = await its.hold("history", () => [its.platform.processes().history]);
+    const port = await its.occupy("history", () => [its.platform.processes().history]);
     const tag = `history-${Date.now()}`;
     try {
       expectStatus(await its.platform.rest.patch(its.path(), { tags: { tag } }), 200);
-      // A reveal is on record before it is answered, or it is not answered.
+      // A reveal is recorded before its response, or it is refused.
       const reveal = await its.platform.rest.post(its.path("/database-users/app_user/reveal-password"));
       expectStatus(reveal, 503);
       await sleep(2_000);

@@ -46,7 +46,7 @@ import { TokenService } from "@holdfast/proto/holdfast/v1/token_pb.ts";
 import { UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
 import { WebhookService } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 
-/** Services that organizations use, over REST and gRPC. */
+/** Services for organizations, over REST and gRPC. */
 export const organizationServices: readonly DescService[] = [
   ApiKeyService,
   AppAuthService,
@@ -96,7 +96,7 @@ export const platformServices: readonly DescService[] = [
   OperatorService,
 ];
 
-/** One method with its place in REST, as its descriptor says. */
+/** One method with its REST route, as its descriptor declares. */
 export interface RestMethod {
   readonly method: DescMethod;
   readonly rules: MethodRules;
@@ -114,14 +114,14 @@ export const restMethods: readonly RestMethod[] = organizationServices.flatMap((
   }),
 );
 
-/** The method that serves a verb on a path, if any: a word of a path goes before a variable. */
+/** The method that serves a verb on a path, if any: a literal segment matches before a variable. */
 export function findRestMethod(verb: string, path: string): RestMethod | undefined {
   const segments = (path.split("?")[0] ?? "").split("/");
   const variables = (candidate: RestMethod) => candidate.path.split("{").length;
   const found = restMethods.filter((candidate) => {
     if (candidate.verb !== verb) return false;
-    const wanted = candidate.path.split("/");
-    return wanted.length === segments.length && wanted.every((part, i) => part.startsWith("{") || part === segments[i]);
+    const pathSegments = candidate.path.split("/");
+    return pathSegments.length === segments.length && pathSegments.every((part, i) => part.startsWith("{") || part === segments[i]);
   });
   return found.toSorted((a, b) => variables(a) - variables(b))[0];
 }

@@ -5,27 +5,27 @@ import type { Platform } from "../platform/platform.ts";
 import type { ConnectionJson } from "./service-json.ts";
 import { waitUntil } from "../wait-until.ts";
 
-/** Whom to connect as, and to what. */
+/** User and target of a connection. */
 export interface Login {
   readonly user?: string;
   readonly password: string;
   readonly database?: string;
   /** "name" verifies the certificate against the service's name; "address" against the address, which must fail. */
   readonly verify?: "name" | "address";
-  /** How long a connection and a command may take; unset: long. */
+  /** Timeout of the connection and of a command; unset: long. */
   readonly patienceMs?: number;
   /** Parameters of the session, as libpq's `options`; PostgreSQL only. */
   readonly options?: string;
 }
 
-/** The address that the platform's own DNS server gives for a service's name. */
+/** The address that the platform's own DNS server returns for a service's name. */
 export async function addressOf(platform: Platform, host: string): Promise<string> {
   return waitUntil(`${host} has an address`, async () => (await resolveName(platform.admin.dns_server, host))[0], {
     withinMs: 30_000,
   });
 }
 
-/** The connection as clients on private addresses have it. */
+/** The connection for clients on private addresses. */
 export function inside(connection: ConnectionJson): ConnectionJson {
   return { ...connection, host: connection.private_host };
 }
@@ -45,7 +45,7 @@ export async function openPostgresql(platform: Platform, connection: ConnectionJ
     ...(login.options !== undefined && { options: login.options }),
   };
   const client = new Client(config);
-  // A session that the platform ends shows at its next query; without a listener it would end the test's process.
+  // A session that the platform ends fails at its next query; without a listener it would end the test's process.
   client.on("error", () => undefined);
   await client.connect();
   return client;
@@ -64,10 +64,10 @@ export async function openValkey(platform: Platform, connection: ConnectionJson,
   });
 }
 
-/** Connected to any server of Valkey's protocol, at the first try or not at all. The caller disconnects it. */
+/** Connected to any server of Valkey's protocol, with a single attempt. The caller disconnects it. */
 export async function connectValkey(options: RedisOptions & { host: string; port: number }): Promise<Valkey> {
   const client = new Valkey({ ...options, lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
-  // A refusal is an event; of a connect that fails the client says only that the connection is closed.
+  // A rejection is an event; of a failed connect the client reports only that the connection is closed.
   let refusal: Error | undefined;
   client.on("error", (error: Error) => {
     refusal = error;

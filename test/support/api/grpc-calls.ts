@@ -3,7 +3,9 @@ import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { type GrpcMethod, grpcService } from "@holdfast/mtls/grpc-service.ts";
 
-/** The unary methods of a service, by their local names. Errors are grpc-js's, with `code`, `details` and `metadata`. */
+/**
+ * The unary methods of a service, by their local names. Errors are grpc-js's, with `code`, `details` and `metadata`.
+ */
 export type GrpcCalls<S extends DescService> = {
   readonly [N in keyof S["method"]]: (
     input: MessageInitShape<S["method"][N]["input"]>,
@@ -13,7 +15,7 @@ export type GrpcCalls<S extends DescService> = {
 /** A channel to the platform's gRPC port with one credential. */
 export interface GrpcChannel {
   of<S extends DescService>(service: S): GrpcCalls<S>;
-  /** Any method, by its descriptor's place. */
+  /** Calls any method, by its descriptor. */
   call(service: DescService, localName: string, input: object): Promise<object>;
   readonly client: Client;
   close(): void;
@@ -67,7 +69,7 @@ export function openGrpc({ url, ca, authorization }: GrpcTarget): GrpcChannel {
   };
 }
 
-/** Name of the status that a call ends with; "OK" when it does not fail. */
+/** Status code that a call ends with; OK when it succeeds. */
 export async function statusOf(call: Promise<unknown>): Promise<number> {
   try {
     await call;

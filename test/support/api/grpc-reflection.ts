@@ -8,7 +8,7 @@ import {
 } from "@holdfast/proto/grpc/reflection/v1/reflection_pb.ts";
 import type { GrpcChannel } from "./grpc-calls.ts";
 
-/** One question of a reflection stream, and its answer. */
+/** One request of a reflection stream, and its response. */
 export function reflect(
   { client }: GrpcChannel,
   question: MessageInitShape<typeof ServerReflectionRequestSchema>,
@@ -27,7 +27,7 @@ export function reflect(
   });
 }
 
-/** Full names of the services that the server says it has. */
+/** Full names of the services that the server lists. */
 export async function listServices(channel: GrpcChannel): Promise<string[]> {
   const answer = await reflect(channel, { messageRequest: { case: "listServices", value: "" } });
   return answer.case === "listServicesResponse" ? answer.value.service.map(({ name }) => name) : [];

@@ -4,15 +4,18 @@ import { get } from "node:https";
 import { text } from "node:stream/consumers";
 import type { Platform } from "../platform/platform.ts";
 
-/** What Prometheus would read at the path; by the owner's credential unless another one is given. Throws for anything else. */
+/**
+ * The text that Prometheus would scrape at the path; with the owner's credential unless another one is given. Throws
+ * for any status but 200.
+ */
 export async function metricsText(
   { admin, ca }: Pick<Platform, "admin" | "ca">,
   path: string,
   credential = { name: admin.api_key_id, secret: admin.api_key_secret },
 ): Promise<string> {
   const auth = `${credential.name}:${credential.secret}`;
-  const asked = get(`${admin.base_url}${path}`, { ca, auth, servername: "" });
-  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  const response = get(`${admin.base_url}${path}`, { ca, auth, servername: "" });
+  const [answer] = (await once(response, "response")) as [IncomingMessage];
   const body = await text(answer);
   const type = answer.headers["content-type"];
   if (answer.statusCode === 200 && type === "text/plain; version=0.0.4; charset=utf-8") return body;

@@ -12,8 +12,9 @@ const type = new RegExp(`^# TYPE (${name}) (counter|gauge|histogram|summary|unty
 const sample = new RegExp(`^(${name})(?:\\{((?:${labelName}=${labelValue},?)*)\\})? (\\S+)$`);
 
 /**
- * Reads Prometheus' text format 0.0.4 and throws for what its own parser and linter refuse: a line of no kind, a metric without
- * help and type before its samples, a metric in two places, two samples of the same labels, a value that is no number.
+ * Parses Prometheus' text format 0.0.4 and throws where its own parser and linter would: an unknown line, a metric
+ * without help and type before its samples, a metric in two places, two samples of the same labels, a value that is no
+ * number.
  */
 export function parseExposition(text: string): ExposedSample[] {
   if (text !== "" && !text.endsWith("\n")) throw new Error("the last line has no end");

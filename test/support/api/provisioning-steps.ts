@@ -1,4 +1,4 @@
-/** Of a restore or fork, in their order (spec 1, States). */
+/** Steps of a restore or fork, in order (spec 1, States). */
 export const provisioningSteps = [
   "SetupNetwork",
   "SetupServer",

@@ -2,7 +2,7 @@ import { type DescMessage, type DescMethod, getOption, type JsonObject } from "@
 import { field as fieldRules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { restMethods } from "./api-methods.ts";
 
-/** A request of a method as REST callers make it. */
+/** A request for a method, as REST callers send it. */
 export interface RestCall {
   readonly verb: string;
   /** With its query. */
@@ -10,7 +10,7 @@ export interface RestCall {
   readonly body?: JsonObject;
 }
 
-/** A request of the JSON of protos as REST callers write it: what is bytes of JSON there is the JSON itself. */
+/** Converts protobuf JSON to the JSON of REST: a field with bytes of JSON there is the JSON itself. */
 function asRest(message: DescMessage, json: JsonObject): JsonObject {
   const entries = Object.entries(json).map(([name, value]) => {
     const field = message.fields.find((each) => each.name === name);

@@ -1,7 +1,7 @@
 import type { DescMessage, MessageJsonType, MessageShape } from "@bufbuild/protobuf";
 
 /**
- * What REST makes of a message, told by the generated types: names in snake_case, times as texts, enumerations in their own
+ * REST form of a message, by the generated types: names in snake_case, times as texts, enumerations in their own
  * spelling, every member present. Clients' types are compared with it.
  */
 export type RestShape<Schema extends DescMessage, Empty = null> = Shape<
@@ -10,14 +10,16 @@ export type RestShape<Schema extends DescMessage, Empty = null> = Shape<
   Empty
 >;
 
-/** The entries of a list method's answer. */
+/** The entries of a list method's response. */
 export type RestEntry<Schema extends DescMessage, Empty = null> = {
   [K in keyof RestShape<Schema, Empty>]: RestShape<Schema, Empty>[K] extends readonly (infer E)[] ? E : never;
 }[keyof RestShape<Schema, Empty>];
 
 type BackupStatus = "pending" | "running" | "verifying" | "completed" | "failed";
 
-/** Members for which the documentation knows more than the protos: all values of a text, what is in a JSON text. */
+/**
+ * Members that the documentation specifies further than the protos: all values of a text, the content of a JSON text.
+ */
 interface KnownTexts {
   readonly "holdfast.v1.Me": { readonly kind: "user" | "api_key" | "token" };
   readonly "holdfast.v1.AuditLogEntry": { readonly result: "ok" | "refused" };
@@ -34,7 +36,7 @@ interface KnownTexts {
 type Named = { readonly $typeName: string };
 type Field<M> = Exclude<keyof M, "$typeName" | "$unknown"> & string;
 
-/** `Empty` is what a message that is not there is: null, or never when each of them is taken to be there. */
+/** `Empty` is the type of an absent message: null, or never where all messages are assumed present. */
 type Shape<M, J, Empty> = {
   readonly [K in Field<M> as Snake<K>]: [Known<M, K>] extends [never[]]
     ? Value<NonNullable<M[K]>, J extends { [key in K]?: infer V } ? V : never, Empty> | Absent<M, K, Empty>
@@ -47,7 +49,7 @@ type Known<M, K> = M extends { readonly $typeName: infer T extends keyof KnownTe
     : never[]
   : never[];
 
-/** Scalars tell by `optional` that they may be null; messages never tell. */
+/** Scalars declare by `optional` that they may be null; messages do not. */
 type Absent<M, K extends keyof M, Empty> = undefined extends M[K]
   ? NonNullable<M[K]> extends Named | object
     ? Empty

@@ -1,33 +1,33 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Agent, request } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { checkAnswer } from "./answer-rules.ts";
-import type { RestAnswer } from "./rest-answer.ts";
+import { checkResponse } from "./response-rules.ts";
+import type { RestResponse } from "./rest-response.ts";
 
 export interface RestOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Sent as it is, with the Content-Type of `headers`. */
+  /** Sent unchanged, with the Content-Type of `headers`. */
   readonly rawBody?: string | Buffer;
   readonly timeoutMs?: number;
 }
 
-/** A caller of the REST API. Each answer is held to the rules that all have; one that breaks them throws. */
+/** A caller of the REST API. Each response is checked by the rules of all responses; one that breaks them throws. */
 export interface Rest {
   readonly baseUrl: string;
-  call<T = Record<string, unknown>>(verb: string, path: string, options?: RestOptions): Promise<RestAnswer<T>>;
-  get<T = Record<string, unknown>>(path: string, options?: RestOptions): Promise<RestAnswer<T>>;
-  post<T = Record<string, unknown>>(path: string, body?: unknown, options?: RestOptions): Promise<RestAnswer<T>>;
-  patch<T = Record<string, unknown>>(path: string, body: unknown, options?: RestOptions): Promise<RestAnswer<T>>;
-  delete<T = Record<string, unknown>>(path: string, options?: RestOptions): Promise<RestAnswer<T>>;
-  /** Repeats a call that nobody answers, or 503 or 500, until the time is over; only for calls that may be repeated. */
+  call<T = Record<string, unknown>>(verb: string, path: string, options?: RestOptions): Promise<RestResponse<T>>;
+  get<T = Record<string, unknown>>(path: string, options?: RestOptions): Promise<RestResponse<T>>;
+  post<T = Record<string, unknown>>(path: string, body?: unknown, options?: RestOptions): Promise<RestResponse<T>>;
+  patch<T = Record<string, unknown>>(path: string, body: unknown, options?: RestOptions): Promise<RestResponse<T>>;
+  delete<T = Record<string, unknown>>(path: string, options?: RestOptions): Promise<RestResponse<T>>;
+  /** Repeats a call without a response, or with 503 or 500, until the time is over; for repeatable calls only. */
   insist<T = Record<string, unknown>>(
     verb: string,
     path: string,
     options?: RestOptions & { withinMs?: number },
-  ): Promise<RestAnswer<T>>;
-  /** The same API for another credential. */
+  ): Promise<RestResponse<T>>;
+  /** The same API with another credential. */
   as(authorization: string | undefined): Rest;
   close(): void;
 }
@@ -37,8 +37,8 @@ export interface RestTarget {
   readonly ca: string;
   /** Value of the header Authorization. */
   readonly authorization: string | undefined;
-  /** Called with every answer, such as to collect error bodies. */
-  readonly onAnswer?: (answer: RestAnswer<unknown>) => void;
+  /** Called with every response, such as to collect error bodies. */
+  readonly onAnswer?: (answer: RestResponse<unknown>) => void;
 }
 
 export function basic(name: string, secret: string): string {
@@ -51,7 +51,7 @@ export function createRest(
 ): Rest {
   const { baseUrl, authorization } = target;
 
-  async function call<T>(verb: string, path: string, options: RestOptions = {}): Promise<RestAnswer<T>> {
+  async function call<T>(verb: string, path: string, options: RestOptions = {}): Promise<RestResponse<T>> {
     const payload = options.rawBody ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
     const headers: Record<string, string> = {
       ...(authorization === undefined ? {} : { authorization }),
@@ -60,8 +60,8 @@ export function createRest(
     };
     const answer = await send(`${baseUrl}${path}`, verb, headers, payload, agent, options.timeoutMs ?? 30_000);
     target.onAnswer?.(answer);
-    checkAnswer(verb, path, answer);
-    return answer as RestAnswer<T>;
+    checkResponse(verb, path, answer);
+    return answer as RestResponse<T>;
   }
 
   return {
@@ -95,7 +95,7 @@ export function createRest(
   };
 }
 
-/** Connections that were refused, cut or too slow: nothing is known of what became of the request. */
+/** Connections that were refused, closed or too slow: the outcome of the request is unknown. */
 function isUnanswered(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ERR_STREAM_PREMATURE_CLOSE"].includes(String(code));
@@ -108,7 +108,7 @@ function send(
   payload: string | Buffer | undefined,
   agent: Agent,
   timeoutMs: number,
-): Promise<RestAnswer<unknown>> {
+): Promise<RestResponse<unknown>> {
   const length = payload === undefined ? {} : { "content-length": String(Buffer.byteLength(payload)) };
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method, agent, headers: { ...length, ...headers } }, (incoming) => {

@@ -16,19 +16,19 @@ export interface MessageJson {
   readonly receipt: string;
 }
 
-/** Queues of one service, whose messages are numbers, over REST. */
+/** Queues of one service over REST; the payloads of their messages are numbers. */
 export interface ServiceQueues {
-  /** Path of the queues, or of what is below them. */
+  /** Path of the queues, or below them. */
   path(rest?: string): string;
   list(): Promise<QueueJson[]>;
-  /** Makes a queue and waits until it takes messages. */
+  /** Creates a queue and waits until it accepts messages. */
   create(name: string, settings?: object): Promise<QueueJson>;
-  /** Resolves once the queue takes messages. */
+  /** Resolves once the queue accepts messages. */
   active(name: string): Promise<QueueJson>;
-  /** Deletes it, and waits until it is gone. */
+  /** Deletes the queue, and waits until it is absent. */
   remove(name: string): Promise<void>;
   gone(name: string): Promise<void>;
-  /** Answers the id of the task. */
+  /** Returns the id of the task. */
   send(name: string, numbers: readonly number[]): Promise<string>;
   claim(name: string, body: object): Promise<MessageJson[]>;
   ack(

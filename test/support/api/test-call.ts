@@ -8,7 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { Call, ServedService } from "@holdfast/common/call.ts";
 
-/** A call of a person of organization `o`, but for what is said otherwise. */
+/** A call of a user of organization `o`, with changes. */
 export function testCall(change: Partial<Call> = {}): Call {
   return {
     principal: { kind: "user", id: "anna", name: "anna", organizationId: "o", scopes: new Set() },
@@ -33,7 +33,7 @@ export type MethodsOf<S extends DescService> = {
 export function methodsOf<S extends DescService>(service: S, { handlers }: ServedService): MethodsOf<S> {
   const methods = service.methods.map(({ localName, input, output }) => {
     const handle = handlers[localName] as (input: object, call: Call) => Promise<Init>;
-    return [localName, async (asked: Init, call: Call) => create(output, await handle(create(input, asked), call))];
+    return [localName, async (init: Init, call: Call) => create(output, await handle(create(input, init), call))];
   });
   return Object.fromEntries(methods) as MethodsOf<S>;
 }

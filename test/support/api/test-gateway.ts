@@ -18,14 +18,14 @@ export interface TestGateway {
   readonly state: InMemoryState;
   /** Errors that were logged. */
   readonly logged: unknown[];
-  /** Answers that are kept for Idempotency-Keys. */
+  /** Stored responses of Idempotency-Keys. */
   readonly kept: ReadonlyMap<string, unknown>;
   /** Changes that did not come to their methods. */
   readonly refused: RefusedCall[];
   isReady: boolean;
-  /** Reads show revision 999 once it resolves. */
+  /** Reads return revision 999 once it resolves. */
   arrival: Promise<void>;
-  /** Authorizations that are good no more. */
+  /** Authorizations that are invalid by now. */
   readonly revoked: Set<string>;
   call(verb: string, path: string, options?: CallOptions): Promise<TestAnswer>;
   close(): Promise<void>;
@@ -33,7 +33,7 @@ export interface TestGateway {
 
 export interface CallOptions {
   readonly body?: unknown;
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly text?: string | Buffer;
   readonly headers?: Record<string, string>;
   /** Null sends no credential. */
@@ -44,7 +44,7 @@ export interface TestAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
-  // oxlint-disable-next-line no-explicit-any -- tests look into answers of every shape
+  // oxlint-disable-next-line no-explicit-any -- tests read responses of every shape
   readonly json: any;
 }
 
@@ -76,8 +76,8 @@ export async function startTestGateway(
   const port = await server.listen(0, "127.0.0.1");
   const baseUrl = `https://localhost:${port}`;
   const revoked = new Set<string>();
-  const kept: KeptRecords = new Map();
-  const keptAnswers = createKeptAnswersInMemory(kept);
+  const kept: StoredRecords = new Map();
+  const keptAnswers = createStoredResponsesInMemory(kept);
   state.keep = async ({ idempotency }, answer) => {
     if (idempotency !== undefined) await keptAnswers.keep(idempotency, idempotency.encode(answer));
   };
@@ -134,9 +134,9 @@ const authenticator: Authenticator = {
   },
 };
 
-type KeptRecords = Map<string, { bodyHash: string; answer: KeptAnswer }>;
+type StoredRecords = Map<string, { bodyHash: string; answer: KeptAnswer }>;
 
-function createKeptAnswersInMemory(records: KeptRecords): StoredResponses {
+function createStoredResponsesInMemory(records: StoredRecords): StoredResponses {
   const nameOf = ({ scope, key }: Idempotency) => createHash("sha256").update(`${scope} ${key}`).digest("hex");
   return {
     async find(idempotency) {

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBackupWriter } from "@holdfast/common/backup/backup-writer.ts";
 
-// Writes a backup of so many incompressible MiB to a store slower than its source; prints its peak memory in MiB.
+// Writes a backup of incompressible data, its size in MiB as the argument, to a store slower than its source; prints
+// its peak memory in MiB.
 const chunk = randomBytes(64 << 10);
 const count = Number(process.argv[2]) * 16;
 

@@ -1,5 +1,6 @@
-// Preloaded into the processes of a platform (`--import`): a controller dies by its own hand as soon as etcd has answered the nth
-// write of a kind, and before anybody in it hears of the answer. DIES_BY names the file that says which, while it is there.
+// Preloaded into the processes of a platform (`--import`): a controller kills itself as soon as etcd has acknowledged
+// the nth write of a kind, before its code sees the response. DIES_BY is the path of a file with the rule, in force
+// while it exists.
 import { appendFileSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { EtcdClient } from "@holdfast/controller/kernel/store/etcd-client.ts";
@@ -8,23 +9,23 @@ type KeyValues = EtcdClient["raw"]["kv"];
 type Request = Parameters<KeyValues["txn"]>[0];
 type Answer = Awaited<ReturnType<KeyValues["txn"]>>;
 
-/** What the file says. */
-export interface Sentence {
-  /** Of keys; a transaction that writes one of them counts. */
+/** Content of the file. */
+export interface DeathRule {
+  /** Prefixes of keys; a transaction that writes one of them counts. */
   readonly prefixes: readonly string[];
-  /** After which of them, from the start of a process on. */
+  /** Number of the write to die after, from the start of a process on. */
   readonly nth: number;
-  /** So many deaths at most; absent: no end to them. */
+  /** Limit of deaths; absent: unlimited. */
   readonly most?: number;
 }
 
-/** A line behind the name of the file with `.deaths`: what was written last. */
+/** A line in the file's sibling with the suffix `.deaths`: the last writes. */
 export interface Death {
   readonly writes: readonly { readonly key: string; readonly value: string | null }[];
 }
 
 const controllerMain = "/controller/src/main.ts";
-/** One that ran for less is started again later and later. */
+/** A process that ran for less is restarted with growing delays. */
 const healthyMs = 5_200;
 
 const file = process.env["DIES_BY"] ?? "";
@@ -49,7 +50,7 @@ function watchWrites(main: string): void {
   };
 }
 
-function sentenceNow(): Sentence | undefined {
+function sentenceNow(): DeathRule | undefined {
   try {
     return JSON.parse(readFileSync(file, "utf8"));
   } catch {
@@ -65,7 +66,7 @@ function deathsSoFar(): number {
   }
 }
 
-/** What a transaction, or each of several that travel together, has written; nothing of one whose conditions did not hold. */
+/** Writes of a transaction, or of each in a batch; none of one whose conditions failed. */
 function writesOf({ success = [] }: Request, { succeeded, responses }: Answer): Death["writes"] {
   if (!succeeded) return [];
   return success.flatMap((each, index) => {
@@ -79,7 +80,7 @@ function writesOf({ success = [] }: Request, { succeeded, responses }: Answer): 
 
 function die(death: Death): void {
   appendFileSync(deathsFile, `${JSON.stringify(death)}\n`);
-  // Nothing in it goes on meanwhile.
+  // The process is blocked meanwhile.
   const leftMs = healthyMs - process.uptime() * 1_000;
   if (leftMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, leftMs);
   process.kill(process.pid, "SIGKILL");

@@ -2,18 +2,18 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { prefixOf } from "@holdfast/controller/kernel/store/resource.ts";
-import type { Death, Sentence } from "./die-after-writes.ts";
+import type { Death, DeathRule } from "./die-after-writes.ts";
 
-/** Controllers of a platform that die right after writes of theirs; see die-after-writes.ts. */
+/** Controllers of a platform that die right after their writes; see die-after-writes.ts. */
 export interface DyingControllers {
-  /** What the platform is started with. */
+  /** Environment that the platform is started with. */
   readonly environment: Readonly<Record<string, string>>;
-  /** While `run` goes on, each controller dies after its every nth write of such kinds, `most` times in all. */
-  during<T>(asked: DeathsAsked, run: () => Promise<T>): Promise<Died<T>>;
+  /** While `run` is in progress, each controller dies after every nth write of such kinds, `most` times in all. */
+  during<T>(rule: DeathRule, run: () => Promise<T>): Promise<Died<T>>;
   remove(): void;
 }
 
-export interface DeathsAsked {
+export interface DeathRule {
   readonly kinds: readonly string[];
   readonly nth: number;
   readonly most?: number;
@@ -34,7 +34,7 @@ export function createDyingControllers(): DyingControllers {
       DIES_BY: sentenceFile,
     },
     async during({ kinds, ...rest }, run) {
-      const sentence: Sentence = { prefixes: kinds.map((name) => prefixOf({ name })), ...rest };
+      const sentence: DeathRule = { prefixes: kinds.map((name) => prefixOf({ name })), ...rest };
       writeFileSync(deathsFile, "");
       writeFileSync(sentenceFile, JSON.stringify(sentence));
       try {

@@ -1,14 +1,14 @@
 import type { ConsumerFacet, ResourceKind, ResourceSpec } from "@holdfast/controller/resource-kind/resource-kind.ts";
 import { specChanges } from "@holdfast/controller/resource-kind/spec-changes.ts";
 
-/** Its changes in place, by the member that changes, as the specification has them of apps. */
+/** Changes in place, by the member that changes, as specified for apps. */
 const actions = { image: "redeploy_app", env: "redeploy_app", plan_name: "scale_app" } as const;
 
 const never = () => {
   throw new Error("nothing of the fixture is made here");
 };
 
-/** What it consumes: named by its spec, as an app will name it. */
+/** Its dependencies: named by its spec, as those of an app. */
 export const fixtureConsumer: ConsumerFacet = {
   attachmentsOf: ({ attachments = [] }) =>
     (attachments as (string | { name: string; prefix?: string })[]).map((each) =>
@@ -18,11 +18,11 @@ export const fixtureConsumer: ConsumerFacet = {
   wire: never,
 };
 
-/** A kind with every action, that consumes what others give: as an app will be. What it makes is the model's. */
+/** A kind with every action that consumes outputs of others, as an app will. Its resources are the model's. */
 export const fixtureKind: ResourceKind = {
   kind: "fixture",
   aliases: { gadget: { plan_name: "tier-1" } },
-  scopes: ["plaques:write"],
+  scopes: ["notes:write"],
   consumer: fixtureConsumer,
   schema: () => ({
     type: "object",

@@ -1,14 +1,14 @@
 import { prefixOf } from "@holdfast/controller/kernel/store/resource.ts";
 import { openEtcd } from "../platform/etcd-dump.ts";
 
-/** Writes of compositions that etcd tells of. */
+/** Writes of compositions, as an etcd watch reports them. */
 export interface SeenWrites {
-  /** How many there were. */
+  /** Number of writes so far. */
   readonly count: number;
   stop(): Promise<void>;
 }
 
-/** Counts them, and calls `onWrite` with each. */
+/** Counts the writes, and calls `onWrite` with each. */
 export async function watchWrites(directory: string, onWrite: () => void = () => undefined): Promise<SeenWrites> {
   const etcd = openEtcd(directory);
   const watcher = await etcd.raw
@@ -33,8 +33,8 @@ export async function watchWrites(directory: string, onWrite: () => void = () =>
 }
 
 /**
- * Calls `kill` with each write of a composition that etcd tells of, at once: whatever the writer meant to do next, and the answer to
- * what it did, is lost. Writes that come while a kill is under way are not followed by another one.
+ * Calls `kill` with each write of a composition that etcd reports, at once: the writer's next action, and the response
+ * to this one, are lost. Writes during a kill trigger no second one.
  */
 export async function killAfterWrites(
   directory: string,

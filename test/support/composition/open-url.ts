@@ -4,9 +4,9 @@ import { Client } from "pg";
 import { addressOf } from "../api/clients.ts";
 import type { Platform } from "../platform/platform.ts";
 
-// As machines of the platform do it: the names are resolved by its own DNS server, and all else is in the variable.
+// Connects as machines of the platform do: its own DNS server resolves the names, and the variable has the rest.
 
-/** Connected to what DATABASE_URL says, with the file of authorities that it names. The caller ends it. */
+/** Connected by DATABASE_URL, with the file of authorities that it names. The caller ends it. */
 export async function openDatabaseUrl(platform: Platform, text: string): Promise<Client> {
   const url = new URL(text);
   const client = new Client({
@@ -23,7 +23,7 @@ export async function openDatabaseUrl(platform: Platform, text: string): Promise
   return client;
 }
 
-/** Connected to what CACHE_URL says. The caller disconnects it. */
+/** Connected by CACHE_URL. The caller disconnects it. */
 export async function openValkeyUrl(platform: Platform, text: string): Promise<Valkey> {
   const url = new URL(text);
   const client = new Valkey({

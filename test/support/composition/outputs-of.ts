@@ -1,7 +1,7 @@
 import type { DatabaseOutputs } from "@holdfast/controller/resource-kind/outputs.ts";
 import type { RunningService } from "../platform/services.ts";
 
-/** What the platform would tell a consumer of a service, of the public API's answers. */
+/** Outputs of a service for its consumers, from responses of the public API. */
 export function outputsOf({ service, connection, password }: RunningService): DatabaseOutputs {
   return {
     type: "database",

@@ -14,7 +14,7 @@ import { fixtureConsumer, fixtureKind } from "./fixture-kind.ts";
 
 interface GadgetStatus {
   readonly phase: Exclude<Phase, "absent">;
-  /** What it was told of others. */
+  /** Outputs of other resources that it received. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -23,7 +23,7 @@ type GadgetObject = Resource<{ readonly spec: ResourceSpec; readonly isProtected
 
 export const gadgetKind = defineKind<GadgetObject>("gadget");
 
-/** The fixture kind over a store: what is asked of it is written down, and comes about when the test says so. */
+/** The fixture kind over a store: requests are recorded, and take effect when the test calls `comeAbout`. */
 export function createStoredFixture(gadgets: Collection<GadgetObject>): ResourceKind {
   const find = async (id: string, signal: AbortSignal) => gadgets.get(id) ?? gadgets.fresh(id, signal);
 
@@ -94,7 +94,7 @@ export function createStoredFixture(gadgets: Collection<GadgetObject>): Resource
   };
 }
 
-/** What is under way comes about: what was asked for runs, and what is to go is gone, with its name. */
+/** Completes a pending request: a requested resource runs, and a deleted one is removed with its name. */
 export function comeAbout(unit: UnitOfWork, gadget: Stored<GadgetObject>): void {
   const { metadata, status } = gadget.object;
   if (status.phase === "deleting") {

@@ -2,24 +2,24 @@ import type { Observed } from "@holdfast/controller/composition/composition-step
 import type { Member } from "@holdfast/controller/composition/composition.ts";
 import type { Phase } from "@holdfast/controller/resource-kind/resource-kind.ts";
 
-/** A resource of a model: what its world has made of what was asked for. */
+/** A resource of a model: its state after the requests so far. */
 interface Thing {
   phase: Phase;
-  /** Of its newest change in place. */
+  /** True once its newest change in place took effect. */
   hasTaken: boolean;
   marked: boolean;
 }
 
-/** Resources of a model, which do what they like in the end: they come, fail, vanish and go. */
+/** Resources of a model with random outcomes: they start, fail, disappear and are deleted. */
 export interface ModelWorld {
   readonly things: Map<string, Thing>;
-  /** How often each id was made. */
+  /** Number of creations by id. */
   readonly made: Map<string, number>;
   observe(member: Member): Observed;
   create(id: string): void;
   act(id: string, succeeds: boolean): void;
   remove(id: string): void;
-  /** Something happens to one that is on its way; false when nothing is. */
+  /** Advances one pending resource; false when none is pending. */
   stir(pick: (count: number) => number, fates: { readonly fails: boolean; readonly vanishes: boolean }): boolean;
 }
 

@@ -1,4 +1,4 @@
-/** A manual backup of a PostgreSQL, as a request asks for it. */
+/** A requested manual backup of a PostgreSQL. */
 export const askedBackup = {
   serviceId: "service-1",
   databaseType: "postgresql",

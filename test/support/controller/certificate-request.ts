@@ -33,7 +33,7 @@ function der(tag: number, ...parts: Uint8Array[]): Uint8Array {
   return Buffer.concat([Buffer.from([tag, 0x82, length >> 8, length & 0xff]), content]);
 }
 
-/** What openssl says about a certificate: a judge that shares no code with what made it. */
+/** openssl's printout of a certificate: an independent decoder. */
 export async function opensslText(pem: string): Promise<string> {
   const run = promisify(execFile)("openssl", ["x509", "-noout", "-text"]);
   run.child.stdin?.end(pem);

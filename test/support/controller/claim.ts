@@ -1,12 +1,12 @@
 import { createServer, type ListenOptions, type Server } from "node:net";
 import { waitUntil } from "../wait-until.ts";
 
-/** Who has a name has it until its process ends: it may be used late, and again after a restart. */
+/** A name stays claimed until the process ends: it may be used late, and again after a restart. */
 const claims: Server[] = [];
 
 /**
- * True when no other test of this host has the name, nor gets it while this process lives. The claim is a socket without a
- * file, which Linux removes with the process, however that ends.
+ * True when no other test of this host has the name, nor gets it while this process lives. The claim is an abstract
+ * socket, which Linux removes with the process, however that ends.
  */
 export async function claim(name: string): Promise<boolean> {
   if (process.platform !== "linux") return true;
@@ -15,7 +15,7 @@ export async function claim(name: string): Promise<boolean> {
   return server !== undefined;
 }
 
-/** Does what only one test of this host may do at a time, after those that are at it. */
+/** Runs it while no other test of this host runs one of this name; waits for them in turn. */
 export async function oneAtATime<T>(name: string, run: () => Promise<T>): Promise<T> {
   if (process.platform !== "linux") return run();
   const turn = await waitUntil(`no other test does this: ${name}`, () => listen({ path: pathOf(name) }), {
@@ -30,7 +30,7 @@ export async function oneAtATime<T>(name: string, run: () => Promise<T>): Promis
 
 const pathOf = (name: string) => `\0holdfast-test-${name}`;
 
-/** A number below `count` that no other test of this host has of that kind, for names and addresses made of it. */
+/** A number below `count` that no other test of this host has of that kind, for names and addresses. */
 export async function claimNumber(kind: string, count: number): Promise<number> {
   for (let number = 0; number < count; number += 1) if (await claim(`${kind}-${number}`)) return number;
   throw new Error(`all ${count} numbers of a ${kind} are in use`);

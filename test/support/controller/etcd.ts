@@ -8,17 +8,17 @@ export interface TestEtcd {
   /** `http://127.0.0.1:<port>`; stays the same over restarts. */
   readonly url: string;
   readonly port: number;
-  /** Ends it in order and removes its data. */
+  /** Stops it gracefully and removes its data. */
   stop(): Promise<void>;
-  /** Ends it at once (SIGKILL); its data stays. */
+  /** Kills it (SIGKILL); its data stays. */
   kill(): Promise<void>;
-  /** Starts it again after kill, on its data and port; `empty` throws its data away first. */
+  /** Starts it again after kill, on its data and port; `empty` deletes its data first. */
   start(options?: { empty?: boolean }): Promise<void>;
-  /** Ends it in order and starts it again. */
+  /** Stops it gracefully and starts it again. */
   restart(): Promise<void>;
   /** Sends it a signal, such as SIGSTOP. */
   signal(signal: NodeJS.Signals): void;
-  /** Forgets what is older than the revision. */
+  /** Compacts the history before the revision. */
   compact(revision: bigint): Promise<void>;
 }
 

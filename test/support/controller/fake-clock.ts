@@ -5,18 +5,20 @@ import { cacheDirectory } from "@holdfast/image/node-image.ts";
 
 /** A wall clock of its own for one process; its monotonic clock stays the kernel's. */
 export interface FakeClock {
-  /** What the process is started with. */
+  /** Environment that the process is started with. */
   readonly environment: Readonly<Record<string, string>>;
-  /** From now on the process sees the wall clock so far ahead of the true one; behind it by a negative number. */
+  /**
+   * From now on the process's wall clock is ahead of the true one by this many seconds; behind it by a negative number.
+   */
   step(seconds: number): void;
 }
 
-/** The library that does it: the host's, or one that apt brought into the cache. Undefined where neither is to be had. */
+/** Path of libfaketime: the host's, or one that apt downloaded into the cache. Undefined where neither is available. */
 export function findFakeClockLibrary(): string | undefined {
   const hosts = "/usr/lib";
-  const places = existsSync(hosts) ? readdirSync(hosts).map((name) => join(hosts, name, "faketime")) : [];
+  const files = existsSync(hosts) ? readdirSync(hosts).map((name) => join(hosts, name, "faketime")) : [];
   const cached = join(cacheDirectory(process.env), "libfaketime");
-  return [...places, cached].map(libraryIn).find((path) => path !== undefined) ?? download(cached);
+  return [...files, cached].map(libraryIn).find((path) => path !== undefined) ?? download(cached);
 }
 
 function libraryIn(directory: string): string | undefined {
@@ -43,9 +45,9 @@ function download(directory: string): string | undefined {
   }
 }
 
-/** `file` is where the process finds how far it is ahead. */
+/** `file` is where the process reads its offset. */
 export function createFakeClock(library: string, file: string): FakeClock {
-  // At once: in a file that is being written, the process would find no time at all.
+  // Atomic: from a half-written file the process would read no time at all.
   const step = (seconds: number) => {
     writeFileSync(`${file}.new`, `${seconds < 0 ? "" : "+"}${seconds}`);
     renameSync(`${file}.new`, file);

@@ -19,20 +19,20 @@ import {
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { OperationService, OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 
-/** What the services hold, for tests to look at. */
+/** State of the services, for tests to inspect. */
 export interface InMemoryState {
   readonly services: Map<string, ManagedService>;
   readonly logs: string[];
   creations: number;
-  /** How often somebody asked where a service is. */
+  /** Number of lookups of a service's summary. */
   summaries: number;
-  /** Stands for the unit of work, which keeps the answer with the change. */
+  /** Stands for the unit of work, which stores the response with the change. */
   keep: (call: Call, answer: ManagedService) => Promise<void>;
   /** Awaited by each creation. */
   beforeCreate: (call: Call) => Promise<void>;
 }
 
-/** The public services over a map: enough behaviour to try every kind of answer. */
+/** The public services over a map: enough behavior to produce every kind of response. */
 export function createInMemoryServices(): { state: InMemoryState; services: ServedService[] } {
   const state: InMemoryState = {
     services: new Map(),

@@ -1,6 +1,6 @@
 import type { RecentSources } from "@holdfast/controller/access/user/sign-in-guard.ts";
 
-/** For tests whose people signed in nowhere before. */
+/** For tests without earlier sign-ins. */
 export function createKnownSourcesInMemory(): RecentSources {
   const known = new Set<string>();
   return {

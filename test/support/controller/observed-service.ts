@@ -5,29 +5,29 @@ import { replicaNode } from "@holdfast/controller/services/service/member/new-re
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { runningMachine } from "../machines/machine-object.ts";
 
-/** What an agent tells of its engine; the rest is as it is without a word. */
+/** Observation of an engine by its agent; absent fields have their defaults. */
 export type Told = Omit<MessageInitShape<typeof InstanceObservationSchema>, "$typeName" | "$unknown">;
 
-/** A node whose machine runs and whose agent is connected and told this, unless it is said otherwise. */
-export function observedNode(node: NodeSpec, told: Told, more: Partial<ObservedNode> = {}): ObservedNode {
+/** A node whose machine runs and whose agent is connected and reported this, with changes. */
+export function observedNode(node: NodeSpec, reported: Told, more: Partial<ObservedNode> = {}): ObservedNode {
   return {
     node,
     machine: runningMachine(node.id, {}),
     connected: true,
     isCurrent: true,
-    instance: create(InstanceObservationSchema, told),
+    instance: create(InstanceObservationSchema, reported),
     stoppedForDrain: false,
     silentHost: undefined,
     ...more,
   };
 }
 
-/** A service whose names lead where they should. */
+/** A service whose DNS names lead to the right nodes. */
 export function observedService(nodes: readonly ObservedNode[], more: Partial<ObservedService> = {}): ObservedService {
   return { nodes, names: "verified", isChanging: false, ...more };
 }
 
-/** A replica of the service that `runningService` makes, which has its data. */
+/** A replica of the service of `runningService`, which has its data. */
 export function replicaOf(id: string, number: number): NodeSpec {
   const { joining: _, ...node } = replicaNode({ id, hostname: "db.local", zone: "local", number });
   return node;

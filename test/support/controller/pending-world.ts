@@ -29,7 +29,7 @@ export function windowed({ spec, status }: ServiceChange = {}): ManagedServiceOb
   return runningService({ id, organizationId: "o" }, { maintenanceWindow: { day: 6, hour: 3 }, ...spec }, status);
 }
 
-/** An image of PostgreSQL 17, or of the line that is named. */
+/** An image of PostgreSQL 17, or of the named line. */
 export function nodeImage(
   name: string,
   engineVersion: string,
@@ -44,12 +44,12 @@ export function nodeImage(
   };
 }
 
-/** The image that the service has, and newer ones with another version of the engine and with the same. */
+/** The service's image, and newer ones with another version of the engine and with the same. */
 export const old = nodeImage("trixie-1", "17.10", 0);
 export const minor = nodeImage("trixie-2", "17.11", monday, { newest: true });
 export const packages = nodeImage("trixie-2", "17.10", monday, { newest: true });
 
-/** What pending updates of the service are judged by, with one host that has these images. */
+/** Context of the service's pending updates, with one host that has these images. */
 export function maintenanceWorld(
   images: readonly NodeImageObject[],
   now: number,

@@ -6,74 +6,77 @@ import {
 } from "@holdfast/agent/primary-lease/primary-lease.ts";
 import { rightMs } from "@holdfast/common/right.ts";
 
-/** What the store says of the service: `a` is its primary until another one is named. */
+/** The service in the store: `a` is its primary until another one is named. */
 interface Stored {
   readonly revision: number;
   readonly primary: "a" | "b";
   readonly isFenced: boolean;
 }
 
-/** One controller: what it knows is as old as its last look. */
+/** One controller: its view is as old as its last read. */
 export interface Controller {
   known: Stored;
-  /** By its own clock. */
+  /** Time of that read by its own clock. */
   knownMs: number;
-  /** A look that began; what it saw counts from its beginning. */
+  /** A read in progress; its result counts from its start. */
   looking: { readonly stored: Stored; readonly atMs: number } | undefined;
-  /** When it saw the fence first, by its own clock. */
+  /** Time of its first sight of the fence, by its own clock. */
   fencedMs: number | undefined;
   grantedMs: number | undefined;
-  /** What it decided and has not written yet. */
+  /** A decision that is not written yet. */
   decided: { readonly revision: number; readonly primary: "a" | "b" } | undefined;
   hasLease: boolean;
-  /** It grants nothing more while it knows nothing newer than this. */
+  /** It grants nothing more until its view is newer than this revision. */
   revokedRevision: number;
-  /** What the other one said when it was asked: for so long it has granted nothing. */
+  /** The other controller's response about its grants: for this time it has granted nothing. */
   told: { readonly revision: number; readonly ungrantedForMs: number } | undefined;
-  /** It ended its lease itself, and was gone at once. */
+  /** It ended its lease itself, and stopped at once. */
   hasLeft: boolean;
-  /** When this one saw that of the other, by its own clock. */
+  /** Time at which this one saw the other leave, by its own clock. */
   aloneMs: number | undefined;
-  /** Under what it knew it told the machine's host to end the machine, and what of that the host has said. */
+  /** Revision under which it ordered the machine's host to end the machine, and the host's responses so far. */
   ordered: number | undefined;
   proven: number | undefined;
 }
 
-/** What the primary has written since a start of its engine. */
+/** Writes of the primary since a start of its engine. */
 interface History {
   readonly number: number;
   /** Rows that there were before. */
   readonly begunAt: number;
 }
 
-/** Everything that is, as plain data. Times are of a clock that nobody has; each party's own runs a little faster or slower. */
+/**
+ * The whole state of the model, as plain data. Times are of a reference clock that no party has; each party's own clock
+ * is a little faster or slower.
+ */
 export interface RightsState {
   nowMs: number;
   stored: Stored;
   controllers: [Controller, Controller];
   right: PrimaryLeaseState;
-  /** What is on its way, and may come at any time or never. */
+  /** Messages in flight, which may arrive at any time or never. */
   requests: number[];
   grants: number[];
   extensions: { readonly number: number; readonly untilMs: number; readonly leftMs: number }[];
-  /** The keeper's deadline, by the host's clock, and the highest number that it took. */
+  /** The keeper's deadline, by the host's clock, and the highest number that it accepted. */
   deadlineMs: number;
   number: number;
   isUp: boolean;
-  /** Its disk says that it is not the primary. */
+  /** Its disk records that it is not the primary. */
   isTold: boolean;
-  /** Between `a` and `b`. */
+  /** Connectivity between `a` and `b`. */
   isLinked: boolean;
   isConnected: boolean;
-  /** A vote that began: `b` has received what was written for it, or not yet. */
+  /** A vote in progress: `b` has received the row written for it, or not yet. */
   vote: { readonly number: number; readonly atMs: number; isReceived: boolean } | undefined;
-  /** What b's agent saw of what was received, when it looked. */
+  /** The receive positions that b's agent saw at its last check. */
   quiet: ReplicationSilenceState;
   written: number;
   received: number;
   /** Engines without timelines count positions anew from each start of the primary on. */
   history: History;
-  /** Whose positions b has. */
+  /** The history that b's positions belong to. */
   followed: History;
   /** Rows that were acknowledged because `b` has them, too. */
   acknowledged: number;
@@ -83,7 +86,7 @@ export interface RightsState {
 
 /** Rates of the clocks of a, b and both controllers. */
 const rates = { a: 0.99, b: 1.01, controllers: [1.01, 0.99] } as const;
-/** How long after its deadline an engine may be alive: the keeper's nap and its kill. */
+/** Longest life of an engine after its deadline: the keeper's poll interval and its kill. */
 const killedAfterMs = 500;
 
 export function newRightsState(): RightsState {
@@ -135,7 +138,7 @@ export const clockA = ({ nowMs }: RightsState) => nowMs * rates.a;
 export const clockB = ({ nowMs }: RightsState) => nowMs * rates.b;
 export const clockOf = ({ nowMs }: RightsState, index: 0 | 1) => nowMs * rates.controllers[index];
 
-/** What must never be; undefined while all is well. */
+/** The broken invariant; undefined while all hold. */
 export function wrongIn(state: RightsState): string | undefined {
   if (!state.isPromoted) return undefined;
   if (isWritable(state)) return "two writable primaries";
@@ -146,7 +149,7 @@ export function isWritable(state: RightsState): boolean {
   return state.isUp && clockA(state) < state.deadlineMs + killedAfterMs;
 }
 
-/** What is replaced whole is shared. */
+/** Members that are replaced as a whole are shared. */
 export function copyOf(state: RightsState): RightsState {
   const [first, second] = state.controllers;
   return {

@@ -11,7 +11,7 @@ import {
 import type { MemberState } from "@holdfast/controller/services/service/member/primary-change-plan.ts";
 import { clockA, clockB, clockOf, type Controller, copyOf, isWritable, type RightsState } from "./rights-state.ts";
 
-/** What a wrong protocol would do: the explorer has to find each. */
+/** Faults of an incorrect protocol: the explorer has to find each. */
 export type Bug =
   | "ackOnly"
   | "forgetsGone"
@@ -38,7 +38,7 @@ export const deeds = [
 ] as const;
 type Step = (typeof deeds)[number];
 
-/** What goes well goes well in one. */
+/** Sequences of steps that succeed together as one step. */
 const wholes = {
   "know 0": ["look 0", "looked 0"],
   "know 1": ["look 1", "looked 1"],
@@ -56,7 +56,7 @@ const wholes = {
 export const wholeDeeds = Object.keys(wholes) as (keyof typeof wholes)[];
 export type Deed = Step | keyof typeof wholes;
 
-/** Does it to a copy; undefined where it cannot be done. */
+/** Applies the action to a copy; undefined where it is not possible. */
 export function after(before: RightsState, deed: Deed, bug?: Bug): RightsState | undefined {
   if (isWhole(deed)) {
     return wholes[deed].reduce<RightsState | undefined>((state, step) => state && after(state, step, bug), before);
@@ -87,7 +87,7 @@ function act(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
     case "late grant": {
       const number = deed === "grant" ? state.grants.pop() : state.grants.shift();
       if (number === undefined) return false;
-      // The bug counts from the answer, not from the request.
+      // The bug counts from the response, not from the request.
       const untilMs = bug === "lateAnswers" ? clockA(state) + rightMs : right.grantedUntil(number);
       if (untilMs !== undefined) extendBy(state, number, untilMs);
       return true;
@@ -142,13 +142,13 @@ function act(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
       state.deadlineMs = state.right.untilMs;
       return true;
     case "restart":
-      // Its right goes on; a vote that began goes by what was written before, which nobody receives any more.
+      // Its lease is extended; a vote in progress refers to an earlier write, which no replica receives any more.
       if (!isWritable(state) || state.right.untilMs <= clockA(state)) return false;
       state.history = { number: state.history.number + 1, begunAt: state.written };
       state.vote = undefined;
       return true;
     case "end":
-      // The agent hears of the fence and says that nothing of the engine is left.
+      // The agent learns of the fence and reports that nothing of the engine remains.
       if (!state.stored.isFenced || !state.isConnected || !state.isUp) return false;
       Object.assign(state, { isUp: false, isTold: true });
       state.right.untilMs = 0;
@@ -158,7 +158,7 @@ function act(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
   }
 }
 
-/** What a controller does. */
+/** Actions of a controller. */
 function control(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
   const [kind, which] = deed.split(" ");
   const index = which === "1" ? 1 : 0;
@@ -204,12 +204,12 @@ function control(state: RightsState, deed: Step, bug: Bug | undefined): boolean 
       controller.decided = undefined;
       if (decided === undefined || decided.revision !== state.stored.revision) return false;
       state.stored = { revision: decided.revision + 1, primary: decided.primary, isFenced: false };
-      // Whoever is named takes writes at once: nothing that makes it slower makes it less safe.
+      // The new primary accepts writes at once: the fastest behavior is the least safe one.
       if (decided.primary === "b") Object.assign(state, { isPromoted: true, rowsOfNew: state.received });
       return true;
     }
     case "acknowledge": {
-      // The other one hears of the fence from this one, however late the answer is.
+      // The other controller learns of the fence from this one, however late the response is.
       const other = state.controllers[1 - index] as Controller;
       if (!controller.known.isFenced || other.hasLeft) return false;
       const { revision } = controller.known;
@@ -225,7 +225,7 @@ function control(state: RightsState, deed: Step, bug: Bug | undefined): boolean 
       return true;
     }
     case "order":
-      // Whatever was started of it since is ended, too, with all that its agent knew.
+      // Anything started of it since is ended, too, with the state of its agent.
       if (!controller.known.isFenced || controller.hasLeft) return false;
       if (bug !== "earlyOrder" && ungrantedFor(controller, clockOf(state, index)) === undefined) return false;
       controller.ordered = controller.known.revision;
@@ -244,7 +244,7 @@ function control(state: RightsState, deed: Step, bug: Bug | undefined): boolean 
   }
 }
 
-/** Nothing is left of it but its disk; whatever was on its way to it goes nowhere. */
+/** Only its disk remains; messages in flight to it are lost. */
 function endMachine(state: RightsState): void {
   state.isUp = false;
   state.vote = undefined;
@@ -263,7 +263,7 @@ function quietOf(state: RightsState) {
   return createReplicationSilence(() => clockB(state), state.quiet);
 }
 
-/** The bug takes a position of one history for the same position of another. */
+/** The bug mistakes a position of one history for the same position of another. */
 function receivedOf({ received, followed }: RightsState, bug: Bug | undefined): string {
   const position = received - followed.begunAt;
   return bug === "noHistory" ? `${position}` : `${followed.number}:${position}`;
@@ -273,7 +273,10 @@ function extendBy(state: RightsState, number: number, untilMs: number): void {
   state.extensions = [...state.extensions.slice(-1), { number, untilMs, leftMs: untilMs - clockA(state) }];
 }
 
-/** What this controller knows of the grants of both, as long as the other one has answered, or is gone. */
+/**
+ * Time without grants of both controllers as far as this one can tell, where the other one has responded, or is
+ * stopped.
+ */
 function ungrantedFor({ known, told, grantedMs = 0, aloneMs }: Controller, now: number): number | undefined {
   if (aloneMs !== undefined) return Math.min(now - grantedMs, now - aloneMs);
   return told?.revision === known.revision ? Math.min(now - grantedMs, told.ungrantedForMs) : undefined;

@@ -25,10 +25,10 @@ interface Settings {
 interface Member {
   machine: MachineObject;
   settings: Settings | undefined;
-  /** Its engine took these; undefined while it does not run. */
+  /** Settings that its engine started with; undefined while it does not run. */
   runs: { readonly restarts: number; readonly image: string } | undefined;
   data: "primary" | "follower" | "none";
-  /** As its agent told it last. */
+  /** Its agent's last report. */
   told: ObservedService["nodes"][number]["instance"];
 }
 
@@ -41,23 +41,23 @@ interface Snapshot {
 class Stale extends Error {}
 
 /**
- * A service of several nodes by the real plan and its procedures, with agents and machines that do one thing at a time; a
- * controller may act on what it saw long ago. Images named `bad` have no engine that starts.
+ * A service of several nodes under the real plan and its procedures, with agents and machines that take one step at a
+ * time; a controller may act on an old view. Images named `bad` have no engine that starts.
  */
 export class RollingWorld {
   object: ManagedServiceObject;
   operation: OperationObject | undefined;
   readonly members = new Map<string, Member>();
   now = 1_000_000;
-  /** Most nodes of which the engine was down because of what was ordered, at one time. */
+  /** Most nodes at one time whose engine was down because of an order. */
   mostDown = 0;
-  /** Most engines that took writes at one time. */
+  /** Most engines that accepted writes at one time. */
   mostWriters = 0;
   readonly events: string[] = [];
   readonly left = new Set<string>();
-  /** How often each machine was started. */
+  /** Number of starts of each machine. */
   readonly starts = new Map<string, number>();
-  /** Members whose engine begins to start with the next restart, and never comes to the end of it. */
+  /** Members whose engine begins to start with the next restart, and never completes it. */
   readonly hanging = new Set<string>();
   private seen: Snapshot | undefined;
 
@@ -75,7 +75,7 @@ export class RollingWorld {
     this.mostDown = 0;
   }
 
-  /** Has an operation begin as the API does it. */
+  /** Begins an operation as the API does. */
   begin(change: { readonly after: ManagedServiceObject; readonly operation: OperationObject }): void {
     [this.object, this.operation] = [change.after, change.operation];
   }
@@ -103,7 +103,7 @@ export class RollingWorld {
     this.seen = { object: this.object, operation: this.operation, observed: this.observe() };
   }
 
-  /** A controller does all that is next, by what it sees now or, when it was paused, by what it saw. */
+  /** A controller takes all pending steps, by its current view or, when it was paused, by its old one. */
   async control(isPaused = false): Promise<void> {
     if (!isPaused || this.seen === undefined) this.look();
     const { object, operation, observed } = this.seen as Snapshot;
@@ -124,7 +124,7 @@ export class RollingWorld {
     }
   }
 
-  /** What a machine and its agent do next. */
+  /** The next step of a machine and its agent. */
   tick(id: string): void {
     const own = this.members.get(id);
     if (own === undefined) return;
@@ -144,7 +144,7 @@ export class RollingWorld {
     this.count();
   }
 
-  /** The engine ends by itself; its agent starts it again. */
+  /** The engine crashes; its agent starts it again. */
   crash(id: string): void {
     const own = this.members.get(id);
     if (own !== undefined) own.runs = undefined;
@@ -228,7 +228,7 @@ export class RollingWorld {
   ): Promise<void> {
     const { signal } = new AbortController();
     const service = { object, modRevision: 1n } as never;
-    // Old settings come late as well; all else is refused.
+    // Old settings arrive late as well; all other tasks are rejected.
     if (step.kind === "converge") return this.take(step.node.id, object, step.running, step.generation);
     if (object !== this.object) throw new Stale();
     const own = "node" in step ? this.members.get(step.node.id) : undefined;

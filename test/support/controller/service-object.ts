@@ -63,7 +63,7 @@ export function newServiceObject(): { service: ManagedServiceObject; operation: 
   return { service, operation };
 }
 
-/** The same once it runs well and nothing is done to it, but for what is said otherwise. */
+/** The same once it is Running and healthy without an operation, with changes. */
 export function runningService(
   metadata: Partial<Metadata> = {},
   spec: Partial<ManagedServiceSpec> = {},

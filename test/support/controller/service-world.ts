@@ -27,7 +27,7 @@ import { expect } from "vitest";
 import { readyHost } from "../platform/ready-host.ts";
 import { newServiceObject, node } from "./service-object.ts";
 
-/** What a newer image may not do; nothing of it is the good image's. */
+/** Defects of a newer image; the old image has none. */
 export const faultsOfImages = [
   "start the machine",
   "start the engine",
@@ -37,10 +37,10 @@ export const faultsOfImages = [
   "keep the data",
 ] as const;
 
-/** What a newer kernel of a virtual machine may not do. */
+/** Defects of a newer kernel of a virtual machine. */
 export const faultsOfKernels = ["start the machine", "connect", "keep the data"] as const;
 
-/** What does not work; all does that is not named. */
+/** Parts that fail; all others work. */
 interface Broken {
   readonly engine?: boolean;
   readonly machine?: boolean;
@@ -49,16 +49,16 @@ interface Broken {
   readonly kernel?: (typeof faultsOfKernels)[number] | undefined;
 }
 
-/** What the service's machine is made from. */
+/** Image and kernel of the service's machine. */
 interface Made {
   readonly image: "old" | "new";
   /** Of a virtual machine. */
   readonly guestKernel?: "guest-old" | "guest-new";
-  /** Protocol of the keeper that it runs under; every start brings one of 5. */
+  /** Protocol version of its keeper; every start brings a keeper of version 5. */
   readonly keeper?: number;
 }
 
-/** What users ask of a service. */
+/** Requests of users for a service. */
 export const asks = ["start", "stop", "restart", "delete", "maintain"] as const satisfies readonly (
   | Verb
   | "maintain"
@@ -92,18 +92,18 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
   let operations = 0;
   /** Its host is drained. */
   let stoppedForDrain = false;
-  /** What its agent was told last, and goes by when its machine starts. */
-  let engineWanted = false;
+  /** The last setting that its agent received, and applies when its machine starts. */
+  let engineEnabled = false;
   let letsIn = false;
-  /** Writes of clients: as they were told, and as they are in the data, which the engine of an image may damage. */
+  /** Writes of clients: as acknowledged, and as in the data, which the engine of an image may damage. */
   let acknowledged = 0;
   let data = { writes: 0, spoilt: false };
   const snapshots = new Map<string, typeof data>();
   let isSilent = broken.silent === true;
-  /** Users or databases are being changed. */
+  /** A change of users or databases is in progress. */
   let isChanging = false;
 
-  /** Image that the machine runs from, as its provider has it. */
+  /** Image that the machine runs from, as its provider records it. */
   let placed: string = made.image;
   /** Kernel that it boots from. */
   let booted: string | undefined = made.guestKernel;
@@ -115,7 +115,7 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
     const nodes = [{ node, machine, connected, instance, stoppedForDrain, isCurrent: true, silentHost: undefined }];
     return { nodes, names, isChanging };
   };
-  /** The engine comes up, and is what came of that. */
+  /** Starts the engine; returns the result. */
   function launch(): "running" | "failed" {
     if (fails("keep the data")) data = { ...data, spoilt: true };
     return broken.engine || data.spoilt || fails("start the engine") ? "failed" : "running";
@@ -173,7 +173,7 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
     else if (step.kind === "withdrawNames") names = "absent";
     else if (step.kind === "forget") service = undefined;
     else if (step.kind === "converge") {
-      engineWanted = step.running;
+      engineEnabled = step.running;
       letsIn = current.spec.trial === undefined;
       const state = step.running ? launch() : "stopped";
       instance = create(InstanceObservationSchema, {
@@ -196,17 +196,17 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
     if (machine === undefined) return;
     machine = secureData(machine);
     const { power } = machine.spec;
-    // As machines do it: another image comes under one that is stopped, and acts at its start.
+    // As machines do it: a stopped machine gets another image, which takes effect at its start.
     if (machine.status.state === "stopped") [placed, booted] = [machine.spec.image, machine.spec.guestKernel];
     const isBroken = broken.machine || (power === "on" && fails("start the machine"));
     const state = isBroken ? "failed" : power === "on" ? "running" : "stopped";
     const starts = machine.status.state === "stopped" && state === "running";
     if (starts) keeper = 5;
-    if (starts && instance && engineWanted) {
+    if (starts && instance && engineEnabled) {
       const launched = launch();
       instance = { ...instance, state: launched, reason: launched === "failed" ? "the engine refused" : "" };
     }
-    // A machine that was stopped tells of no engine that runs.
+    // A stopped machine reports no running engine.
     if (state === "stopped" && instance) instance = { ...instance, state: "stopped" };
     machine = { ...machine, status: { ...machine.status, state, reason: isBroken ? "the disk is full" : "" } };
   }
@@ -231,7 +231,7 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
         expect((error as { key?: string }).key).toMatch(/WRONG_STATE|OPERATION_IN_PROGRESS/);
       }
     },
-    /** As the API does it; what it refuses changes nothing. */
+    /** As the API does it; a rejected request changes nothing. */
     maintain(acceptsTextOrder = false): void {
       if (service === undefined || service.metadata.deletionRequestedAt !== undefined) return;
       const { image = "", guestKernel = "" } = machine?.spec ?? {};
@@ -244,8 +244,8 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
       } catch {
         return;
       }
-      const asked = { operationId: `op-${++operations}`, automatic: false, now, acceptsTextOrder };
-      ({ after: service, operation } = beginMaintenance(service, updates, world, asked));
+      const request = { operationId: `op-${++operations}`, automatic: false, now, acceptsTextOrder };
+      ({ after: service, operation } = beginMaintenance(service, updates, world, request));
     },
     get data() {
       return { ...data, acknowledged, snapshots: snapshots.size };
@@ -256,8 +256,8 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
     change(changing: boolean): void {
       isChanging = changing;
     },
-    hold(held: boolean): void {
-      stoppedForDrain = held;
+    hold(isPaused: boolean): void {
+      stoppedForDrain = isPaused;
     },
     get placed() {
       return placed;
@@ -268,7 +268,7 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
     get keeper() {
       return keeper;
     },
-    /** A look at the service; `machineWaits`: its machine has not moved since the one before. */
+    /** One reconcile of the service; `machineWaits`: its machine has not changed since the last one. */
     round(elapsedMs: number, machineWaits = false): void {
       now += elapsedMs;
       if (!machineWaits) machineMoves();

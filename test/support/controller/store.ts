@@ -12,12 +12,12 @@ import { exportKey, newKeyPair } from "@holdfast/common/signing-key.ts";
 import { type StoreServer, startStoreServer } from "@holdfast/store/store-server.ts";
 import { createTestAuthority } from "./test-authority.ts";
 
-/** A directory's objects behind signed URLs and TLS, known by a name that no name server has. */
+/** A directory's objects behind signed URLs and TLS, under a name that no DNS server has. */
 export interface TestStore {
   readonly directory: string;
   readonly objects: ObjectStore;
   readonly signer: UrlSigner;
-  /** Ends the server; what is in the directory stays. */
+  /** Stops the server; the directory's content stays. */
   stop(): Promise<void>;
   start(): Promise<void>;
   remove(): Promise<void>;

@@ -13,7 +13,7 @@ import { newServiceObject } from "./service-object.ts";
 export const nodeIds = ["a", "b"] as const;
 export type NodeId = (typeof nodeIds)[number];
 
-/** What one member is told: the part of its settings that its role follows from. */
+/** Settings that determine a member's role. */
 interface Settings {
   readonly generation: number;
   readonly primary: string;
@@ -25,13 +25,13 @@ interface Member {
   data: "primary" | "follower";
   rows: number[];
   up: boolean;
-  /** Was the engine shut down in order when it stopped last? */
+  /** True if the engine's last shutdown was clean. */
   inOrder: boolean;
-  /** Does the agent run? */
+  /** True while the agent runs. */
   alive: boolean;
-  /** Do controllers hear of it? */
+  /** True while controllers receive its reports. */
   connected: boolean;
-  /** Does its engine end recovery when it is promoted? */
+  /** True if its engine ends recovery when it is promoted. */
   promotes: boolean;
   told: InstanceObservation | undefined;
 }
@@ -42,12 +42,12 @@ interface Snapshot {
   readonly observed: ObservedService;
 }
 
-/** The world moved on since what a controller wrote was decided. */
+/** The state changed between a controller's decision and its write. */
 class Stale extends Error {}
 
 /**
- * Two members of one service, their agents by the rules of the real one, and controllers that decide by the real code: messages
- * come late and again, and a controller may act on what it saw long ago.
+ * Two members of one service, their agents by the real rules, and controllers with the real code: messages arrive late
+ * and repeatedly, and a controller may act on an old view.
  */
 export class SuccessionWorld {
   object: ManagedServiceObject;
@@ -94,14 +94,14 @@ export class SuccessionWorld {
     }
   }
 
-  /** Users ask for a failover to whoever is a replica. */
+  /** A user requests a failover to the current replica. */
   ask(): void {
     const replica = this.object.spec.nodes.find(({ id }) => id !== this.object.status.primaryNodeId);
     if (this.object.spec.succession !== undefined || replica === undefined) return;
     this.put(this.object, failOver(this.object, replica, { operationId: "op", now: this.now }).after);
   }
 
-  /** The agent does what its settings say, and tells it. */
+  /** The agent applies its settings, and reports the result. */
   tick(id: NodeId): void {
     const own = this.members[id];
     if (!own.alive) return;
@@ -120,7 +120,7 @@ export class SuccessionWorld {
     });
   }
 
-  /** The engine is killed; its agent starts it again when it looks next. */
+  /** The engine is killed; its agent starts it again at its next check. */
   crash(id: NodeId): void {
     this.stop(this.members[id], false);
   }
@@ -135,7 +135,7 @@ export class SuccessionWorld {
     this.seen = { object: this.object, modRevision: this.modRevision, observed: this.observe() };
   }
 
-  /** A controller does all that is next, by what it sees now or, when it was paused, by what it saw. */
+  /** A controller takes all pending steps, by its current view or, when it was paused, by its old one. */
   async control(isPaused = false): Promise<void> {
     if (!isPaused || this.seen === undefined) this.look();
     const { object, modRevision, observed } = this.seen as Snapshot;
@@ -179,7 +179,7 @@ export class SuccessionWorld {
     own.up = false;
   }
 
-  /** A primary's data follow only what they can be copied from. */
+  /** A replica's data follow only a history that they are a part of. */
   private follow(own: Member, primary: NodeId): void {
     const isThere = this.writable().includes(primary);
     if (own.data === "primary") own.up = false;
@@ -192,7 +192,7 @@ export class SuccessionWorld {
   private replicationOf({ up, data, inOrder, rows }: Member) {
     if (up) return { role: data === "primary" ? "primary" : "replica" };
     if (data === "follower") return { role: "replica", dataRole: "replica" };
-    // The record of the shutdown begins where the last row ends.
+    // The shutdown record begins where the last row ends.
     return {
       role: "primary",
       dataRole: "primary",
@@ -216,7 +216,7 @@ export class SuccessionWorld {
     return { nodes, names: "verified", isChanging: false };
   }
 
-  /** What else the real code needs: a store of one object, and agents that say how far they are. */
+  /** Other dependencies of the real code: a store of one object, and agents that report their positions. */
   private deps(update: (after: ManagedServiceObject) => void): PrimaryChangeDeps {
     return {
       begin: () =>

@@ -11,13 +11,13 @@ export interface TestAuthority {
   readonly certificate: Uint8Array;
   /** PEM. */
   readonly trustBundle: string;
-  /** A certificate for this key and these names; it ends in an hour, or when it is said. */
+  /** A certificate for this key and these names; it expires in an hour, or at the given time. */
   issue(leaf: TestLeaf): Promise<IssuedLeaf>;
-  /** A key with its certificate; it ends in an hour, or when it is said. */
+  /** A key with its certificate; it expires in an hour, or at the given time. */
   identityOf(installationId: string, identity: Identity, notAfter?: Date): Promise<KeyWithCertificate>;
 }
 
-/** For a server with these names, or for whom these URIs name, who is also a client. */
+/** For a server with these names, or for a client with these URIs. */
 type TestLeaf = Pick<Leaf, "commonName" | "publicKey"> & Partial<Pick<Leaf, "names" | "uris" | "client" | "notAfter">>;
 
 interface IssuedLeaf {

@@ -3,14 +3,14 @@ import { webcrypto } from "node:crypto";
 import * as x509 from "@peculiar/x509";
 
 export interface TestCertificate {
-  /** PEM of a certificate for localhost and 127.0.0.1 that is its own authority. */
+  /** PEM of a self-signed certificate for localhost and 127.0.0.1. */
   readonly cert: string;
   readonly key: string;
 }
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
-/** Valid for an hour, or until `endsAt` (milliseconds since 1970); for another address of this machine besides. */
+/** Valid for an hour, or until `endsAt` (milliseconds since 1970); for another address of this machine as well. */
 export async function createTestCertificate(
   endsAt = Date.now() + 3_600_000,
   address = "127.0.0.1",

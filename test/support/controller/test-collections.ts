@@ -29,7 +29,7 @@ import type { Store } from "@holdfast/controller/kernel/store/store.ts";
 import { webhookKind } from "@holdfast/controller/notify/webhook/webhook.ts";
 import { dnsRecordKind } from "@holdfast/controller/fleet/zone/dns-record.ts";
 
-/** The memories of all kinds, by names for tests. */
+/** The collections of all kinds, by names for tests. */
 export function createCollections(store: Store) {
   const set = createCollectionSet(store);
   const all = {

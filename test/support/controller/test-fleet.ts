@@ -44,18 +44,18 @@ export interface TestController {
   /** A machine that enrolled, with its certificate. */
   newAgent(machineId: string): Promise<AgentIdentity>;
   dial(identity: AgentIdentity): ReturnType<typeof dial>;
-  /** Again without harm. */
+  /** Idempotent. */
   close(): Promise<void>;
 }
 
-/** What controllers of one installation share. */
+/** State that controllers of one installation share. */
 export interface TestInstallation {
   readonly etcd: TestEtcd;
   readonly masterKey: Buffer;
   readonly directory: string;
-  /** Those that were started on it, open or closed. */
+  /** Controllers that were started on it, open or closed. */
   readonly controllers: TestController[];
-  /** Closes its controllers too, and the etcd that it was made with. */
+  /** Closes its controllers too, and its own etcd. */
   close(): Promise<void>;
 }
 

@@ -171,7 +171,7 @@ export function conformsToBackupFacet(
       await allow(source, ["127.0.0.0/8"]);
     });
 
-    it("have a log that reaches a commit even if nothing else is written", async ({ skip: none }) => {
+    it("have a log that includes a commit even if nothing else is written", async ({ skip: none }) => {
       const { log } = facetOf(source);
       if (log === undefined) return none("it has no log");
       const end = new AbortController();

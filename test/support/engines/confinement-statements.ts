@@ -1,4 +1,4 @@
-/** What nobody may do, tried by every user; each is refused. */
+/** Forbidden statements, tried by every user; each is rejected. */
 export const forbidden: readonly string[] = [
   "ALTER ROLE CURRENT_USER SUPERUSER",
   "ALTER ROLE CURRENT_USER REPLICATION",
@@ -84,9 +84,9 @@ export const forbidden: readonly string[] = [
   "DO $$ BEGIN EXECUTE 'SET ROLE holdfast'; END $$",
 ];
 
-/** Statements that no wall stands before, whose effect must stay harmless; the test looks. */
+/** Statements that are allowed but must have no effect outside; the test checks that. */
 export const tricks: readonly string[] = [
-  // Owners can set what all who enter their database get, the platform too.
+  // Owners can create objects that every session of their database sees, the platform's too.
   "CREATE SCHEMA trap",
   "CREATE FUNCTION trap.now() RETURNS timestamptz LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE app_user SUPERUSER; RETURN '-infinity'; END $$",
   "CREATE FUNCTION trap.format(text, VARIADIC text[]) RETURNS text LANGUAGE sql AS $$ SELECT 'ALTER ROLE app_user SUPERUSER' $$",
@@ -95,12 +95,12 @@ export const tricks: readonly string[] = [
   "ALTER DATABASE defaultdb SET default_transaction_read_only = on",
   "ALTER DATABASE defaultdb SET standard_conforming_strings = off",
   "SET search_path = trap, pg_catalog",
-  // Names that would break out of what the event trigger puts together.
+  // Names that would break out of the text that the event trigger builds.
   `CREATE TABLE "x; ALTER ROLE app_user SUPERUSER; --" (a int)`,
   `CREATE SCHEMA "y TO app_user; ALTER ROLE app_user SUPERUSER; --"`,
   `CREATE TABLE trap."holdfast_readonly" (a serial)`,
   "CREATE VIEW trap.roles AS SELECT * FROM pg_roles",
-  // Operators of its own, in front of pg_catalog's, for a function that runs as superuser.
+  // Operators of a user's own, ahead of pg_catalog's, for a function that runs as superuser.
   "CREATE FUNCTION trap.eq(name, name) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE app_user SUPERUSER; RETURN true; END $$",
   "CREATE OPERATOR trap.<> (LEFTARG = name, RIGHTARG = name, FUNCTION = trap.eq)",
   "CREATE TABLE trap.after_operators (a serial)",

@@ -4,7 +4,7 @@ import { connect as connectTls } from "node:tls";
 import type { ConformanceClient, ConnectOptions } from "./conformance-subject.ts";
 import pg from "pg";
 
-/** Where an engine takes connections and how its certificate is checked. */
+/** Address of an engine, and the authority and name that its certificate is checked by. */
 export interface EngineEndpoint {
   /** PEM of the authority to trust. */
   readonly ca: string;
@@ -23,12 +23,12 @@ export function scramVerifier(password: string): string {
   return `SCRAM-SHA-256$4096:${salt.toString("base64")}$${stored}:${server}`;
 }
 
-/** Valkey's own form of a password. */
+/** Valkey's hash of a password. */
 export function valkeyVerifier(password: string): string {
   return `#${createHash("sha256").update(password).digest("hex")}`;
 }
 
-/** A session as users have it; the caller ends it. */
+/** A user's session; the caller ends it. */
 export async function connectPostgresql(
   machine: EngineEndpoint,
   options: ConnectOptions & { readonly database?: string; readonly plain?: boolean },
@@ -77,7 +77,7 @@ export async function postgresqlClient(machine: EngineEndpoint, options: Connect
   };
 }
 
-/** Speaks RESP itself: what is tested is the wire, with TLS checked as a user's client does. */
+/** A RESP client of its own: the test is about the wire, with TLS checked as by a user's client. */
 export async function connectValkey(
   machine: EngineEndpoint,
   options: ConnectOptions & { readonly plain?: boolean },
@@ -150,7 +150,7 @@ export async function valkeyClient(machine: EngineEndpoint, options: ConnectOpti
   };
 }
 
-/** One RESP2 value of ASCII text; undefined while it is not whole. */
+/** One RESP2 value of ASCII text; undefined while it is incomplete. */
 function parse(text: string, at: number): { value: unknown; next: number } | undefined {
   const end = text.indexOf("\r\n", at);
   if (end < 0) return undefined;

@@ -14,7 +14,7 @@ import { listeningSockets } from "@holdfast/agent/os/listening-sockets.ts";
 const inside = "127.9.9.1";
 const outside = "127.9.9.2";
 
-// Each engine's own text, so that no other failure passes for a refusal.
+// Each engine's own text, so that no other failure passes for a rejection.
 const wrongPassword = /password authentication failed|WRONGPASS|^wrong password$|^no such user$/;
 const notAllowed = /pg_hba|ECONNRESET|EPIPE|disconnected|closed/;
 const mayNotWrite = /read-only transaction|NOPERM|^read only$/;

@@ -22,46 +22,49 @@ import { argumentsAndEnvironment } from "../platform/platform-processes.ts";
 import { asRoot, programDirectory, testUid } from "../platform/platform-software.ts";
 import { createTestAuthority } from "../controller/test-authority.ts";
 
-/** One machine's worth of an engine without keeper and agent: the driver's programs run in the node image. */
+/** An engine on a machine without keeper and agent: the driver's programs run in the node image. */
 export interface EngineMachine {
   readonly driver: EngineDriver;
-  /** As the driver sees it; `change` gives it other settings. */
+  /** The driver's view of it; `change` sets other settings. */
   readonly instance: Instance;
   readonly signal: AbortSignal;
   /** PEM of the authority that signed the engine's certificate for `serverName`. */
   readonly ca: string;
   readonly serverName: string;
   change(spec: Partial<InstanceSpec>): void;
-  /** Makes the data directory, as the machine's own user would own it. */
+  /** Creates the data directory, owned by the machine's own user. */
   bootstrap(): Promise<void>;
-  /** Writes what the driver renders. */
+  /** Writes the files that the driver renders. */
   writeConfig(): Promise<void>;
   /** Starts the engine and its companions. */
   start(): Promise<void>;
-  /** Bootstraps it, writes its settings, starts it, and waits until it takes connections; throws with what it printed. */
+  /**
+   * Bootstraps the engine, writes its settings, starts it, and waits until it accepts connections; throws with its
+   * output.
+   */
   bringUp(): Promise<void>;
-  /** Ends all of it by the driver's signal, or by another. */
+  /** Ends all of it with the driver's signal, or with another. */
   stop(signal?: NodeJS.Signals): Promise<void>;
   /**
-   * Does the work of a component that runs as the engine's user, in the test's own process: each program that it runs finds what the
-   * process made before to be its own.
+   * Does the work of a component that runs as the engine's user, in the test's own process: programs that it runs own
+   * the files that the process created before.
    */
   asComponent<T>(work: () => Promise<T>): Promise<T>;
-  /** Runs a program of its image, such as the engine's own benchmark, and resolves with what that printed. */
+  /** Runs a program of its image, such as the engine's own benchmark, and resolves with its output. */
   run: EngineDeps["run"];
-  /** What all of its processes printed since the start. */
+  /** Output of all of its processes since the start. */
   output(): string;
   remove(): Promise<void>;
 }
 
 const serverName = "orders-1.local.holdfast.test";
 
-/** True when an image with this version is made. */
+/** True when an image with this version exists. */
 export function hasEngine(engine: Program, version: string): boolean {
   return findSoftware(imagesDirectory(process.env), engine, version) !== undefined;
 }
 
-/** How programs of an engine are run on the machine in this directory. */
+/** Wraps command lines of an engine's programs for the machine in this directory. */
 type Place = (engine: Program, version: string, directory: string) => (argv: readonly string[]) => Launch;
 
 const inNodeImage: Place = (engine, version, directory) => {
@@ -73,7 +76,7 @@ const inNodeImage: Place = (engine, version, directory) => {
 /** For an engine that is part of the tests. */
 export const onThisHost: Place = () => dyingWithParent;
 
-/** An empty machine. `address` is one of this test's own, so that connections from others can be told. */
+/** An empty machine. `address` is one of this test's own, so that connections from others are distinguishable. */
 export async function createEngineMachine(
   load: (deps: EngineDeps) => Promise<EngineDriver>,
   engine: Program,
@@ -201,7 +204,7 @@ function machinePaths(directory: string) {
   return { data: under("data"), config: under("config"), tls: under("tls"), run: under("run") };
 }
 
-/** Gives all below a directory to the engine's user; what an engine removes meanwhile needs no owner. */
+/** Gives all files below a directory to the engine's user; files that the engine deletes meanwhile need no owner. */
 function giveAll(directory: string): void {
   for (const entry of unlessGone(() => readdirSync(directory, { withFileTypes: true })) ?? []) {
     const path = join(directory, entry.name);
@@ -230,7 +233,7 @@ async function end({ process: child, ended }: Child, signal: NodeJS.Signals): Pr
   await ended;
 }
 
-/** What runs a program in its namespaces ignores signals: they are for the program itself. */
+/** The program that enters the namespaces ignores signals: they are for the program itself. */
 function signalChild(argv: readonly string[], signal: NodeJS.Signals): void {
   const children = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, "utf8")
     .trim()
@@ -243,7 +246,7 @@ function signalChild(argv: readonly string[], signal: NodeJS.Signals): void {
   }
 }
 
-/** Makes a file, or a directory without content, that the engine's user owns. */
+/** Creates a file, or a directory without content, that the engine's user owns. */
 async function give(path: string, content: string | undefined): Promise<void> {
   if (content === undefined) await mkdir(path, { recursive: true, mode: 0o700 });
   else await writeFile(path, content, { mode: 0o600 });

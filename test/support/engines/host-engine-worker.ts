@@ -10,8 +10,8 @@ import { startTestMachines } from "../machines/process-machines.ts";
 import { waitUntil } from "../wait-until.ts";
 
 /**
- * A machine of the process provider where there are no namespaces, with the engine that is installed: made, enrolled and
- * asked for a database. Prints what a user's query answered. `node host-engine-worker.ts PORT`.
+ * A machine of the process provider where there are no namespaces, with the installed engine: creates it, enrolls it
+ * and creates a database. Prints the result of a user's query. `node host-engine-worker.ts PORT`.
  */
 const port = Number(process.argv[2]);
 const controller = await startControllerEnd();

@@ -1,4 +1,4 @@
-/** Settings that give a session no time, and others that change what it does. */
+/** Settings that leave a session no time, and others that change its behavior. */
 const impatient = {
   transaction_timeout: "1",
   idle_session_timeout: "1",
@@ -10,10 +10,10 @@ const impatient = {
   bytea_output: "escape",
 };
 
-/** Of postgresql.conf. */
+/** Parameters of postgresql.conf. */
 export const impatientParameters = { ...impatient, temp_file_limit: "0" };
 
-/** What the owner of a database can set for all that enter it. */
+/** Settings that the owner of a database can set for all of its sessions. */
 export const hostileSettings: Readonly<Record<string, string>> = {
   ...impatient,
   DateStyle: "German",

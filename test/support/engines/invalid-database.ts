@@ -4,8 +4,8 @@ export interface StatementRunner {
 }
 
 /**
- * Leaves a database behind whose DROP DATABASE ended halfway, by the timeout of its session: that marks the database first, and
- * then has a checkpoint written. `fill` puts something into each new database.
+ * Leaves a half-dropped database behind: DROP DATABASE marks the database invalid, then runs a checkpoint, and the
+ * session's timeout ends it there. `fill` writes to each new database.
  */
 export async function leaveInvalid(
   session: StatementRunner,
@@ -17,7 +17,7 @@ export async function leaveInvalid(
     const { rows } = await session.query(`SELECT datconnlimit AS "limit" FROM pg_database WHERE datname = '${name}'`);
     const [found] = rows as readonly { readonly limit: number }[];
     if (found?.limit === -2) return;
-    // It was gone before the timeout, or the timeout came before the mark.
+    // The drop ended before the timeout, or the timeout came before the mark.
     if (found === undefined) {
       if (tries > 0) timeoutMs = Math.max(1, Math.floor(timeoutMs / 2));
       await session.query(`CREATE DATABASE ${name}`);

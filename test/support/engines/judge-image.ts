@@ -10,11 +10,11 @@ import { imagesDirectory, makeImageScript } from "@holdfast/image/node-image.ts"
 import { asRoot, testUid } from "../platform/platform-software.ts";
 import { startTemporaryProcess, type TemporaryProcess } from "../platform/temporary-process.ts";
 
-/** Debian's own programs that judge what the platform sends, in a tree of their own that is made once and kept in the cache. */
+/** Debian's own programs that test the platform's output, in a file tree of their own that is built once and cached. */
 export interface JudgeImage {
-  /** Runs one of its programs to its end; resolves with what it printed, rejects with that when it fails. */
+  /** Runs one of its programs to its end; resolves with its output, rejects with that when it fails. */
   run(argv: readonly string[], binds: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
-  /** Starts one of its programs; the directories are at the same path inside. Resolves once it printed `ready`. */
+  /** Starts one of its programs; the directories have the same path inside. Resolves once it printed `ready`. */
   start(argv: readonly string[], binds: readonly string[], ready: RegExp): Promise<TemporaryProcess>;
 }
 
@@ -38,13 +38,16 @@ const packagesOf = {
 } as const;
 
 const usualSuite = "trixie";
-/** Of programs that have moved on since, or are in no other suite. */
+/** Suites for programs that changed since, or that no other suite has. */
 const suitesOf: Readonly<Record<string, string>> = { metrics: "sid", models: "sid" };
 
-/** Java's packages put links beside their manual pages, and cannot be installed where there is no place for these. */
+/** Java's packages put links beside their manual pages, and their installation fails without these directories. */
 const directories = ["/usr/share/man/man1"];
 
-/** The image, or why this host cannot have it: it takes apt with a Debian mirror, and mmdebstrap or root to install that. */
+/**
+ * The image, or the reason why this host cannot have it: it takes apt with a Debian mirror, and mmdebstrap or root to
+ * install that.
+ */
 export async function judgeImage(judged: keyof typeof packagesOf): Promise<JudgeImage | string> {
   const packages = packagesOf[judged];
   const suite = suitesOf[judged] ?? usualSuite;

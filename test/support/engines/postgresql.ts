@@ -12,13 +12,13 @@ export interface TestPostgresql {
   /** `postgres://postgres@127.0.0.1:<port>/postgres`: superuser, trusted, no TLS; stays the same over restarts. */
   readonly url: string;
   readonly port: number;
-  /** Ends it in order and removes its data. */
+  /** Stops it gracefully and removes its data. */
   stop(): Promise<void>;
-  /** Ends it and all of its backends at once (SIGKILL); its data stays. */
+  /** Kills it and all of its backends (SIGKILL); its data stays. */
   kill(): Promise<void>;
   /** Starts it again after kill, on its data and port. */
   start(): Promise<void>;
-  /** Ends it in order and starts it again. */
+  /** Stops it gracefully and starts it again. */
   restart(): Promise<void>;
   /** Sends the postmaster a signal, such as SIGSTOP. */
   signal(signal: NodeJS.Signals): void;

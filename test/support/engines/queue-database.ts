@@ -16,28 +16,28 @@ import { createEngineMachine, type EngineMachine } from "./engine-machine.ts";
 
 const roles = { app_user: "admin", writer: "readwrite", reader: "readonly" } as const;
 
-/** A PostgreSQL of the node image as services have it, with users, and the schema of queues in its default database. */
+/** A PostgreSQL of the node image as in services, with users, and the schema of queues in its default database. */
 export interface QueueDatabase {
   readonly machine: EngineMachine;
-  /** As the agent works: the superuser over the Unix socket. */
+  /** Session of the agent: the superuser over the Unix socket. */
   asPlatform<T>(work: (session: Session) => Promise<T>, database?: string): Promise<T>;
-  /** The same, with the rights that work on queues needs and no more. */
+  /** The same, with only the privileges that work on queues needs. */
   asAgent<T>(work: (session: Session) => Promise<T>): Promise<T>;
   /** A session of a user; the caller ends it. */
   connect(user?: keyof typeof roles, database?: string): Promise<pg.Client>;
   /** For a pool of app_user's sessions in a process of its own. */
   readonly poolConfig: pg.PoolConfig;
-  /** Sessions of app_user; ended with the database. */
+  /** Sessions of app_user; they end with the database. */
   pool(max: number): pg.Pool;
-  /** The wall clock of the engine, when it was asked for. */
+  /** The wall clock of the engine, when one was requested. */
   readonly clock: FakeClock | undefined;
   createQueue(name: string, settings?: Partial<QueueSettings>): Promise<void>;
   remove(): Promise<void>;
 }
 
 /**
- * Resolves when it takes connections; `withSchema: false` leaves the default database as services without queues have it. With the
- * library of a fake clock the engine has a wall clock of its own.
+ * Resolves when it accepts connections; `withSchema: false` leaves the default database as in services without queues.
+ * With the library of a fake clock the engine has a wall clock of its own.
  */
 export async function createQueueDatabase(
   version = "17",
@@ -105,7 +105,7 @@ export async function createQueueDatabase(
   return database;
 }
 
-/** Where the engine, which sees nothing else of this host, finds both files. */
+/** Directory in which the engine, which sees nothing else of this host, finds both files. */
 function clockIn({ paths }: Instance, library: string): FakeClock {
   const copy = join(paths.run, "clock.so");
   copyFileSync(library, copy);

@@ -1,4 +1,4 @@
-/** Statements that users write themselves, as docs/queues.md has them. */
+/** Statements that users write themselves, as in docs/queues.md. */
 export const statements = {
   enqueue: `INSERT INTO mdb_queue.messages (queue_name, payload, max_attempts, visible_at)
     SELECT name, $2::jsonb, max_attempts, now() + make_interval(secs => $3) FROM mdb_queue.queues
@@ -19,7 +19,7 @@ export const statements = {
     WHERE id = ANY ($3) AND queue_name = $1 AND claimed_by = $2 RETURNING id`,
 };
 
-/** Functions that answer alike. `nack` makes the message nobody's; the statement leaves its last claim on it. */
+/** Functions with equal results. `nack` removes the message's claim; the statement leaves the last claim on it. */
 export const functions: typeof statements = {
   enqueue: "SELECT mdb_queue.enqueue($1, $2::jsonb, $3) AS id",
   claim: "SELECT * FROM mdb_queue.claim($1, $2, $3, $4)",

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { TaskRequest } from "@holdfast/controller/fleet/task/task.ts";
 import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 
-/** A task that changes nothing, in the lane of those that do. */
+/** A task that changes nothing, in the lane of changes. */
 export const taskRequest: TaskRequest = {
   ownerId: "s",
   generation: 1,

@@ -9,7 +9,7 @@ import { engineSocket } from "@holdfast/agent/engines/valkey/layout.ts";
 export interface WatchedValkey {
   /** The instance, reached through the test. */
   readonly instance: Instance;
-  /** How often the engine has refused a command there because a script keeps it busy. */
+  /** Number of commands that the engine rejected there because a script keeps it busy. */
   readonly refusals: number;
   close(): Promise<void>;
 }

@@ -5,18 +5,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AgentVersion, digestOfCode, isCodeFile, mainFile, packAgent } from "@holdfast/common/agent-package.ts";
 
-/** A package of this checkout's agent, or of one that was changed on the way. */
+/** A package of this checkout's agent, or of an edited one. */
 export interface AgentCode extends AgentVersion {
   readonly bytes: Buffer;
   readonly sha256: string;
 }
 
-/** Leaves agent and keeper in this directory, in few files, as machines get them. */
+/** Writes agent and keeper to this directory, in few files, as machines get them. */
 export function bundleAgentTo(directory: string): void {
   execFileSync(process.execPath, [join(import.meta.dirname, "../../../agent/bundle.ts"), directory]);
 }
 
-/** Bundles the agent once; each call of what it answers packs it anew, with each file as `edit` leaves it. */
+/** Bundles the agent once; each call of the returned function packs it anew, with each file after `edit`. */
 export function bundleAgent(): (release: string, edit?: (text: string, isMain: boolean) => string) => AgentCode {
   const directory = mkdtempSync(join(tmpdir(), "agent-code-"));
   bundleAgentTo(directory);

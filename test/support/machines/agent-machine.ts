@@ -23,33 +23,36 @@ const run = promisify(execFile);
 
 type SpecChange = Omit<MessageInitShape<typeof InstanceSpecSchema>, "$typeName" | "$unknown">;
 
-/** Keeper, agent and engine of one machine, its /usr and /etc the node image's, held by a controller's end. As root only. */
+/**
+ * Keeper, agent and engine of one machine, with /usr and /etc of the node image, under a controller's end. As root
+ * only.
+ */
 export interface AgentMachine {
   readonly controller: ControllerEnd;
   readonly directory: string;
-  /** Why it is not held to its memory; undefined when it is. */
+  /** Reason why its memory is not limited; undefined when it is. */
   readonly unlimited: string | undefined;
   /** CPU time of the whole machine so far, as its host counts it; 0 where it does not. */
   cpuUsedMs(): number;
-  /** How users reach the engine, from its first certificate on. */
+  /** The engine's endpoint for users, from its first certificate on. */
   readonly endpoint: EngineEndpoint;
-  /** Kills the machine as a whole, and starts it again with a fresh enrollment. */
+  /** Kills the whole machine, and starts it again with a new enrollment. */
   restart(): Promise<void>;
-  /** Kills the machine as a whole; resolves when nothing of it is left. */
+  /** Kills the whole machine; resolves when no process of it remains. */
   kill(): Promise<void>;
-  /** Asks for the machine's instance with these settings, a generation later each time. */
+  /** Converges the machine's instance to these settings, a generation later each time. */
   converge(change?: SpecChange): Promise<TaskResult>;
-  /** As the host numbers it. */
+  /** The host's pid of the keeper. */
   keeperPid(): number;
-  /** Runs a program on the host as the engine's user, from outside of its namespaces; resolves with what it printed. */
+  /** Runs a program on the host as the engine's user, from outside of its namespaces; resolves with its output. */
   asEngine(argv: readonly string[]): Promise<string>;
-  /** The newest generation that was asked for, as tasks name it. */
+  /** The newest generation, in the form of a task's header. */
   readonly header: { ownerId: string; generation: bigint; term: bigint };
-  /** Processes of the machine that run this program, as the host numbers them. */
+  /** The host's pids of the machine's processes that run this program. */
   pidsOf(program: string): number[];
-  /** The processes that run this program of the agent's code: the agent itself, or a job of backups. */
+  /** The processes that run this program of the agent's code: the agent itself, or a backup job. */
   pidsOfCode(program: "main" | "backup"): number[];
-  /** What agent and engine logged. */
+  /** Log of agent and engine. */
   log(): string;
   remove(): Promise<void>;
 }
@@ -62,14 +65,14 @@ export interface AgentMachineOptions {
   readonly diskBytes?: number;
   /** Its data disk is a device of its own, and not memory. */
   readonly diskIsDevice?: boolean;
-  /** The whole machine gets no more memory, and so many CPUs, where the host can hold it to that. */
+  /** Limits of memory and CPUs of the whole machine, where the host can enforce them. */
   readonly memoryBytes?: number;
   readonly vcpu?: number;
   /** 15 s when absent. */
   readonly sampleIntervalMs?: number;
 }
 
-/** Why there can be none here; undefined where there can. */
+/** Reason why no such machine can run here; undefined when one can. */
 export function whyNoAgentMachine(engine: Program, version: string): string | undefined {
   if (!asRoot) return "needs root: namespaces and users of a machine's own";
   return findSoftware(imagesDirectory(process.env), engine, version) === undefined
@@ -85,7 +88,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
   const directory = await mkdtemp(join(tmpdir(), "agent-"));
   await chmod(directory, 0o755);
   const [port = 0] = await freePorts(1);
-  // Ports are nobody else's while they are used, and so are numbers of users made of them.
+  // Ports belong to this test while they are used, and so do the user ids derived from them.
   const uid = 1_800_000_000 + port;
   const agentUid = uid + 100_000;
   const state = join(directory, "state");
@@ -148,7 +151,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
     });
   }
 
-  /** Inside the machine's namespaces, up to its keeper. */
+  /** Commands inside the machine's namespaces, up to its keeper. */
   function steps(): string[] {
     const binds = [...(groups?.mounts ?? []), [`${root}/usr`, "/usr"], [`${root}/etc`, "/etc"]];
     return [
@@ -159,7 +162,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
         : options.diskIsDevice
           ? [`mount -t xfs -o loop,noatime ${diskFile} ${data}`]
           : [`mount -t tmpfs -o size=${diskBytes},uid=${uid},gid=${uid},mode=0700 d ${data}`]),
-      // Wherever it is installed, the machine's users can reach it.
+      // The machine's users can reach node, wherever it is installed.
       `touch ${directory}/node`,
       `mount --bind ${process.execPath} ${directory}/node`,
       `exec ${directory}/node ${join(code, "keeper.mjs")}`,
@@ -171,7 +174,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
     return [uid, agentUid].some((each) => status.includes(`Uid:\t${each}\t`)) && !status.includes("State:\tZ");
   }
 
-  /** The machine's processes whose words are accepted. */
+  /** The machine's processes with an accepted command line. */
   function pidsWith(accepts: (words: readonly string[]) => boolean): number[] {
     return readdirSync("/proc")
       .map(Number)
@@ -179,7 +182,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
         try {
           return belongs(pid) && accepts(readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0"));
         } catch {
-          // No number of a process, or of one that ended while it was looked at.
+          // Not a pid, or of a process that ended during the scan.
           return false;
         }
       });

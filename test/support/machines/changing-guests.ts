@@ -8,18 +8,18 @@ import { cacheDirectory, findImage, imagesDirectory, newestPath } from "@holdfas
 export interface ChangingGuests {
   /** For HOLDFAST_CACHE. */
   readonly cache: string;
-  /** What is the newest first. */
+  /** The newest one at first. */
   readonly first: string;
-  /** The same files; its manifest tells of Linux 98.1. */
+  /** The same files; its manifest names Linux 98.1. */
   readonly good: string;
-  /** No kernel at all in the place of one: QEMU does not start with it. Its manifest tells of Linux 99.1. */
+  /** No kernel in the place of one: QEMU does not start with it. Its manifest names Linux 99.1. */
   readonly broken: string;
-  /** From now on whatever is made without a choice has this one. */
+  /** From now on this one is the default. */
   choose(id: string): Promise<void>;
   close(): void;
 }
 
-/** What is not made yet is made first (a minute). Throws without a node image. */
+/** Builds a missing image first (a minute). Throws without a node image. */
 export async function createChangingGuests(): Promise<ChangingGuests> {
   const source = imagesDirectory(process.env);
   const [image, boot] = [findImage(source, "trixie"), await ensureGuestBoot({ imagesDir: source })];

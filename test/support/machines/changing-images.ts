@@ -8,35 +8,35 @@ import { cacheDirectory, findImage, imagesDirectory, newestPath, setNewest } fro
 export interface ChangingImages {
   /** For HOLDFAST_CACHE. */
   readonly cache: string;
-  /** What is the newest first; unless that is not wanted, its manifest tells of an older PostgreSQL than it has. */
+  /** The newest one at first; with `looksOlder` its manifest names an older PostgreSQL than it has. */
   readonly first: string;
-  /** The same programs; its manifest tells the truth. */
+  /** The same programs; its manifest is correct. */
   readonly good: string;
-  /** As good as that one. */
+  /** Equal to that one. */
   readonly equal: string;
-  /** The same without the programs of its engines; its manifest tells of another ICU than it has. */
+  /** The same without the programs of its engines; its manifest names another ICU than it has. */
   readonly broken: string;
   /**
-   * Its engines come up, run for four seconds, end, and leave damaged data; from then on they do not come up. Its
-   * manifest tells of newer versions than they have, so none of them is ever what it was to be.
+   * Its engines start, run for four seconds, exit, and leave damaged data; from then on they do not start. Its manifest
+   * names newer versions than they have, so the expected version never appears.
    */
   readonly spoiling: string;
-  /** Nothing is known of this one any more, as on a host that never had it. */
+  /** Removes this image from the cache, as on a host that never had it. */
   hide(id: string): void;
-  /** It is there again. */
+  /** Restores it. */
   bring(id: string): void;
-  /** From now on whatever is made without a choice has this one. */
+  /** From now on this one is the default. */
   choose(id: string): Promise<void>;
   close(): void;
 }
 
-/** Files are those of the real image, by links: what is made here takes half a second. Throws without one. */
+/** Files are links to those of the real image: a new image takes half a second. Throws without one. */
 export function createChangingImages({ looksOlder }: { readonly looksOlder: boolean }): ChangingImages {
   const real = findImage(imagesDirectory(process.env), "trixie");
   const manifest = real && readManifest(imagesDirectory(process.env), real.id);
   if (real === undefined || manifest === undefined) throw new Error("no image: run ./bin/holdfast.js images make");
   const source = real;
-  // Links lead to files of one file system only.
+  // Hard links need one file system.
   const cache = mkdtempSync(join(cacheDirectory(process.env), "changing-images-"));
   const imagesDir = imagesDirectory({ HOLDFAST_CACHE: cache });
   mkdirSync(dirname(newestPath(imagesDir, "trixie")), { recursive: true });
@@ -45,7 +45,10 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
     writeFileSync(manifestPath(imagesDir, id), JSON.stringify(change({ ...manifest, id } as ImageManifest)));
     return join(imagesDir, id);
   }
-  /** Whole, or its machine would not start where the image is all that a machine has; what is linked must not be written to. */
+  /**
+   * Complete, or its machine would not start where the image is all that a machine has; linked files must not be
+   * written to.
+   */
   function addCopy(id: string, change: (manifest: ImageManifest) => ImageManifest): string {
     const root = add(id, change);
     execFileSync("cp", ["--archive", "--link", source.root, root]);
@@ -101,7 +104,7 @@ function newerEngines(manifest: ImageManifest): ImageManifest {
   return withVersion(withVersion(manifest, /^postgresql-17$/, "17.99-1"), /^valkey-server$/, "8.1.99-1");
 }
 
-/** `start`: pattern of the first word with which the program is to serve data; `files`: what it leaves damaged of them. */
+/** `start`: pattern of the first argument with which the program serves data; `files`: the files that it damages. */
 function spoil(program: string, start: string, { files, ready }: { files: string; ready: string }): void {
   renameSync(program, `${program}.sound`);
   const script = [

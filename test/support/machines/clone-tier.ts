@@ -10,19 +10,19 @@ import { guardDirectory } from "../platform/directory-guard.ts";
 
 const run = promisify(execFile);
 
-/** A file system of a test's own whose files can be cloned, for a storage tier with snapshots, whatever the host has. */
+/** A file system of a test's own whose files can be cloned, for a storage tier with snapshots, on any host. */
 export interface CloneTier {
-  /** Where it is mounted. */
+  /** Mount point. */
   readonly directory: string;
-  /** What is left of data disks in it. */
+  /** Data disks that remain in it. */
   disks(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** As sparse as disks are: what counts is that the host's reserve fits in. */
+/** Sparse, as disks are: it only has to exceed the host's reserve. */
 const tierBytes = 32 * 1024 ** 3;
 
-/** Why none can be made here; undefined when one can. */
+/** Reason why none can be created here; undefined when one can. */
 export async function cloneTierMissing(abilities?: HostAbilities): Promise<string | undefined> {
   const { isolation, loop } = abilities ?? (await detectAbilities());
   return isolation === "root" && loop ? undefined : "only root can mount a file system that has reflinks";

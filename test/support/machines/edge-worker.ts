@@ -2,11 +2,14 @@ import { connect, type Socket } from "node:net";
 import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
 import { createMachineEdge, edgeConfig } from "@holdfast/compute/incus/machine-edge.ts";
 
-/** Whom a host's edge admits where, and how often its rules are replaced by the same; run in the network that stands for the host. */
+/**
+ * Clients that a host's edge admits, and the number of times that its rules are replaced by equal ones; runs in the
+ * network that stands for the host.
+ */
 export interface EdgeWork {
   readonly block: string;
   readonly rules: readonly ReachRule[];
-  /** Where somebody takes whatever is sent, and the rules allow it. */
+  /** Address of a receiver that the rules admit. */
   readonly address: string;
   readonly port: number;
   readonly times: number;
@@ -15,9 +18,9 @@ export interface EdgeWork {
 export interface EdgeFigures {
   /** Bytes of one session, most of them in a packet of their own. */
   readonly sent: number;
-  /** Sessions that were begun besides. */
+  /** Number of other sessions. */
   readonly begun: number;
-  /** Codes of errors of all of these. */
+  /** Error codes of all sessions. */
   readonly lost: readonly string[];
 }
 

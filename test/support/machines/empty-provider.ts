@@ -1,6 +1,6 @@
 import type { ComputeProvider } from "@holdfast/compute/compute-provider.ts";
 
-/** A provider that has no machine and does nothing, for tests of the way to it. */
+/** A provider without machines, for tests of the connection to it. */
 export const emptyProvider: ComputeProvider = {
   name: "test",
   create: () => Promise.reject(new Error("not asked")),

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const mib = 1024 ** 2;
 
-/** No file grows by what is free then. */
+/** No file grows by the space that is free then. */
 const nothingBytes = 64 * 1024;
 
 export async function freeBytes(directory: string): Promise<number> {
@@ -14,7 +14,7 @@ export async function freeBytes(directory: string): Promise<number> {
   return bavail * bsize;
 }
 
-/** What is free on the directory's disk, but for `leaveBytes`, goes to a file `filler` in it, as if something had been written. */
+/** Writes a file `filler` to the directory that takes the disk's free space except `leaveBytes`. */
 export async function fillDisk(directory: string, leaveBytes = 0): Promise<void> {
   const fits = async (piece: number) => leaveBytes === 0 || (await freeBytes(directory)) - leaveBytes >= piece;
   let filled = 0;
@@ -26,7 +26,7 @@ export async function fillDisk(directory: string, leaveBytes = 0): Promise<void>
   if (leaveBytes === 0 && (await freeBytes(directory)) >= nothingBytes) throw new Error(`${directory} is not full`);
 }
 
-/** False when there was no room for it; whatever else went wrong is thrown. */
+/** False when there was no space for it; any other error is thrown. */
 function orFull(error: Error): false {
   if (!error.message.includes("No space left on device")) throw error;
   return false;

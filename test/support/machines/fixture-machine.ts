@@ -20,7 +20,7 @@ import { freePorts } from "../platform/free-ports.ts";
 
 type SpecChange = MessageInitShape<typeof InstanceSpecSchema>;
 
-/** What every task for the machine says. */
+/** Header of every task for the machine. */
 export const taskHeader = {
   ownerId: "s-1",
   generation: 1n,
@@ -29,37 +29,37 @@ export const taskHeader = {
   class: TaskClass.QUICK,
 };
 
-/** The real keeper and agent on a fresh directory for each test, before one controller's end for all tests of a file. */
+/** The real keeper and agent on a new directory for each test, with one controller's end for all tests of a file. */
 export interface FixtureMachine {
   readonly controller: ControllerEnd;
   /** Enrolls, starts, and waits for the agent's hello. */
   start(): Promise<void>;
   startKeeper(): void;
   keeper(): ChildProcess;
-  /** Leaves an enrollment in the machine and answers its token, which the controller takes. */
+  /** Writes an enrollment to the machine and returns its token, which the controller accepts. */
   writeEnrollment(token?: string, fingerprint?: string): string;
   /** Path of a file of the machine's state. */
   file(name: string): string;
   specOf(change?: SpecChange): InstanceSpec;
-  /** Has the agent hold an instance of this spec, and waits for the result. */
+  /** Converges the agent's instance to this spec, and waits for the result. */
   converge(change?: SpecChange): Promise<TaskResult>;
   enginePids(): number[];
   agentPids(): number[];
   lastObservation(): InstanceObservation | undefined;
-  /** Waits for an observation, which may have come before. */
+  /** Waits for an observation; earlier ones count. */
   observed(matches: (observation: InstanceObservation) => boolean): Promise<InstanceObservation>;
-  /** All that was logged on the machine. */
+  /** Log of the whole machine. */
   log(): string;
 }
 
-/** To be called at the top of a test file: it makes and takes away what each test needs. */
+/** To be called at the top of a test file: sets up and removes what each test needs. */
 export async function openFixtureMachine(): Promise<FixtureMachine> {
   const controller = await startControllerEnd();
   let directory: string;
   let keeper: ChildProcess | undefined;
   let port: number;
 
-  /** Host's pids of our processes whose command line has a word that ends so. */
+  /** The host's pids of our processes with an argument that ends so. */
   function pidsOf(text: string): number[] {
     return readdirSync("/proc")
       .filter((name) => /^\d+$/.test(name))
@@ -108,7 +108,7 @@ export async function openFixtureMachine(): Promise<FixtureMachine> {
         ca_fingerprint: fingerprint,
         token,
       };
-      // An agent that has none looks for it all the time.
+      // An agent without one polls for it.
       const file = machine.file("enrollment.json");
       writeFileSync(`${file}.new`, JSON.stringify(enrollment), { mode: 0o600 });
       renameSync(`${file}.new`, file);
@@ -161,7 +161,7 @@ export async function openFixtureMachine(): Promise<FixtureMachine> {
     keeper?.kill("SIGKILL");
     keeper = undefined;
     if (context.task.result?.state === "fail") console.log(machine.log());
-    // An agent that is left would say hello in the next test.
+    // A remaining agent would send a hello in the next test.
     await expect.poll(() => [...machine.agentPids(), ...machine.enginePids()]).toEqual([]);
     controller.cut();
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });

@@ -10,12 +10,12 @@ import { incusChild, incusDirectory, incusSocket } from "@holdfast/local/incus-d
 import { guardDirectory } from "../platform/directory-guard.ts";
 import { claimIncusNumber } from "./incus-machines.ts";
 
-/** A daemon of Incus that somebody else uses: with projects, pools, profiles and an instance of theirs. */
+/** A daemon of Incus of another user: with projects, pools, profiles and an instance of theirs. */
 export interface ForeignIncus {
   readonly socket: string;
-  /** All that is the daemon's own: database, logs, pools. */
+  /** The daemon's own files: database, logs, pools. */
   readonly directory: string;
-  /** Everything that it has, as its REST API tells: the same before and after somebody who minds his own business. */
+  /** All of its objects by its REST API: equal before and after a platform that touches only its own. */
   everything(): Promise<Record<string, unknown>>;
   close(): Promise<void>;
 }
@@ -52,14 +52,14 @@ export async function startForeignIncus(): Promise<ForeignIncus> {
     await incus.run("POST", "/1.0/instances", signal, instance);
   }
 
-  const shown = ["projects", "storage-pools", "profiles", "instances", "images", "networks", "certificates"];
+  const collections = ["projects", "storage-pools", "profiles", "instances", "images", "networks", "certificates"];
   return {
     socket,
     directory,
     async everything() {
       const all: Record<string, unknown> = {};
       for (const [index, incus] of [ofDefault, ofTheirs].entries()) {
-        for (const path of shown)
+        for (const path of collections)
           all[`${projects[index]} ${path}`] = await incus.call("GET", `/1.0/${path}?recursion=1`, signal);
         all["config"] = (await incus.call<{ config: unknown }>("GET", "/1.0", signal)).config;
       }

@@ -2,8 +2,8 @@ import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import { startTemporaryProcess, type TemporaryProcess } from "../platform/temporary-process.ts";
 
 /**
- * A program of the host, at work in this directory, with a view of its own on the host's mounts: those of now, and no unmount of
- * the host reaches it.
+ * A program of the host in this directory, in a mount namespace of its own: it has the current mounts, and no later
+ * unmount of the host reaches it.
  */
 export function startHostView(directory = "/"): Promise<TemporaryProcess> {
   const script = 'cd "$1" && echo ready && exec sleep infinity';

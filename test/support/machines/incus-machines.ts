@@ -28,7 +28,7 @@ import { guardDirectory } from "../platform/directory-guard.ts";
 import type { Platform } from "../platform/platform.ts";
 import { isAlive } from "../platform/platform-processes.ts";
 import { testCheckout } from "./process-machines.ts";
-import { createTestImages, type TestImages } from "./test-images.ts";
+import { createTestNodeImages, type TestNodeImages } from "./test-node-images.ts";
 import { waitUntil } from "../wait-until.ts";
 
 /** An Incus daemon of a test's own with a provider over it. Its machines run a stand-in for the keeper. */
@@ -36,26 +36,26 @@ export interface TestIncus {
   readonly directory: string;
   readonly layout: ReturnType<typeof layoutOf>;
   readonly provider: IncusProvider;
-  readonly images: TestImages;
-  /** To look behind the provider's back. */
+  readonly images: TestNodeImages;
+  /** Direct access, bypassing the provider. */
   readonly incus: IncusClient;
-  /** Another provider over the same directory, and the same daemon by whatever way. */
+  /** Another provider over the same directory and daemon, with any client. */
   another(incus?: IncusClient): IncusProvider;
-  /** The daemon's socket, and what of it is ours. */
+  /** The daemon's socket, and our objects in it. */
   readonly socket: string;
   readonly resources: IncusResources;
   /** First two numbers of its machines' addresses. */
   readonly addressBlock: string;
   /** Network of its machines' public addresses. */
   readonly publicBlock: string;
-  /** Kills the daemon with -9; machines run on, and the next daemon is started at once. */
+  /** Kills the daemon with SIGKILL; machines run on, and the next daemon is started at once. */
   killDaemon(): Promise<void>;
-  /** As after a reboot: the machine is not there any more, and no daemon has seen its end. */
+  /** Simulates a reboot: the machine is not running any more, and no daemon observed its end. */
   reboot(instance: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Why no Incus can run here; undefined when one can. Installs it where that is possible. */
+/** Reason why no Incus can run here; undefined when one can. Installs it where that is possible. */
 export async function incusMissing(): Promise<string | undefined> {
   try {
     await ensureIncusSoftware(cacheDirectory(process.env), AbortSignal.timeout(300_000));
@@ -66,11 +66,11 @@ export async function incusMissing(): Promise<string | undefined> {
   }
 }
 
-/** Why no virtual machine can run here, as the daemon says; undefined when one can. */
+/** Reason why no virtual machine can run here, by the daemon; undefined when one can. */
 export async function guestsMissing(): Promise<string | undefined> {
   const missing = await incusMissing();
   if (missing !== undefined) return missing;
-  // Without it there is no need to start a daemon and ask.
+  // Without QEMU there is no need to start a daemon.
   if (!existsSync("/usr/bin/qemu-system-x86_64")) return guestRefusal({ kvm: false, vsock: false, qemu: true });
   const machines = await startTestIncus({ command: [] });
   try {
@@ -100,7 +100,7 @@ export async function startTestIncus(
     readonly command: readonly string[];
     /** Entries of HOLDFAST_STORAGE_TIERS. */
     readonly tiers?: readonly string[];
-    /** Pools for the roots of some tiers, which the test makes. */
+    /** Pools for the roots of some tiers, which the test creates. */
     readonly pools?: Readonly<Record<string, string>>;
   },
 ): Promise<TestIncus> {
@@ -108,7 +108,7 @@ export async function startTestIncus(
   const directory = mkdtempSync(join(tmpdir(), "holdfast-incus-"));
   const guards = [guardDirectory(directory), guardDirectory(incusDirectory(number))];
   const layout = layoutOf(directory);
-  const images = createTestImages();
+  const images = createTestNodeImages();
   const signal = AbortSignal.timeout(600_000);
   const host = createIncusHost({
     directory,
@@ -151,7 +151,7 @@ export async function startTestIncus(
     });
   const incus = connect();
 
-  /** The daemon, then the process, so that nobody sees the process's end. */
+  /** The daemon first, then the process, so that the daemon does not observe the process's end. */
   async function kill(alsoPid?: number): Promise<void> {
     const pid = await daemonOf(incus);
     process.kill(pid, "SIGKILL");
@@ -178,8 +178,8 @@ export async function startTestIncus(
       await kill(pid);
       // A virtual machine has no such program: its parent is the first process of the host.
       if (monitor === 1) return;
-      // It tidies up behind the machine, and then has the new daemon do so, which says until then that the machine runs;
-      // after a true reboot nobody does either.
+      // LXC cleans up after the machine, and then the new daemon, which reports the machine as running until then;
+      // after a real reboot neither happens.
       await waitUntil("LXC has tidied up", () => !isAlive(monitor));
       const path = `/1.0/instances/${instance}`;
       await waitUntil(
@@ -192,13 +192,13 @@ export async function startTestIncus(
       await Promise.all(opened.map((each) => each.close()));
       await daemon.stop();
       images.close();
-      // The number is free last: whoever took it sooner would be ended with what is left here.
+      // The number is released last: its next user would otherwise be killed with the rest of this one.
       for (const guard of guards) await guard.end();
     },
   };
 }
 
-/** Where a platform with machines of Incus listens. */
+/** Listeners of a platform with machines of Incus. */
 export function listeners({ directory }: Pick<Platform, "directory">) {
   const { ports, loopback_block, incus_socket } = JSON.parse(
     readFileSync(join(directory, "installation.json"), "utf8"),
@@ -209,7 +209,7 @@ export function listeners({ directory }: Pick<Platform, "directory">) {
     dns_port: Number(ports.dns),
     api_port: Number(ports.api),
     number: String(loopback_block).split(".")[1] ?? "",
-    /** Of the daemon; its own when the platform was given none. */
+    /** Socket of the daemon; its own when the platform was given none. */
     incus_socket: incus_socket as string | undefined,
   };
 }
@@ -219,13 +219,13 @@ export function clientsOf(platform: Pick<Platform, "directory">): ClientsOfHost 
   return { address: listeners(platform).host_address, ports: [5432, 5433, 6379] };
 }
 
-/** The Incus of a platform, to do what accidents do. */
+/** The Incus of a platform, for fault injection. */
 export function openIncusOf(platform: Pick<Platform, "directory">): IncusClient {
   const { number, incus_socket: socket = incusSocket(incusDirectory(number)) } = listeners(platform);
   return createIncusClient({ socket }, `holdfast-${number}`);
 }
 
-/** The keeper of a machine, as this host sees it. */
+/** The keeper of a machine, by this host's pid. */
 export async function firstProcessOf(incus: IncusClient, machineId: string): Promise<number> {
   const path = `/1.0/instances/${instanceName(machineId)}/state`;
   return (await incus.call<{ pid: number }>("GET", path, AbortSignal.timeout(30_000))).pid;

@@ -1,6 +1,7 @@
 /**
- * An agent as the keeper sees one, for its tests: `keeper-fixture-agent.mjs DIRECTORY MODE`. In charge it extends the engine's right
- * ten times a second and notes each number; a file `offer` in the directory has it hand over to one of the mode therein.
+ * An agent for the keeper's tests: `keeper-fixture-agent.mjs DIRECTORY MODE`. In charge it extends the engine's primary
+ * lease ten times a second and records each number; a file `offer` in the directory makes it hand over to one of the
+ * mode in the file.
  */
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";

@@ -4,18 +4,21 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** Runs a program among the mounts, processes and networks of the machine whose process this is, as its root; what it says. */
+/**
+ * Runs a program among the mounts, processes and networks of the machine of this process, as its root; returns its
+ * output.
+ */
 export async function runInside(pid: number, ...argv: string[]): Promise<string> {
   const { stdout } = await run("nsenter", ["--target", String(pid), "--mount", "--pid", "--net", "--user", ...argv]);
   return stdout.trim();
 }
 
-/** Everything that can be read in a machine and is not the host's code: files that have any of these texts. */
+/** All readable files in a machine, except the host's code, that contain any of these texts. */
 export async function filesWith(pid: number, texts: readonly string[]): Promise<string[]> {
   const root = `/proc/${pid}/root`;
-  const places = ["data", "etc", "run", "tmp", "var", "root", "home", "holdfast/code"].map((name) => `${root}/${name}`);
+  const directories = ["data", "etc", "run", "tmp", "var", "root", "home", "holdfast/code"].map((name) => `${root}/${name}`);
   const patterns = texts.flatMap((text) => ["-e", text]);
-  const { stdout } = await run("grep", ["-rlsF", ...patterns, "--", ...places], { maxBuffer: 1 << 24 }).catch(
+  const { stdout } = await run("grep", ["-rlsF", ...patterns, "--", ...directories], { maxBuffer: 1 << 24 }).catch(
     (error: { stdout?: string }) => ({ stdout: error.stdout ?? "" }),
   );
   return stdout.split("\n").flatMap((line) => (line === "" ? [] : [line.slice(root.length)]));

@@ -3,7 +3,7 @@ import type { MachineObject, MachineSpecObject } from "@holdfast/controller/flee
 
 const gib = 1024 ** 3;
 
-/** A machine that is wanted and not placed yet: of a service of its own, unless the spec says otherwise. */
+/** A desired machine that is not placed yet: of a service of its own, unless the spec has another owner. */
 export function machineObject(spec: Partial<MachineSpecObject> = {}): MachineObject {
   const id = randomUUID();
   return {
@@ -31,7 +31,7 @@ export function machineObject(spec: Partial<MachineSpecObject> = {}): MachineObj
 
 /** The same once it runs on its host. */
 export function runningMachine(id: string, spec: Partial<MachineSpecObject>, address = "127.98.0.1"): MachineObject {
-  const { metadata, ...wanted } = machineObject(spec);
-  const status = { ...wanted.status, state: "running", address, publicAddress: address } as const;
-  return { ...wanted, metadata: { ...metadata, id, name: id }, status };
+  const { metadata, ...rest } = machineObject(spec);
+  const status = { ...rest.status, state: "running", address, publicAddress: address } as const;
+  return { ...rest, metadata: { ...metadata, id, name: id }, status };
 }

@@ -38,19 +38,19 @@ import { hostKind } from "@holdfast/controller/fleet/host/host.ts";
 export const hourMs = 3_600_000;
 const monday = Date.parse("2026-11-16T12:00:00Z");
 
-/** What is so, for a test to change. */
+/** State that a test may change. */
 interface World {
   now: number;
   holds: Hold[];
   /** Parameters of every engine that wait for a restart. */
   pendingRestart: string[];
-  /** That every engine orders texts by. */
+  /** Libraries by which every engine orders texts. */
   textLibraries: string[];
 }
 
 export const call = testCall();
 
-/** A ground for all tests of a file: prepared before each of them, and without anything of it afterwards. */
+/** A fixture for all tests of a file: prepared before each of them, and cleared afterwards. */
 export async function maintenanceGround() {
   const ground = await startMaintenanceGround();
   beforeEach(() => ground.prepare());
@@ -60,8 +60,8 @@ export async function maintenanceGround() {
 }
 
 /**
- * Services, machines and images in a real etcd, for maintenance to be begun on. Nobody reconciles here: an operation
- * goes on until a test ends it.
+ * Services, machines and images in a real etcd, for maintenance to begin on. No reconciler runs here: an operation is
+ * in progress until a test ends it.
  */
 async function startMaintenanceGround() {
   const etcd = await startTestEtcd();
@@ -87,7 +87,7 @@ async function startMaintenanceGround() {
     }),
   };
 
-  /** What a controller has, with a memory of its own where that is given. */
+  /** A controller's parts, with a memory of its own where one is given. */
   function controller(memory: Collections = collections) {
     const { services, operations, machines, hosts, nodeImages, brakeRecords } = memory;
     const access = createServiceAccess({ services, operations });
@@ -106,7 +106,7 @@ async function startMaintenanceGround() {
       begin,
       access,
       fleet,
-      // Nothing stands against an upgrade in the data of an engine that nobody runs.
+      // The data of an engine that does not run never prevent an upgrade.
       tasks: { run: async () => create(CheckEngineUpgradeResultSchema) as never },
       rolloutLimiter,
       restorePointOf: () => undefined,
@@ -139,7 +139,7 @@ async function startMaintenanceGround() {
     api,
     apply: (serviceId: string, ...updateIds: string[]) => api().applyMaintenance({ serviceId, updateIds }, call),
 
-    /** All as it is on a Monday at noon, with an image from an hour ago. */
+    /** The initial state: a Monday at noon, with an image from an hour ago. */
     async prepare(): Promise<void> {
       Object.assign(world, { now: monday, holds: [], pendingRestart: [], textLibraries: [] });
       const unit = begin();
@@ -152,7 +152,7 @@ async function startMaintenanceGround() {
       await collections.reached(await unit.commit(), 60_000);
     },
 
-    /** Leaves nothing of a test. */
+    /** Deletes everything that a test created. */
     async clear(): Promise<void> {
       const unit = begin();
       for (const stored of collections.services.values()) unit.remove(managedServiceKind, stored);
@@ -184,12 +184,12 @@ async function startMaintenanceGround() {
       return ids;
     },
 
-    /** As reconcilers look, until nothing more is written; who was not the first looks again. */
+    /** Reconciles until nothing more is written; a controller that loses a conflict tries again. */
     async look(id: string, from = controller()): Promise<number | null> {
       for (;;) {
         const looked = await retryConflict(call.signal, () => settleMaintenance(objectOf(id), from, call.signal)).catch(
           (error: unknown) => {
-            // What was written is not in a busy controller's memory yet: a reconciler is asked again, too.
+            // The write is not in a busy controller's memory yet: a reconciler is retried, too.
             if (error instanceof HoldfastError && error.key === "STORE_UNAVAILABLE") return undefined;
             throw error;
           },
@@ -198,7 +198,7 @@ async function startMaintenanceGround() {
       }
     },
 
-    /** As if the operation of the service were over. */
+    /** Ends the operation of the service. */
     async end(id: string): Promise<void> {
       const { object } = objectOf(id);
       const operation = collections.operations.get(object.status.operationId ?? "");

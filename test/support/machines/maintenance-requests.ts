@@ -1,19 +1,19 @@
 import type { Maintenance } from "../../../sdk/src/index.ts";
 import type { Platform } from "../platform/platform.ts";
-import type { RestAnswer } from "../api/rest-answer.ts";
+import type { RestResponse } from "../api/rest-response.ts";
 import type { OperationJson, ProblemJson } from "../api/service-json.ts";
 import { expectStatus, type Services } from "../platform/services.ts";
 import { waitUntil } from "../wait-until.ts";
 
-/** What tests ask about the maintenance of services; whatever does not come about is told with all that is known of it. */
+/** Requests about the maintenance of services; a failed wait reports all details of the service. */
 export interface MaintenanceRequests {
   shown(serviceId: string): Promise<Maintenance>;
   /** Resolves once the update, which is an image or "restart", is pending. */
   pending(serviceId: string, update: string): Promise<Maintenance>;
-  /** The answer as it came. */
-  apply(serviceId: string, body?: object): Promise<RestAnswer<OperationJson & ProblemJson>>;
+  /** The response, whatever its status. */
+  apply(serviceId: string, body?: object): Promise<RestResponse<OperationJson & ProblemJson>>;
   operation(operationId: string): Promise<OperationJson>;
-  /** The operation of the service once it is over. */
+  /** The operation of the service once it has ended. */
   ended(serviceId: string, operationId: string): Promise<OperationJson>;
 }
 

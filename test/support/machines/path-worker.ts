@@ -2,10 +2,10 @@ import type { Neighbour, ReachRule } from "@holdfast/compute/compute-provider.ts
 import { createHostPaths } from "@holdfast/compute/incus/host-paths.ts";
 import { createMachineEdge, edgeConfig } from "@holdfast/compute/incus/machine-edge.ts";
 
-/** What one host of two is to do with its network; run in the network that stands for the host. */
+/** Network of one host of two; runs in the network that stands for the host. */
 export interface PathWork {
   readonly block: string;
-  /** Those of its own machines. */
+  /** Networks of its own machines. */
   readonly networks: readonly string[];
   readonly peers: readonly Neighbour[];
   readonly rules: readonly ReachRule[];

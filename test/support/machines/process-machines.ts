@@ -14,9 +14,9 @@ import {
 } from "@holdfast/compute/process/process-provider.ts";
 import { readRun } from "@holdfast/compute/process/machine-run.ts";
 import { stopAllMachines } from "@holdfast/compute/process/stop-machine.ts";
-import { createTestImages, type TestImages } from "./test-images.ts";
+import { createTestNodeImages, type TestNodeImages } from "./test-node-images.ts";
 
-/** A first process of a machine with a child that has left its session, as engines have. */
+/** A first process of a machine with a child that has left its session, as engines do. */
 const standIn = [
   "/bin/sh",
   "-c",
@@ -31,12 +31,12 @@ export interface TestMachines {
   readonly directory: string;
   readonly layout: ReturnType<typeof layoutOf>;
   readonly provider: ProcessProvider;
-  readonly images: TestImages;
+  readonly images: TestNodeImages;
   /** Another provider over the same directory. */
   another(): ProcessProvider;
-  /** Kills the first process of a machine that runs. */
+  /** Kills the first process of a running machine. */
   crash(id: string): Promise<void>;
-  /** Ends and removes all machines. */
+  /** Stops and removes all machines. */
   close(): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ interface TestMachinesOptions {
 export async function startTestMachines(options: TestMachinesOptions = {}): Promise<TestMachines> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), "holdfast-machines-"));
   const layout = layoutOf(directory);
-  const images = createTestImages();
+  const images = createTestNodeImages();
   const deps: ProcessProviderDeps = {
     directory,
     loopbackBlock: options.loopbackBlock ?? "127.99",

@@ -14,7 +14,7 @@ import { startTestMachines } from "./process-machines.ts";
 const run = promisify(execFile);
 const publicBlock = "203.0.113.0/24";
 
-/** Machines of the process provider for the conformance suite, with what the host knows of them. */
+/** Machines of the process provider for the conformance suite, with the host's view of them. */
 export async function openProcessSubject(used: HostAbilities, environment = process.env): Promise<ConformanceSubject> {
   const clones = (await cloneTierMissing(used)) === undefined ? await openCloneTier() : undefined;
   const tiers = ["maxiops", ...(clones === undefined ? [] : [`clones=${clones.directory}`])];
@@ -64,7 +64,7 @@ export async function openProcessSubject(used: HostAbilities, environment = proc
     otherImage: async () => machines.images.other(),
     seen: async (id, path) => `/proc/${(await runOf(id)).init.pid}/root${path}`,
     cloneTier: clones && "clones",
-    // The image itself is the root, and nobody can write to it.
+    // The image itself is the root, and is read-only.
     rootTakes: async () => undefined,
     async limits(id) {
       if (used.groups.version !== 1) return undefined;

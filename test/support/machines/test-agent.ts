@@ -29,7 +29,7 @@ import { newCertificateRequest } from "../controller/certificate-request.ts";
 const agentRpcs = grpcService(AgentService);
 const enrollmentRpcs = grpcService(EnrollmentService);
 
-/** What a machine has after it enrolled. */
+/** Credentials of an enrolled machine. */
 export interface AgentIdentity {
   readonly key: string;
   readonly chain: string;
@@ -73,7 +73,7 @@ function callUnary<Request, Response>(
   });
 }
 
-/** Buys a certificate with a token, over a connection without one. */
+/** Exchanges a token for a certificate, over a connection without one. */
 export async function enroll(
   options: { address: string; trustBundle: string; installationId: string; machineId: string; token: string },
   keys?: webcrypto.CryptoKeyPair,
@@ -126,14 +126,14 @@ function pem(label: string, der: Uint8Array): string {
 type Kind = NonNullable<ControllerFrame["frame"]["case"]>;
 type ValueOf<K extends Kind> = Extract<ControllerFrame["frame"], { case: K }>["value"];
 
-/** An agent's end of a session, told frame by frame what to say. */
+/** An agent's end of a session, which sends frames as the test says. */
 export interface TestSession {
   readonly call: ClientDuplexStream<AgentFrame, ControllerFrame>;
   readonly received: ControllerFrame[];
   say(frame: MessageInitShape<typeof AgentFrameSchema>["frame"]): void;
-  /** Says a heartbeat every 300 ms until the stream ends. */
+  /** Sends a heartbeat every 300 ms until the stream ends. */
   beat(): void;
-  /** The first frame of a kind, that came or will come. */
+  /** The first frame of a kind, received or still to come. */
   expect<K extends Kind>(kind: K, matches?: (value: ValueOf<K>) => boolean): Promise<ValueOf<K>>;
   /** The status that the stream ended with. */
   readonly ended: Promise<{ code: number; details: string }>;
@@ -200,7 +200,7 @@ export function readPayload(client: Client, id: string): ClientReadableStream<Pa
   );
 }
 
-/** Sends the blocks; when they fail the call is cancelled. */
+/** Sends the blocks; when they fail the call is canceled. */
 export async function writePayload(client: Client, blocks: AsyncIterable<Uint8Array>): Promise<PayloadRef> {
   const { path, requestSerialize, responseDeserialize } = agentRpcs.writePayload;
   const answer = Promise.withResolvers<PayloadRef>();
@@ -209,7 +209,7 @@ export async function writePayload(client: Client, blocks: AsyncIterable<Uint8Ar
   );
   try {
     for await (const data of blocks) {
-      // A call that was refused drains no more.
+      // A rejected call drains no more.
       if (!call.write(create(PayloadChunkSchema, { data }))) await Promise.race([once(call, "drain"), answer.promise]);
     }
   } catch (error) {

@@ -13,17 +13,17 @@ import type { TestAuthority } from "../controller/test-authority.ts";
 
 export const hostInstallation = "test";
 
-/** A provider served over mTLS as a host program does, in this process. */
+/** A provider served over mTLS as by a host program, in this process. */
 export interface TestHost {
   readonly port: number;
-  /** A controller's connection to it, or that of whoever has this certificate. */
+  /** A controller's connection to it, or that of another certificate. */
   connect(identity?: KeyWithCertificate, overrides?: Partial<ConnectHostDeps>): Promise<RemoteHost>;
-  /** The host program ends; connections to it stay. */
+  /** Stops the host program; connections to it stay. */
   stop(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What the host tells of the pool of its roots. */
+/** The host's report of the pool of its roots. */
 export const testRoots = { totalBytes: 3e10, freeBytes: 2e10, firstBytes: 1, fileSystem: "pool p", problem: "No." };
 
 const hostIdentity: Identity = { kind: "host", id: "h-1" };

@@ -26,18 +26,18 @@ import {
   type TestInstallation,
 } from "../controller/test-fleet.ts";
 
-/** One controller that takes hosts, on a real etcd. */
+/** One controller that accepts hosts, on a real etcd. */
 export interface TestHosting {
   readonly controller: TestController;
   readonly trust: HostTrust;
   readonly hosts: Collection<HostObject>;
-  /** Changes the host's object, which is made when it is not there. */
+  /** Changes the host's object, or creates it. */
   write(hostId: string, change?: (host: HostObject) => HostObject, address?: string): Promise<HostObject>;
   /** A join file for the host, its token in the store. */
   invite(hostId: string, address?: string): Promise<JoinFile>;
   /** A directory for a host's certificate. */
   newDirectory(): Promise<string>;
-  /** Controllers that do not answer as they should are asked again for half a minute, or for as long as is said. */
+  /** Retries controllers that respond with errors for half a minute, or for `withinMs`. */
   join(join: JoinFile, stateDir: string, addressBlock: string, withinMs?: number): Promise<void>;
   /** A host that joined and listens, in this process. */
   serve(hostId: string, addressBlock: string, provider: ComputeProvider): Promise<ServedHost & { stateDir: string }>;

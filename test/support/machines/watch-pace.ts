@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AgentMachine } from "./agent-machine.ts";
 
-/** What a member of a service does every second, whatever else its machine is at: how far apart, in milliseconds. */
+/** Intervals in milliseconds between the periodic actions of a service's member, during other work on its machine. */
 export interface Pace {
-  /** Its liveness probe's commits. */
+  /** Commits of its liveness probe. */
   readonly probes: readonly number[];
-  /** Its requests for the right to be the primary. */
+  /** Requests for the primary lease. */
   readonly rights: readonly number[];
 }
 
-/** Settings of a member that is the primary by right, with nobody beside it. */
+/** Settings of a member that is the primary under a lease, without replicas. */
 export const primaryByRight = {
   replication: { primaryNodeId: "n-1", members: [{ nodeId: "n-1", number: 1 }], underRight: true },
 };
 
-/** Of a PostgreSQL, while the work is done; `ask` runs a query of the platform's own. */
+/** Of a PostgreSQL, during `work`; `ask` runs a query of the platform's own. */
 export async function watchPace(
   { controller }: AgentMachine,
   ask: (sql: string) => Promise<readonly { readonly at: Date }[]>,

@@ -3,7 +3,7 @@ import { Agent, request } from "undici";
 import type { Platform } from "../platform/platform.ts";
 import { resolveName } from "./dns-query.ts";
 
-/** A page as a browser without scripts has it. */
+/** A page in a browser without scripts. */
 export interface Page {
   readonly url: string;
   readonly status: number;
@@ -11,9 +11,9 @@ export interface Page {
   readonly text: string;
 }
 
-/** A browser without scripts: cookies, redirects and forms. Names are those of the platform's own name server. */
+/** A browser without scripts: cookies, redirects and forms. Names are resolved by the platform's own DNS server. */
 export interface Browser {
-  /** Follows redirects up to one that leads to where `stopAt` says, which is answered and not called. */
+  /** Follows redirects up to one to the prefix `stopAt`, which is returned without a request. */
   get(url: string, options?: { readonly stopAt?: string }): Promise<Page>;
   /** Sends the first form of a page with these values besides its own. */
   submit(
@@ -21,23 +21,23 @@ export interface Browser {
     values?: Readonly<Record<string, string>>,
     options?: { readonly stopAt?: string; readonly origin?: string },
   ): Promise<Page>;
-  /** Sends a form that a page of this origin has, without its fields. */
+  /** Sends a form of a page of this origin, without its fields. */
   post(url: string, options?: { readonly stopAt?: string }): Promise<Page>;
   readonly cookies: Map<string, string>;
   close(): Promise<void>;
 }
 
-/** What a browser knows beside the platform. */
+/** Further trust and names of a browser. */
 export interface Elsewhere {
-  /** PEM of authorities that it trusts too. */
+  /** PEM of authorities that it trusts as well. */
   readonly authorities?: readonly string[];
-  /** Addresses of names, before the platform's name server is asked. */
+  /** Addresses of names, checked before the platform's DNS server. */
   readonly names?: Readonly<Record<string, string>>;
-  /** Address that it comes from. */
+  /** Address that it connects from. */
   readonly from?: string;
 }
 
-/** Connections that trust the platform's authority and ask its name server. */
+/** Connections that trust the platform's authority and resolve by its DNS server. */
 export function platformAgent(
   platform: Pick<Platform, "ca" | "admin">,
   { authorities = [], names = {}, from }: Elsewhere = {},

@@ -9,23 +9,23 @@ export interface CabledNetwork {
   /** This host's address on the cable, and the other one's. */
   readonly near: string;
   readonly far: string;
-  /** Comes before a command line that is to run there. What it mounts is seen there alone. */
+  /** Prefix of command lines that run there. Their mounts are visible there alone. */
   readonly enter: readonly string[];
-  /** Pulls the cable out, or puts it back. */
+  /** Pulls the cable out, or plugs it in again. */
   cable(plugged: boolean): Promise<void>;
   /** Standard output of a program that runs there. */
   run(...argv: string[]): Promise<string>;
   close(): Promise<void>;
 }
 
-/** Devices of the network are in a /sys of its own, with the control groups that all share. */
+/** Devices of the network are in a /sys of its own, with the shared control groups. */
 const ownSys = `mount --rbind /sys/fs/cgroup /mnt
 mount -t sysfs sysfs /sys
 mount --rbind /mnt /sys/fs/cgroup
 umount --lazy /mnt
 exec "$@"`;
 
-/** Networks at the same time, also of other tests, differ in names and addresses. */
+/** Concurrent networks, also of other tests, differ in names and addresses. */
 export async function makeCabledNetwork(): Promise<CabledNetwork> {
   const number = await claimNumber("cable", 15);
   const [namespace, outer, inner] = [`hf-host-${number}`, `hfc-${number}`, "cable"];
@@ -35,7 +35,7 @@ export async function makeCabledNetwork(): Promise<CabledNetwork> {
     await ip("netns", "delete", namespace).catch(() => undefined);
     await ip("link", "delete", outer).catch(() => undefined);
   };
-  // What a test that was killed has left.
+  // Remains of a test that was killed.
   await remove();
   await ip("netns", "add", namespace);
   await ip("link", "add", outer, "type", "veth", "peer", "name", inner, "netns", namespace);

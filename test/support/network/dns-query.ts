@@ -6,16 +6,16 @@ export interface DnsQuestion {
   readonly name: string;
   readonly type?: RecordType;
   readonly transport?: "udp" | "tcp";
-  /** Size that the question says it takes over UDP (EDNS). */
+  /** UDP payload size that the query announces (EDNS). */
   readonly udpPayloadSize?: number;
   readonly recursionDesired?: boolean;
 }
 
 const timeoutMs = 10_000;
-/** A packet may come before its server listens. */
+/** A packet may arrive before its server listens. */
 const askAgainMs = 1_000;
 
-/** Asks one server and nobody else; throws when it does not answer in 10 s. */
+/** Queries one server alone; throws when it does not respond in 10 s. */
 export async function askDns(server: string, question: DnsQuestion): Promise<DecodedPacket> {
   const { name, type = "A", transport = "udp", udpPayloadSize, recursionDesired = false } = question;
   const packet: Packet = {
@@ -30,7 +30,7 @@ export async function askDns(server: string, question: DnsQuestion): Promise<Dec
   return transport === "udp" ? askByUdp(address, packet) : askByTcp(address, packet);
 }
 
-/** Addresses of a name, empty when there is none; `rcode` of the answer otherwise thrown. */
+/** Addresses of a name; empty when there is none. Throws for any other `rcode`. */
 export async function resolveName(server: string, name: string): Promise<string[]> {
   const { answers, rcode } = (await askDns(server, { name })) as DecodedPacket & { rcode: string };
   if (rcode !== "NOERROR" && rcode !== "NXDOMAIN") throw new Error(`${server} says ${rcode} for ${name}`);

@@ -2,24 +2,24 @@ import { createSocket } from "node:dgram";
 import type { AddressInfo } from "node:net";
 import { type Answer, AUTHORITATIVE_ANSWER, decode, encode } from "dns-packet";
 
-/** A DNS server of a test: what it answers can change with each question. */
+/** A DNS server of a test: its records can change with each query. */
 export interface TestDnsServer {
   /** `host:port`. */
   readonly address: string;
-  /** Names asked for, in order. */
+  /** Queried names, in order. */
   readonly asked: readonly string[];
   close(): Promise<void>;
 }
 
-/** `answer` gives the records for a name; none means that the name does not exist. */
+/** `answer` returns the records for a name; none means that the name does not exist. */
 export async function startTestDnsServer(answer: (name: string) => readonly Answer[]): Promise<TestDnsServer> {
   const socket = createSocket("udp4");
-  const asked: string[] = [];
+  const queried: string[] = [];
   socket.on("message", (message, from) => {
     const query = decode(message);
     const question = query.questions?.[0];
     if (question === undefined) return;
-    asked.push(question.name);
+    queried.push(question.name);
     const records = answer(question.name);
     const answers = records.filter(({ type }) => type === question.type || type === "CNAME");
     const flags = AUTHORITATIVE_ANSWER | (records.length === 0 ? 3 : 0);
@@ -32,7 +32,7 @@ export async function startTestDnsServer(answer: (name: string) => readonly Answ
   const { port } = socket.address() as AddressInfo;
   return {
     address: `127.0.0.1:${port}`,
-    asked,
+    asked: queried,
     close: () => new Promise((closed) => socket.close(() => closed())),
   };
 }

@@ -3,32 +3,32 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** Which packets of a machine are lost: all, those that it sends, or those that are sent to it. */
+/** Packets of a machine that are lost: all, those that it sends, or those that are sent to it. */
 export type CutDirection = "both" | "from" | "to";
 
-/** Addresses between which packets go one way. */
+/** Source and destination address of packets in one direction. */
 export type Link = readonly [from: string, to: string];
 
-/** Cuts of the network of one installation's machines. Nothing is refused: packets vanish, as with a cut cable. */
+/** Cuts of the network of one installation's machines. Nothing is rejected: packets vanish, as with a cut cable. */
 export interface NetworkCuts {
-  /** Between the machine and everybody else, the host and its controllers too. */
+  /** Between the machine and all others, including the host and its controllers. */
   cut(address: string, direction: CutDirection): Promise<void>;
-  /** All cuts of the address end. */
+  /** Ends all cuts of the address. */
   heal(address: string): Promise<void>;
-  /** Between these alone. */
+  /** Between these addresses alone. */
   cutLinks(links: readonly Link[]): Promise<void>;
   healLinks(links: readonly Link[]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What clients on the host say to engines, and hear of them: the links that are cut do not have it. */
+/** Traffic between clients on the host and engines: cut links exempt it. */
 export interface ClientsOfHost {
   readonly address: string;
-  /** Of engines. */
+  /** Ports of engines. */
   readonly ports: readonly number[];
 }
 
-/** `number` is that of the installation; its watchdog removes what a test that was killed has left. */
+/** `number` is that of the installation; its watchdog removes the remains of a test that was killed. */
 export async function openNetworkCuts(number: string, clients?: ClientsOfHost): Promise<NetworkCuts> {
   const table = `holdfast_cut_${number}`;
   const nft = (script: string) => run("sh", ["-c", `printf %s "$0" | nft --file -`, script]);
@@ -66,13 +66,13 @@ export async function openNetworkCuts(number: string, clients?: ClientsOfHost): 
   return {
     cutLinks: (cut) => changeLinks("add", cut),
     async healLinks(cut) {
-      // What is not in a set cannot be taken out of it.
+      // nftables fails to delete an element that is not in the set.
       await changeLinks("add", cut);
       await changeLinks("delete", cut);
     },
     cut: async (address, direction) => void (await change("add", address, direction)),
     async heal(address) {
-      // What is not in a set cannot be taken out of it.
+      // nftables fails to delete an element that is not in the set.
       await change("add", address, "both");
       await change("delete", address, "both");
     },

@@ -4,28 +4,28 @@ import { claimNumber } from "../controller/claim.ts";
 
 const run = promisify(execFile);
 
-/** A network namespace of this host with an address of its own: a client that comes from elsewhere. */
+/** A network namespace of this host with an address of its own: a client from elsewhere. */
 export interface NetworkPlace {
   readonly address: string;
   /** The host's address towards it. */
   readonly gateway: string;
   /** Standard output of a program of Node that runs there. Throws when it fails. */
   node(args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<string>;
-  /** What comes of a TCP connection from here. */
+  /** Result of a TCP connection from here. */
   connect(address: string, port: number): Promise<Attempt>;
   close(): Promise<void>;
 }
 
 export type Attempt = "open" | "refused" | "silent";
 
-/** Places at the same time, also of other tests, differ in names and addresses. */
+/** Concurrent namespaces, also of other tests, differ in names and addresses. */
 export async function makePlace(): Promise<NetworkPlace> {
   const number = await claimNumber("place", 60);
   const [namespace, outer, inner] = [`hf-place-${number}`, `hft-${number}`, `hfi-${number}`];
   const [gateway, address] = [`198.18.77.${number * 4 + 1}`, `198.18.77.${number * 4 + 2}`];
   const ip = (...args: string[]) => run("ip", args);
   const remove = () => ip("netns", "delete", namespace).catch(() => undefined);
-  // What a test that was killed has left.
+  // Remains of a test that was killed.
   await remove();
   await ip("link", "delete", outer).catch(() => undefined);
   await ip("netns", "add", namespace);
@@ -48,7 +48,7 @@ export async function makePlace(): Promise<NetworkPlace> {
   };
 }
 
-/** What comes of a TCP connection from where a process of this host is. */
+/** Result of a TCP connection from the namespace of a process of this host. */
 export function connectFrom(pid: number, address: string, port: number): Promise<Attempt> {
   return attempt(["nsenter", "--target", String(pid), "--net"], address, port);
 }
@@ -62,13 +62,13 @@ socket.on("error", () => say("refused"));
 setTimeout(() => setImmediate(() => say("silent")), 3000);
 `;
 
-/** What comes of a TCP connection from where this command line brings a program. */
+/** Result of a TCP connection from the namespace that this command line enters. */
 export async function attempt([command = "", ...enter]: string[], address: string, port: number): Promise<Attempt> {
   const { stdout } = await run(command, [...enter, process.execPath, "-e", program, address, String(port)]);
   return stdout as Attempt;
 }
 
-/** Counts packets as they arrive at the host, before anybody's rules, and as they come to its programs. */
+/** Counts packets as they arrive at the host, before any rules, and as they reach its programs. */
 export async function countPackets(table: string, matching: string) {
   const nft = async (text: string) => (await run("nft", text.split(" "))).stdout;
   await run("nft", [

@@ -1,8 +1,8 @@
 import { freePorts } from "../platform/free-ports.ts";
 
 /**
- * A network of 14 public addresses that no other test of this host has while this process lives: of loopback, below the
- * blocks of installations; or routed, which no host of ours has a use for.
+ * A network of 14 public addresses that no other test of this host has while this process lives: on loopback, below the
+ * blocks of installations; or routed, from a range that no host of ours uses.
  */
 export async function testPublicNetwork(kind: "loopback" | "routed" = "loopback"): Promise<string> {
   const [port = 0] = await freePorts(1);

@@ -11,31 +11,31 @@ import type { ClientsOfHost } from "./network-cuts.ts";
 
 const run = promisify(execFile);
 
-/** Programs that make a network slow, in a tree of their own: nothing is installed on the host. */
+/** Programs that slow a network down, in a file tree of their own: nothing is installed on the host. */
 export interface SlowNetwork {
-  /** All packets from and to the address come so much later, and some never; resolves with what ends it. */
+  /** Delays all packets from and to the address, and drops some; resolves with a function that ends it. */
   slow(address: string, options: Slowness): Promise<() => Promise<void>>;
 }
 
 interface Slowness {
   readonly delayMs: number;
   readonly lossPct: number;
-  /** Whose packets are as quick as ever. */
+  /** Clients whose packets are not slowed down. */
   readonly spare?: ClientsOfHost;
 }
 
 const suite = "trixie";
 const packages = ["iptables", "python3-minimal"];
 const program = readFileSync(join(import.meta.dirname, "slow-network.py"), "utf8");
-/** Where rules are that see every packet of a machine once on each way, whether the host or another machine is its peer. */
+/** Hooks that see every packet of a machine once each way, whether the host or another machine is its peer. */
 const hooks = [
   ["PREROUTING", "--source", "--destination", "--sports"],
   ["POSTROUTING", "--destination", "--source", "--dports"],
 ] as const;
 
 /**
- * The programs, or why this host cannot have them. The kernel has no netem where this is developed, and its nftables no
- * queues; iptables has them.
+ * The programs, or the reason why this host cannot have them. Kernels may lack netem, and nftables' queues; iptables
+ * has queues.
  */
 export async function slowNetwork(): Promise<SlowNetwork | string> {
   const root = join(imagesDirectory(process.env), `slow-network-${suite}`);
@@ -49,7 +49,7 @@ export async function slowNetwork(): Promise<SlowNetwork | string> {
     return `this kernel has no queues of packets: ${error instanceof Error ? error.message.trim().split("\n").at(-1) : error}`;
   }
 
-  /** Without its program, packets pass the queue as if it were not there. */
+  /** Without its program, packets pass the queue unchanged. */
   async function change(
     action: "--append" | "--delete",
     address: string,
@@ -80,7 +80,7 @@ export async function slowNetwork(): Promise<SlowNetwork | string> {
   };
 }
 
-/** Addresses of machines differ in their last three numbers; queues have 16 bits. */
+/** Addresses of machines differ in their last three numbers; queue numbers have 16 bits. */
 function queueOf(address: string): number {
   const [, block = 0, , last = 0] = address.split(".").map(Number);
   return (block << 8) | last;

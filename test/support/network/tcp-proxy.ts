@@ -1,14 +1,14 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
-/** A connection that a test can break: everything to the target goes through it. */
+/** A connection that a test can break: all traffic to the target passes through it. */
 export interface TcpProxy {
   readonly port: number;
   /** Resets every connection and refuses new ones. */
   cut(): void;
-  /** Passes nothing on over the connections of now, and says nothing of it; new ones work. */
+  /** Silently stops forwarding on the current connections; new ones work. */
   stall(): void;
-  /** Passes on what the client sends, and nothing of what comes back. */
+  /** Forwards what the client sends, and drops the responses. */
   loseAnswers(): void;
   heal(): void;
   close(): void;
@@ -50,7 +50,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     heal() {
       mode = "open";
       for (const [client, target] of pairs) {
-        // Piping what is piped already would pass it on twice.
+        // A second pipe would forward everything twice.
         client.unpipe().pipe(target);
         target.unpipe().pipe(client);
       }

@@ -4,38 +4,38 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCli } from "../../../sdk/src/cli/run.ts";
 
-/** What a command left behind. */
+/** Result of a command. */
 export interface Ran {
-  /** 128 and the signal's number for one that a signal ended. */
+  /** 128 plus the signal's number for a command that a signal ended. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** A command that runs. */
+/** A running command. */
 export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ran>;
-  /** What it wrote so far, on both. */
+  /** Its output so far, on both streams. */
   written(): string;
   /** Types on its standard input. */
   type(text: string): void;
 }
 
 export interface RunOptions {
-  /** Standard input; at its end at once when left out. */
+  /** Standard input; empty when absent. */
   readonly input?: string;
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Runs it on a terminal of its own, 120 columns wide; both outputs are then one. */
   readonly onTerminal?: boolean;
 }
 
-/** The `holdfast` command as a user's shell runs it, with a home of its own. */
+/** The `holdfast` command as in a user's shell, with a home directory of its own. */
 export interface CommandLine {
-  /** The same within this process, which is quicker; questions are answered by the lines of the input. */
+  /** The same within this process, which is quicker; lines of the input answer its prompts. */
   runHere(args: readonly string[], options?: RunOptions): Promise<Ran>;
   readonly home: string;
-  /** Where it makes temporary files. */
+  /** Its directory for temporary files. */
   readonly temporary: string;
   run(args: readonly string[], options?: RunOptions): Promise<Ran>;
   start(args: readonly string[], options?: RunOptions): Running;
@@ -44,12 +44,12 @@ export interface CommandLine {
 
 const launcher = join(import.meta.dirname, "..", "..", "..", "bin", "holdfast.js");
 
-/** `environment` comes on top of what a shell needs. */
+/** `environment` extends the variables that a shell needs. */
 export function createCommandLine(environment: Readonly<Record<string, string>>): CommandLine {
   const home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
   const temporary = join(home, "tmp");
   mkdirSync(temporary);
-  const kept = ["PATH", "HOLDFAST_CACHE", "NODE_COMPILE_CACHE"].map((name) => [name, process.env[name]]);
+  const inherited = ["PATH", "HOLDFAST_CACHE", "NODE_COMPILE_CACHE"].map((name) => [name, process.env[name]]);
   // The node image with the engines' clients is found below the real home.
   const cache = process.env.HOLDFAST_CACHE ?? join(process.env.HOME ?? "/root", ".cache", "holdfast");
   const own = { HOME: home, TMPDIR: temporary, TERM: "xterm", HOLDFAST_CACHE: cache };
@@ -60,13 +60,13 @@ export function createCommandLine(environment: Readonly<Record<string, string>>)
       options.onTerminal === true
         ? ["script", "-qefc", `stty cols 120; exec ${words.map(quoted).join(" ")}`, "/dev/null"]
         : words;
-    const env = { ...Object.fromEntries(kept), ...own, ...environment, ...options.environment };
+    const env = { ...Object.fromEntries(inherited), ...own, ...environment, ...options.environment };
     const child = spawn(command, rest, { env, cwd: home, stdio: "pipe" });
     let stdout = "";
     let stderr = "";
     child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
     child.stderr.setEncoding("utf8").on("data", (text) => (stderr += text));
-    // A command that needs no input may be gone before it is written.
+    // A command that needs no input may exit before it is written.
     child.stdin.on("error", () => undefined);
     if (options.onTerminal !== true) child.stdin.end(options.input);
     return {
@@ -86,7 +86,7 @@ export function createCommandLine(environment: Readonly<Record<string, string>>)
     const lines = (options.input ?? "").split("\n");
     const nextLine = async (question: string) => lines.shift() ?? `nothing for ${question}`;
     const code = await runCli(args, {
-      environment: { ...Object.fromEntries(kept), ...own, ...environment, ...options.environment },
+      environment: { ...Object.fromEntries(inherited), ...own, ...environment, ...options.environment },
       defaultDirectory: join(home, ".holdfast"),
       signal: new AbortController().signal,
       stdout: { write: (text) => (stdout += text) },

@@ -6,7 +6,7 @@ import { type PayloadRef, PayloadRefSchema } from "@holdfast/proto/holdfast/agen
 
 const chunkBytes = 32_768;
 
-/** The RPCs by which an agent reads and writes these payloads, by their id. */
+/** The RPCs by which an agent reads and writes these payloads, by id. */
 export function payloadsOfMemory(payloads: Map<string, Buffer>) {
   return {
     readPayload(call: ServerWritableStream<{ id: string }, unknown>) {

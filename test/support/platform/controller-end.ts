@@ -38,12 +38,12 @@ import { createTestAuthority } from "../controller/test-authority.ts";
 
 type Stream = ServerDuplexStream<AgentFrame, ControllerFrame>;
 
-/** The controller's end of the agent's protocol, over real TLS, that does what a test says. */
+/** The controller's end of the agent's protocol, over real TLS, controlled by a test. */
 export interface ControllerEnd {
   readonly address: string;
   readonly caFingerprint: string;
   readonly installationId: string;
-  /** Tokens that enroll a machine, each once. */
+  /** Enrollment tokens, each valid once. */
   readonly tokens: Set<string>;
   readonly hellos: Hello[];
   readonly enrollments: string[];
@@ -51,39 +51,39 @@ export interface ControllerEnd {
   readonly results: TaskResult[];
   readonly observations: InstanceObservation[];
   readonly progress: { taskId: string; progressPct: number }[];
-  /** Samples in the order they came, also those that came again. */
+  /** Samples in the order of arrival, including repeated ones. */
   readonly samples: Sample[];
-  /** False: samples are turned away, and come again soon. */
+  /** False: samples are rejected, and are sent again soon. */
   keepsSamples: boolean;
-  /** How far apart agents take samples that come from now on. */
+  /** Interval between samples of agents from now on. */
   sampleIntervalMs: number;
-  /** How far apart the heartbeats of sessions from now on are; three without an answer end one. */
+  /** Interval between heartbeats of sessions from now on; three without an acknowledgment end one. */
   heartbeatIntervalMs: number;
-  /** Serial numbers of the client certificates that sessions came with. */
+  /** Serial numbers of the sessions' client certificates. */
   readonly serials: string[];
-  /** Life of the certificates that are issued from now on. */
+  /** Lifetime of the certificates that are issued from now on. */
   lifetimes: { identityMs: number; serverMs: number };
-  /** True: certificates of enrollments are made, and the answers lost. */
+  /** True: certificates of enrollments are issued, and the responses lost. */
   losesEnrollments: boolean;
   /** False: results are not acknowledged. */
   acknowledges: boolean;
   readonly payloads: Map<string, Buffer>;
-  /** When the right to be the primary was asked for, each of which is granted. */
+  /** Times of requests for the primary lease, each of which is granted. */
   readonly rightRequests: number[];
-  /** Signs URLs of objects; undefined: agents that ask are refused. */
+  /** Signs URLs of objects; undefined: requests of agents are rejected. */
   signer: UrlSigner | undefined;
-  /** Objects that were asked for. */
+  /** Objects with requested URLs. */
   readonly minted: MintObjectUrlsRequest[];
   readonly openSessions: number;
   give(task: MessageInitShape<typeof TaskSchema>): void;
-  /** Gives a task and waits for its result. */
+  /** Sends a task and waits for its result. */
   perform(task: MessageInitShape<typeof TaskSchema>): Promise<TaskResult>;
   send(frame: NonNullable<MessageInitShape<typeof ControllerFrameSchema>["frame"]>): void;
-  /** True: whoever says hello is cut, as by a controller that ends. */
+  /** True: a stream is closed after its hello, as by a controller that stops. */
   isAway: boolean;
-  /** How many agents that prove themselves were cut for that. */
+  /** Number of handover probes that were closed because of that. */
   readonly cutProofs: number;
-  /** Cuts all streams at once. */
+  /** Closes all streams at once. */
   cut(): void;
   close(): Promise<void>;
 }
@@ -98,7 +98,10 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
   const waiting = new Map<string, { task: MessageInitShape<typeof TaskSchema>; resolve(result: TaskResult): void }>();
   let sequence = 0;
 
-  /** An answer with a certificate for the request's key: for a client with this URI, or for the machine's server without one. */
+  /**
+   * A response with a certificate for the request's key: for a client with this URI, or for the machine's server
+   * without one.
+   */
   const answer = async (request: Uint8Array, uri: string | undefined, lifetimeMs: number) => {
     const issued = await authority.issue({
       commonName: "test",
@@ -181,7 +184,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
           call.emit("error", { code: Code.UNAVAILABLE, details: "away" });
           return;
         }
-        // An agent that only proves itself gets nothing but a welcome; one that took another's place gets all that comes.
+        // A handover probe gets a welcome alone; an agent that replaced another gets everything.
         if (frame.value.standby) streams.delete(call);
         else self.hellos.push(frame.value);
         write(call, {
@@ -222,7 +225,9 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
     }
   }
 
-  /** Durable tasks are delivered until they are answered; the next agent of a machine is asked the others again as well. */
+  /**
+   * Durable tasks are delivered until they have a result; the next agent of a machine gets the others again as well.
+   */
   function goOn(call: Stream, succeeds: boolean): void {
     for (const { task } of waiting.values()) {
       if (succeeds || task.class === TaskClass.DURABLE) write(call, { case: "task", value: create(TaskSchema, task) });
@@ -312,7 +317,7 @@ async function mintAll({ sign, endpoint }: UrlSigner, { uses }: MintObjectUrlsRe
   });
 }
 
-/** Asks for a client certificate and goes on without: enrollment has none yet. */
+/** Requests a client certificate and continues without: enrollment has none yet. */
 class AskingCredentials extends ServerCredentials {
   constructor(ca: string, key: string, cert: string) {
     super({ requestCert: true, rejectUnauthorized: false }, { ca, key, cert });

@@ -7,8 +7,8 @@ interface ObservationJson {
 }
 
 /**
- * By the store of the platform in this directory: a replica of the service has a vote, and its primary runs by settings that say
- * so. No controller knows less.
+ * By the store of the platform in this directory: true once a replica of the service is a failover candidate, and its
+ * primary runs with settings that include it. No controller's view is older.
  */
 export async function isCountedOn(directory: string, service: string, primary: string): Promise<boolean> {
   const etcd = openEtcd(directory);

@@ -1,6 +1,9 @@
 const minuteMs = 60_000;
 
-/** Settings by which the next daily backup begins as soon as one can: in the first whole minute after the newest automated one began. */
+/**
+ * Settings by which the next daily backup begins as soon as one can: in the first full minute after the newest
+ * automated one began.
+ */
 export function dueSoonAfter({ created_at: newest }: { readonly created_at: string }): {
   hour: number;
   minute: number;

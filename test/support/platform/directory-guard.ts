@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 
-/** Ends all that names a directory, and the directory, when the test's process ends, by whatever. */
+/**
+ * Kills all processes that name a directory, and removes the directory, when the test's process ends for any reason.
+ */
 export interface DirectoryGuard {
   /** The same now; resolves when it is done. */
   end(): Promise<void>;

@@ -27,7 +27,7 @@ export function drilled({ rest }: Platform, serviceId: string, drillId: string):
   return waitUntil(`the drill ${drillId} has ended`, look, { withinMs, everyMs: 200, describe });
 }
 
-/** Resolves when no machine is any drill's. */
+/** Resolves when no machine belongs to a drill. */
 export async function noDrillMachines(platform: Platform): Promise<void> {
   const machines = async () => {
     const { machines: all } = await asOperator(platform, FleetService, (fleet) =>

@@ -10,7 +10,7 @@ export function openEtcd(directory: string): EtcdClient {
   return createEtcdClient({ hosts: [`https://127.0.0.1:${ports.etcd_client}`], credentials });
 }
 
-/** Every key of an installation's etcd with its value, as they are now. */
+/** Every current key of an installation's etcd with its value. */
 export async function dumpEtcd(directory: string): Promise<Map<string, string>> {
   const etcd = openEtcd(directory);
   try {

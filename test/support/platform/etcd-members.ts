@@ -14,21 +14,21 @@ import { startTemporaryProcess } from "./temporary-process.ts";
 /** One member of a platform's etcd. */
 export interface EtcdMember {
   readonly name: string;
-  /** Kills it at once, and keeps it from coming back; what comes back lets it, and resolves once it answers. */
+  /** Kills it, and prevents its restart; the returned function allows it, and resolves once it serves. */
   lose(): Promise<() => Promise<void>>;
-  /** SIGSTOP; what comes back has it go on. */
+  /** Sends SIGSTOP; the returned function sends SIGCONT. */
   pause(): () => void;
 }
 
 /** The three members of a platform's etcd. */
 export interface EtcdMembers {
   readonly all: readonly EtcdMember[];
-  /** The members that answer agree on who leads. */
+  /** The leader, once all reachable members agree. */
   leader(): Promise<EtcdMember>;
   followers(): Promise<readonly EtcdMember[]>;
-  /** Has another member lead, and resolves once it does. */
+  /** Makes another member the leader, and resolves once it is. */
   moveLeader(): Promise<void>;
-  /** To be called before the platform goes. */
+  /** To be called before the platform is removed. */
   end(): Promise<void>;
 }
 
@@ -38,7 +38,10 @@ interface Addresses {
   readonly peer: string;
 }
 
-/** A platform whose etcd has three members: the one that it runs, and two that join it. Its controllers know all of them. */
+/**
+ * A platform whose etcd has three members: the one that it runs, and two that join it. Its controllers have all of
+ * their addresses.
+ */
 export async function startPlatformOfThree(
   options: PlatformOptions = {},
 ): Promise<{ platform: Platform; etcd: EtcdMembers }> {
@@ -79,7 +82,7 @@ async function joinMembers(platform: Platform, own: Addresses, joining: readonly
   const members: EtcdMember[] = [ownMember(platform, own)];
   const known = [own];
   for (const each of joining) {
-    // etcd takes nobody in before all that it has are well for some seconds.
+    // etcd adds no member before all members have been healthy for some seconds.
     const { raw } = clientOf(own.name);
     await waitUntil(
       `${each.name} is a member`,
@@ -147,7 +150,7 @@ function openMember(directory: string, { client }: Addresses): EtcdClient {
   return createEtcdClient({ hosts: [client], credentials });
 }
 
-/** The one that the platform runs, and starts again whenever it ends. */
+/** The member that the platform runs, and restarts whenever it ends. */
 function ownMember(platform: Platform, { name, client }: Addresses): EtcdMember {
   const signal = (what: NodeJS.Signals) => {
     const { etcd } = platform.processes();
@@ -208,7 +211,7 @@ async function startMember(platform: Platform, addresses: Addresses, all: readon
   return { member, end };
 }
 
-/** It answers with what most members have. */
+/** A linearizable read succeeds. */
 async function untilServes(platform: Platform, addresses: Pick<Addresses, "name" | "client">): Promise<void> {
   const client = openMember(platform.directory, { ...addresses, peer: "" });
   try {

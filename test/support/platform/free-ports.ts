@@ -1,10 +1,10 @@
 import { randomInt } from "node:crypto";
 import { claim, listen } from "../controller/claim.ts";
 
-/** Above those of installations, below those that Linux gives to connections and to whoever asks for any port. */
+/** Above those of installations, below Linux's ephemeral ports. */
 const [first, last] = [13_000, 32_767];
 
-/** Ports of 127.0.0.1 that nobody listens on and that no other test of this host gets while this process lives. */
+/** Ports of 127.0.0.1 without a listener that no other test of this host gets while this process lives. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
   while (ports.length < count) {

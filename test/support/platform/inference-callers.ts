@@ -2,24 +2,24 @@ import OpenAI from "openai";
 import { Agent, fetch as undiciFetch, request } from "undici";
 import type { Platform } from "./platform.ts";
 import type { Rest } from "../api/rest.ts";
-import type { RestAnswer } from "../api/rest-answer.ts";
+import type { RestResponse } from "../api/rest-response.ts";
 
 /** Applications of an organization that call its models. */
 export interface InferenceCallers {
-  /** Below it is the management of the organization's inference. */
+  /** Path of the management of the organization's inference. */
   readonly base: string;
-  /** Every secret that was made. */
+  /** Every secret that was created. */
   readonly secrets: readonly string[];
   newKey(limits?: object): Promise<{ readonly id: string; readonly secret: string }>;
-  /** The official client; it tries once. */
+  /** The official client, without retries. */
   client(secret: string, baseURL?: string): OpenAI;
   /** One chat of a model of provider_c, for at most 50 tokens. */
   chat(secret: string, model: string, more?: object, baseURL?: string): Promise<OpenAI.ChatCompletion>;
-  /** A request as it is. */
+  /** A request as given. */
   send(path: string, init?: object): ReturnType<typeof undiciFetch>;
-  put(what: "providers" | "settings", body: object): Promise<RestAnswer<Record<string, unknown>>>;
+  put(what: "providers" | "settings", body: object): Promise<RestResponse<Record<string, unknown>>>;
   usage(by: "model" | "key"): Promise<Usage>;
-  /** How so many calls of 66 tokens end, by their codes, of which some are under way at a time. */
+  /** Number of results by code of this many calls of 66 tokens, with several in progress at a time. */
   ends(urls: readonly string[], count: number, secretOf: (at: number) => string): Promise<Record<string, number>>;
   close(): Promise<void>;
 }
@@ -39,12 +39,12 @@ export interface UsageItem {
   readonly estimated_requests: number;
 }
 
-/** Found nowhere but in calls. */
+/** A text that only calls contain. */
 export const plantedPrompt = "planted-prompt-8d2e";
-/** What a call of `ends` reserves and uses. */
+/** Tokens that a call of `ends` reserves and uses. */
 export const tokensOfCall = 66;
 
-/** Of calls at a time: more than the largest share of one key would be refused for that. */
+/** Calls in progress: more than the largest share of one key would be rejected for that. */
 const atOnce = 90;
 
 export function createInferenceCallers(
@@ -53,7 +53,7 @@ export function createInferenceCallers(
   rest: Rest = platform.rest,
 ): InferenceCallers {
   const base = `/organizations/${organization}/inference`;
-  // Over h2 Node's client refuses an answer while more than 10 MB of its own bodies wait, as some of these do.
+  // Over h2 Node's client rejects a response while more than 10 MB of its own bodies wait, as with some of these.
   const agent = new Agent({ connect: { ca: platform.ca }, connections: 256, allowH2: false });
   const secrets: string[] = [];
 

@@ -12,7 +12,7 @@ export interface InferenceProcess {
   /** Base URL for clients. */
   readonly url: string;
   readonly directory: string;
-  /** What it wrote so far. */
+  /** Its output so far. */
   readonly output: string;
   readonly pid: number;
   kill9(): Promise<void>;
@@ -23,7 +23,10 @@ export interface InferenceProcess {
 
 const checkout = join(import.meta.dirname, "..", "..", "..");
 
-/** It shares the identity and the controllers of the platform's own, and has a port and a directory of its own. `settings` go over those of the platform's own. */
+/**
+ * It shares the identity and the controllers of the platform's own, and has a port and a directory of its own.
+ * `settings` override those of the platform's own.
+ */
 export async function startInferenceProcess(
   platform: Platform,
   settings: Readonly<Record<string, string>> = {},

@@ -1,12 +1,12 @@
 import { createServer, type Server } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** A port that a test holds, so that the program which wants it cannot start. */
+/** A port that a test occupies, so that its program cannot start. */
 export interface OccupiedPort {
   release(): Promise<void>;
 }
 
-/** Takes a port as soon as it is free; `free` is called until then, to kill who has it. */
+/** Listens on a port as soon as it is free; calls `free` until then, to kill the process that has it. */
 export async function occupyPort(port: number, free: () => void, address = "127.0.0.1"): Promise<OccupiedPort> {
   for (;;) {
     free();
@@ -17,7 +17,7 @@ export async function occupyPort(port: number, free: () => void, address = "127.
 }
 
 function listen(port: number, address: string): Promise<Server | undefined> {
-  // Whoever comes is turned away at once.
+  // Connections are closed at once.
   const server = createServer((socket) => socket.destroy());
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {

@@ -11,18 +11,18 @@ export interface TestKey {
   readonly authorization: string;
 }
 
-/** What an operator does for tests: organizations and keys. */
+/** Operator's actions for tests: organizations and keys. */
 export interface Organizations {
   create(name: string, services?: number): Promise<string>;
   /** A key of the organization; all scopes of an owner when none are named. */
   createKey(organizationId: string, scopes?: string[]): Promise<TestKey>;
   revokeKey(id: string): Promise<void>;
-  /** Id of the organization that the installation began with. */
+  /** Id of the installation's first organization. */
   first(): Promise<string>;
   close(): void;
 }
 
-/** The platform's gRPC port for a credential; undefined for nobody. */
+/** The platform's gRPC port with a credential; undefined: without one. */
 export function grpcAs(platform: Platform, authorization: string | undefined): GrpcChannel {
   return openGrpc({ url: platform.admin.grpc_url, ca: platform.ca, authorization });
 }

@@ -9,17 +9,17 @@ const run = promisify(execFile);
 /** The directory of the SDK's package. */
 export const sdkDirectory = join(import.meta.dirname, "..", "..", "..", "sdk");
 
-/** What `npm pack` makes of the SDK; resolves to the tarball's path in the directory. */
+/** Runs `npm pack` on the SDK; resolves to the tarball's path in the directory. */
 export async function packSdk(directory: string): Promise<string> {
   const args = ["pack", "--json", "--pack-destination", directory];
-  // It builds in the checkout, which another test would take away under it.
+  // It builds in the checkout, where concurrent builds would conflict.
   const { stdout } = await oneAtATime("pack the SDK", () => run("npm", args, { cwd: sdkDirectory }));
-  // Scripts of the package may have written before npm's own answer.
+  // Scripts of the package may print before npm's own output.
   const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf("[\n"))) as [{ filename: string }];
   return join(directory, filename);
 }
 
-/** A project of a user with the tarball as its only package; no registry is asked. */
+/** A user's project with the tarball as its only package; no registry is contacted. */
 export async function installSdk(tarball: string, directory: string): Promise<void> {
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, "package.json"), JSON.stringify({ name: "user", private: true, type: "module" }));

@@ -16,7 +16,7 @@ export function logFiles(directory: string): string[] {
   );
 }
 
-/** The end of each log, for a failed test to show. `about` keeps only lines that have it. */
+/** The end of each log, for the report of a failed test. `about` selects lines that contain it. */
 export function lastLogLines(directory: string, count: number, about = ""): string {
   return logFiles(directory)
     .map((file) => {
@@ -28,32 +28,32 @@ export function lastLogLines(directory: string, count: number, about = ""): stri
     .join("");
 }
 
-/** Of one installation. */
-const keptBytes = 2 << 20;
+/** Limit for one installation. */
+const maxLogBytes = 2 << 20;
 
 /**
- * Copies the ends of an installation's logs to where `npm test` keeps those of files that failed; nothing is kept where tests
- * run otherwise.
+ * Copies the ends of an installation's logs to the directory in which `npm test` stores those of failed files; does
+ * nothing in other runs.
  */
-export function keepLogs(directory: string): void {
-  const kept = process.env["HOLDFAST_TEST_LOGS"];
+export function saveLogs(directory: string): void {
+  const logsDirectory = process.env["HOLDFAST_TEST_LOGS"];
   // Benches have no test.
-  if (kept === undefined) return;
+  if (logsDirectory === undefined) return;
   const { testPath } = expect.getState();
   if (testPath === undefined) return;
   const path = relative(join(import.meta.dirname, "..", ".."), testPath);
-  const into = join(kept, path.replaceAll("/", "_"), basename(directory));
+  const into = join(logsDirectory, path.replaceAll("/", "_"), basename(directory));
   const files = logFiles(directory);
   for (const file of files) {
     mkdirSync(into, { recursive: true });
-    const text = readOr(file).slice(-Math.floor(keptBytes / files.length));
+    const text = readOr(file).slice(-Math.floor(maxLogBytes / files.length));
     writeFileSync(join(into, relative(directory, file).replaceAll("/", "_")), text);
   }
 }
 
 /**
- * What programs of the platform said before they ended by themselves while they served. One that is killed says nothing,
- * and one that cannot start yet, for want of its port or of etcd, may end and be started again.
+ * Output of programs of the platform before they crashed while they served. A killed program leaves none, and one that
+ * cannot start yet, for want of its port or of etcd, may exit and be restarted.
  */
 export function crashesOf(directory: string): string[] {
   return ["controller", "dns"].flatMap((name) => {
@@ -62,13 +62,13 @@ export function crashesOf(directory: string): string[] {
     return lives.flatMap((life, index) => {
       const end = lives[index + 1]?.split("\n")[0];
       if (end?.startsWith("code ") !== true || !/"msg":"(serving|dns server ready)"/.test(life)) return [];
-      const said = life.split("\n").filter((line) => !line.startsWith("{"));
-      return [`${name} ended with ${end}\n${said.slice(-30).join("\n")}`];
+      const output = life.split("\n").filter((line) => !line.startsWith("{"));
+      return [`${name} ended with ${end}\n${output.slice(-30).join("\n")}`];
     });
   });
 }
 
-/** Nothing of what is not there, or goes with its machine while it is looked at. */
+/** Empty for a directory that does not exist, or is deleted with its machine meanwhile. */
 function list(directory: string): string[] {
   try {
     return readdirSync(directory);

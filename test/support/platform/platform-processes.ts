@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** A process of the host, as /proc tells. */
+/** A process of the host, from /proc. */
 interface HostProcess {
   readonly pid: number;
   readonly parent: number;
@@ -8,22 +8,22 @@ interface HostProcess {
   readonly cmdline: string;
 }
 
-/** Pids of one machine; undefined where nothing of it runs. */
+/** Pids of one machine; undefined where it does not run. */
 export interface MachineProcesses {
   readonly id: string;
   /** First process that the provider started. */
   readonly launcher: number;
   readonly keeper: number | undefined;
   readonly agent: number | undefined;
-  /** More than one while agents change places. */
+  /** More than one during an agent handover. */
   readonly agents: readonly number[];
   /** The engine's own first process. */
   readonly engine: number | undefined;
-  /** What takes backups, restores them and archives the log. */
+  /** Jobs that take backups, restore them and archive the log. */
   readonly jobs: readonly number[];
 }
 
-/** Every process of one installation that runs now. */
+/** Every running process of one installation. */
 export interface PlatformProcesses {
   readonly controllers: readonly number[];
   readonly etcd: number | undefined;
@@ -35,7 +35,7 @@ export interface PlatformProcesses {
   readonly store: number | undefined;
   readonly inference: number | undefined;
   readonly machines: readonly MachineProcesses[];
-  /** All of the above and whatever they started, the supervisor too. */
+  /** All of the above with their child processes, including the supervisor. */
   readonly all: readonly number[];
 }
 
@@ -52,21 +52,21 @@ export function findProcesses(dataDirectory: string, supervisor: number | undefi
     const found = byPid.get(parent);
     return found === undefined ? [] : [found, ...above(found)];
   };
-  // Node may have named its first thread otherwise, so the name is of no use.
-  // A launcher names in its arguments what it is to become, so the program itself must be Node.
+  // Node may name its first thread otherwise, so the name does not help. A launcher's arguments name its later program,
+  // so the program itself must be Node.
   const runs =
     (...programs: string[]) =>
     ({ cmdline, parent }: HostProcess) =>
       /(^|\/)node$/.test(cmdline.split("\0")[0] ?? "") &&
       programs.some((program) => cmdline.includes(program)) &&
-      // One that was just forked has its parent's words until it is a program of its own.
+      // A process that was just forked has its parent's command line until it executes a program of its own.
       byPid.get(parent)?.cmdline !== cmdline;
 
   const ofMachines = processes.filter(({ pid }) => machineOf(pid, dataDirectory) !== undefined);
   const pidsOfMachines = new Set(ofMachines.map(({ pid }) => pid));
-  // The parent of one that is short-lived may have ended since, and have no environment any more.
+  // The parent of a short-lived process may have ended since, and have no environment any more.
   const launchers = ofMachines.filter((process) => !above(process).some(({ pid }) => pidsOfMachines.has(pid)));
-  // A machine is a child of the controller that started it until that one ends; what is below it is its own.
+  // A machine is a child of the controller that started it until that one ends; the processes below it are its own.
   const inMachines = new Set(launchers.flatMap(({ pid }) => [pid, ...below(pid).map((process) => process.pid)]));
   const descendants = supervisor === undefined ? [] : below(supervisor);
   const ofSupervisor = descendants.filter(({ pid }) => !inMachines.has(pid));
@@ -99,7 +99,7 @@ export function findProcesses(dataDirectory: string, supervisor: number | undefi
   };
 }
 
-/** Pids of everything that this process started, and what that did. */
+/** Pids of all descendants of this process. */
 export function findBelow(pid: number): number[] {
   const children = Map.groupBy(readProcesses(), ({ parent }) => parent);
   const below = (parent: number): number[] =>
@@ -107,9 +107,9 @@ export function findBelow(pid: number): number[] {
   return below(pid);
 }
 
-/** Kills the process at once; nothing when it is gone already. */
+/** Kills the process at once; false when it has ended already. */
 export function killAtOnce(pid: number, signal: NodeJS.Signals = "SIGKILL"): boolean {
-  // To the kernel these are groups of processes, the test's own among them.
+  // To the kernel such numbers are groups of processes, the test's own among them.
   if (!(pid > 0)) throw new Error(`there is no process ${pid} to send ${signal} to`);
   try {
     process.kill(pid, signal);
@@ -120,13 +120,13 @@ export function killAtOnce(pid: number, signal: NodeJS.Signals = "SIGKILL"): boo
   }
 }
 
-/** One that ended and is only not yet collected by its parent does not count. */
+/** A zombie does not count. */
 export function isAlive(pid: number): boolean {
   const stat = readOr(`/proc/${pid}/stat`);
   return stat !== "" && !/\) [ZX] /.test(stat);
 }
 
-/** Arguments and environment of a process; empty when it is gone. */
+/** Arguments and environment of a process; empty when it has ended. */
 export function argumentsAndEnvironment(pid: number): { cmdline: string; environ: string } {
   return { cmdline: readOr(`/proc/${pid}/cmdline`), environ: readOr(`/proc/${pid}/environ`) };
 }
@@ -144,7 +144,7 @@ function readProcesses(): HostProcess[] {
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => {
       const stat = readOr(`/proc/${name}/stat`);
-      // The name, second field, is in parentheses and may have spaces; what follows is counted from its end.
+      // The name, the second field, is in parentheses and may contain spaces; later fields are counted from its end.
       const end = stat.lastIndexOf(")");
       const [state, parent] = stat.slice(end + 2).split(" ");
       if (end < 0 || state === "Z") return [];
@@ -157,7 +157,7 @@ function readOr(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    // The process ended, or its memory is gone already.
+    // The process ended, or its memory is freed already.
     return "";
   }
 }

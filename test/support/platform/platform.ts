@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isAlive, killAtOnce, type PlatformProcesses } from "./platform-processes.ts";
 import { basic, createRest, type Rest } from "../api/rest.ts";
-import type { RestAnswer } from "../api/rest-answer.ts";
+import type { RestResponse } from "../api/rest-response.ts";
 import { newSupervised } from "./supervised.ts";
 import { waitUntil } from "../wait-until.ts";
 
-/** What admin.json says. */
+/** Content of admin.json. */
 export interface AdminFile {
   readonly base_url: string;
   readonly grpc_url: string;
@@ -31,18 +31,18 @@ export interface Platform {
   /** Authorization of the owner's API key, and of the platform's operator. */
   readonly owner: string;
   readonly operator: string;
-  /** Bodies of error answers so far. */
+  /** Bodies of error responses so far. */
   readonly errorBodies: readonly string[];
   processes(): PlatformProcesses;
-  /** Starts it again after stop or kill9, with further flags; resolves when the API answers. */
+  /** Starts it again after stop or kill9, with further flags; resolves when the API responds. */
   start(flags?: readonly string[]): Promise<void>;
-  /** Ctrl-C; resolves when the supervisor is gone. */
+  /** Sends SIGINT; resolves when the supervisor has ended. */
   stop(): Promise<void>;
-  /** kill -9 of the supervisor and all that goes with it; machines go on. */
+  /** Kills the supervisor and its children with SIGKILL; machines run on. */
   killControlPlane(): Promise<void>;
-  /** kill -9 of every process of it, machines too. */
+  /** Kills every process of it with SIGKILL, including machines. */
   kill9(): Promise<void>;
-  /** Stops it and removes its data; whatever still runs of it is killed. */
+  /** Stops it and removes its data; remaining processes are killed. */
   remove(): Promise<void>;
 }
 
@@ -53,38 +53,38 @@ export interface PlatformOptions {
   readonly flags?: readonly string[];
 }
 
-/** What runs ahead of demand is in the way of tests that count machines; those that want it ask for it. */
-const noneWaiting = { HOLDFAST_WAITING_MACHINES_MAX: "0" };
-/** Disks that are made ahead cost a busy machine more than the few services of a test save by them. */
-const noneAhead = { HOLDFAST_SPARES: "0" };
-/** For tests of what users have, who change nothing. */
-export const disksAhead = { HOLDFAST_SPARES: "2" };
-/** Agents that change places are in the way of tests that count processes. */
-const agentsStay = { HOLDFAST_AGENT_UPGRADE: "off" };
+/** The warm pool would disturb tests that count machines; tests of it enable it. */
+const noWarmPool = { HOLDFAST_WAITING_MACHINES_MAX: "0" };
+/** Prepared disks cost a busy machine more than they save for the few services of a test. */
+const noPreparedDisks = { HOLDFAST_SPARES: "0" };
+/** For tests with the default settings. */
+export const preparedDisks = { HOLDFAST_SPARES: "2" };
+/** Agent handovers would disturb tests that count processes. */
+const noAgentUpgrade = { HOLDFAST_AGENT_UPGRADE: "off" };
 
-/** Backups that begin by themselves are in the way of tests that count operations; those that want them ask for them. */
-const noneByThemselves = { HOLDFAST_FIRST_BACKUP_AFTER_S: "86400" };
+/** Scheduled backups would disturb tests that count operations; tests of them enable them. */
+const noScheduledBackups = { HOLDFAST_FIRST_BACKUP_AFTER_S: "86400" };
 
-/** Resolves when the API answers. The platform ends with the test's process, whatever ends that. */
+/** Resolves when the API responds. The platform ends with the test's process, for any reason. */
 export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
   const supervised = newSupervised("system", options.directory);
   const { directory, processes } = supervised;
   const errorBodies: string[] = [];
-  const noteError = ({ status, text }: RestAnswer<unknown>) => {
+  const noteError = ({ status, text }: RestResponse<unknown>) => {
     if (status >= 400) errorBodies.push(text);
   };
 
   const start = (flags: readonly string[] = []) =>
     supervised.start(["up", ...(options.flags ?? []), ...flags], {
-      environment: { ...noneWaiting, ...noneAhead, ...agentsStay, ...noneByThemselves, ...options.environment },
-      // What it says last: admin.json may be there since the last start.
+      environment: { ...noWarmPool, ...noPreparedDisks, ...noAgentUpgrade, ...noScheduledBackups, ...options.environment },
+      // Its last line: admin.json may exist since the last start.
       ready: async () => supervised.output.includes("Holdfast runs at ") && (await answers(readAdmin(directory))),
     });
 
   async function remove(): Promise<void> {
     rest?.close();
     await supervised.end("SIGINT", 20_000);
-    // What an installation has outside of its directory goes by the platform's own means.
+    // The platform's own command removes the installation's objects outside of its directory.
     if (options.flags?.includes("incus")) await supervised.clean();
     await supervised.remove();
   }
@@ -112,7 +112,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     start,
     stop: () => supervised.end("SIGINT"),
     async killControlPlane() {
-      // Below whom to look for them is known only while the supervisor runs.
+      // The processes to find them below are known only while the supervisor runs.
       const { etcd, history, dns, controllers } = processes();
       const pids = [etcd, history, dns, ...controllers].filter((pid) => pid !== undefined);
       await supervised.end("SIGKILL");
@@ -120,7 +120,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
       await waitUntil("the control plane is gone", () => !pids.some(isAlive));
     },
     async kill9() {
-      // All stand still before the first dies, so that none can act on another one's end.
+      // All are stopped before the first is killed, so that none can react to another one's end.
       const { all } = processes();
       for (const pid of all) killAtOnce(pid, "SIGSTOP");
       for (const pid of all) killAtOnce(pid);

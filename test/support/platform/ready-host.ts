@@ -3,7 +3,7 @@ import { type HostObject, type HostSpec, type HostStatus, newHost } from "@holdf
 
 const gib = 1024 ** 3;
 
-/** What a host told that has 64 GiB of memory and 1,000 GiB of disk, 900 of them free. */
+/** Report of a host with 64 GiB of memory and 1,000 GiB of disk, 900 of them free. */
 export const testHostFacts: HostFacts = {
   provider: "process",
   memoryTotalBytes: 64 * gib,
@@ -27,7 +27,7 @@ export function rootedTier(roots: Partial<RootStorage> = {}, tier: Partial<Stora
   return { ...disk, ...tier, roots: { ...pool, ...roots } };
 }
 
-/** A host of zone `local` that answers and has PostgreSQL 17. */
+/** A ready host of zone `local` with PostgreSQL 17. */
 export function readyHost(
   id: string,
   spec: Partial<HostSpec> = {},

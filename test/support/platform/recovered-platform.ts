@@ -6,16 +6,17 @@ import { expect } from "vitest";
 import { createCommandLine } from "./command-line.ts";
 import { type Platform, startPlatform } from "./platform.ts";
 
-/** An installation made of what was left of another one. */
+/** An installation that was recovered from the object store of another one. */
 export interface RecoveredPlatform {
   readonly platform: Platform;
-  /** With the object store that it goes on in. */
+  /** Removes also its object store. */
   remove(): Promise<void>;
 }
 
 /**
- * Kills an installation and removes all of it but its object store and its master key; then makes another one of these, by the
- * command of operators, and starts it. The command is run twice: the second run finds everything there.
+ * Kills an installation and removes all of it except its object store and its master key; then recovers another one
+ * from these, by the operators' command, and starts it. The command runs twice: the second run finds everything in
+ * place.
  */
 export async function recoverPlatform(
   lost: Platform,

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { unpackAgent, versionFile } from "@holdfast/common/agent-package.ts";
 import { bundleAgent } from "../machines/agent-code.ts";
 
-/** For HOLDFAST_AGENT_CODE: a controller that comes up offers what it finds there. */
+/** For HOLDFAST_AGENT_CODE: a starting controller offers the release that it finds there. */
 export interface ReleaseDirectory {
   readonly directory: string;
-  /** This checkout's agent under a release of that name, in place of what was there; answers its digest. */
+  /** Stores this checkout's agent as a release of that name, in place of the last one; returns its digest. */
   put(release: string, edit?: (text: string, isMain: boolean) => string): string;
   remove(): void;
 }

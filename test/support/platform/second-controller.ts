@@ -10,7 +10,7 @@ import { createRest, type Rest } from "../api/rest.ts";
 import { freePorts } from "./free-ports.ts";
 import { waitUntil } from "../wait-until.ts";
 
-/** Another controller on the same etcd, as a second replica would be, and a DNS server that knows it. */
+/** Another controller on the same etcd, as a second replica, with a DNS server of its own. */
 export interface SecondController {
   readonly pid: number;
   /** Its REST API, for the owner. */
@@ -20,7 +20,7 @@ export interface SecondController {
 
 const checkout = join(import.meta.dirname, "..", "..", "..");
 
-/** Started with the settings of the first ones, but for where they listen; the controller gets this environment besides. */
+/** Started with the settings of the first controllers, with its own listeners and this additional environment. */
 export async function startSecondController(
   platform: Platform,
   environment: Readonly<Record<string, string>> = {},
@@ -36,7 +36,7 @@ export async function startSecondController(
     return { child, ended };
   };
   const settings = settingsOf(controllers[0]);
-  // Where machines find the first one, they find this one.
+  // Machines find this controller at the first one's address.
   const agentsAt = `${endpointOf(settings["HOLDFAST_AGENT_LISTEN"] ?? "").host}:${agents}`;
   const controller = start("controller", {
     ...settings,

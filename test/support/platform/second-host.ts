@@ -6,22 +6,22 @@ import { newSupervised } from "./supervised.ts";
 /** A host without controllers, run as `npm start -- host` runs it, with data of its own. */
 export interface SecondHost {
   readonly directory: string;
-  /** All that it has said since it was started. */
+  /** Its output since its start. */
   readonly output: string;
   processes(): PlatformProcesses;
   /** Pid of the program that controllers dial; undefined while it is down. */
   program(): number | undefined;
   /** Starts it, with the text of a join file if there is one, and further flags; resolves when it serves. */
   start(joinFile?: string, further?: readonly string[], environment?: Readonly<Record<string, string>>): Promise<void>;
-  /** Ctrl-C; its machines stop too. */
+  /** Sends SIGINT; its machines stop too. */
   stop(): Promise<void>;
-  /** Stops it and takes back what it has done to its host outside of its directory. */
+  /** Stops it and reverts its changes to the host outside of its directory. */
   clean(): Promise<void>;
   /** Stops it and removes its data. */
   remove(): Promise<void>;
 }
 
-/** Not started yet. It ends with the test's process, whatever ends that. `enter` comes before its command lines. */
+/** Not started yet. It ends with the test's process, for any reason. `enter` is the prefix of its command lines. */
 export function newSecondHost(enter: readonly string[] = []): SecondHost {
   const supervised = newSupervised("second", undefined, enter);
   const { directory, processes } = supervised;

@@ -4,15 +4,15 @@ import type { Rest } from "../api/rest.ts";
 import type { ConnectionJson, OperationJson, PageJson, ServiceJson } from "../api/service-json.ts";
 import { GiveUp, waitUntil } from "../wait-until.ts";
 
-/** A service that runs, and how to get in. */
+/** A running service with its connection. */
 export interface RunningService {
   readonly service: ServiceJson;
   readonly connection: ConnectionJson;
-  /** Of the default user. */
+  /** Password of the default user. */
   readonly password: string;
 }
 
-/** What tests do with services again and again; whatever does not come about is told with all that is known of it. */
+/** Frequent actions on services; a failed wait reports all details of the service. */
 export interface Services {
   /** A small service of the engine; `body` adds to the request or replaces. */
   create(name: string, body?: Record<string, unknown>): Promise<ServiceJson>;
@@ -22,13 +22,13 @@ export interface Services {
   get(id: string): Promise<ServiceJson>;
   /** The service once it has the status and no operation is in progress. */
   settled(id: string, status: string, withinMs?: number): Promise<ServiceJson>;
-  /** start, stop or restart, until the service settled. */
+  /** Start, stop or restart, until the service has settled. */
   verb(id: string, verb: "start" | "stop" | "restart"): Promise<ServiceJson>;
   delete(id: string): Promise<void>;
-  /** Resolves when GET answers 404. */
+  /** Resolves when GET responds with 404. */
   gone(id: string, withinMs?: number): Promise<void>;
   operations(id: string): Promise<readonly OperationJson[]>;
-  /** Everything that is known of a service, for a person to read. */
+  /** All details of a service, for the report of a failed test. */
   describe(id: string): Promise<string>;
 }
 
@@ -44,10 +44,10 @@ export function createServices(platform: Platform, rest: Rest = platform.rest): 
 
   async function describe(id: string): Promise<string> {
     const parts = await Promise.allSettled([get(id), operations(id)]);
-    const shown = parts.map((part) =>
+    const parameters = parts.map((part) =>
       part.status === "fulfilled" ? JSON.stringify(part.value, null, 1) : String(part.reason),
     );
-    return [...shown, lastLogLines(platform.directory, 12)].join("\n");
+    return [...parameters, lastLogLines(platform.directory, 12)].join("\n");
   }
 
   async function settled(id: string, status: string, withinMs = settleMs): Promise<ServiceJson> {
@@ -103,7 +103,7 @@ export function createServices(platform: Platform, rest: Rest = platform.rest): 
   };
 }
 
-/** The answer, when it has the status; throws with its body when not. */
+/** The response, when it has the status; throws with its body otherwise. */
 export function expectStatus<A extends { status: number; text: string }>(answer: A, status: number): A {
   if (answer.status !== status) throw new Error(`${answer.status} instead of ${status}: ${answer.text}`);
   return answer;

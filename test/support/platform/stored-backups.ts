@@ -10,7 +10,7 @@ import { readKeyring, createSealer } from "@holdfast/controller/kernel/secrets/s
 import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
 import type { Platform } from "./platform.ts";
 
-/** The objects of an installation that keeps them in its own directory. */
+/** The objects of an installation that stores them in its own directory. */
 export function objectsOf({ directory }: Pick<Platform, "directory">): ObjectStore {
   return createDirectoryStore(join(directory, "objects"));
 }
@@ -33,9 +33,9 @@ export async function openStoredBackup(
   const attempts = names.filter((name) => name.endsWith("/manifest")).map((name) => Number(name.split("/").at(-2)));
   const place = { service, backup, attempt: Math.max(...attempts) };
   if (!names.includes(manifestObject(place))) throw new Error(`${backup} is not complete`);
-  const asked = { databaseType: "", version: "", operationId: "", keyVersion: 0, wrappedKey: "" };
-  const kept = { serviceId: service, backupType: "manual", kind: "full", trigger: "request", ...asked } as const;
-  const stored = await readStoredKey(objects, newBackupObject(backup, "", kept, 0));
+  const unknown = { databaseType: "", version: "", operationId: "", keyVersion: 0, wrappedKey: "" };
+  const backupObject = { serviceId: service, backupType: "manual", kind: "full", trigger: "request", ...unknown } as const;
+  const stored = await readStoredKey(objects, newBackupObject(backup, "", backupObject, 0));
   const versions = await readKeyVersions(objects, service);
   const key = { metadata: newMetadata(service, 0, { organizationId: "" }), spec: { versions }, status: {} };
   const sealer = createSealer(await readKeyring(join(platform.directory, "keys", "master-key.json")));

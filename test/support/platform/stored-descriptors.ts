@@ -7,7 +7,7 @@ import { openDescriptor, type ServiceDescriptor } from "@holdfast/controller/ser
 import { databaseUserKind } from "@holdfast/controller/services/contents/user/database-user.ts";
 import type { Platform } from "./platform.ts";
 
-/** What the object store tells of services to whoever has the master key. */
+/** Descriptors of services in the object store, read with the master key. */
 export function createStoredDescriptors({ directory }: Platform) {
   const objects = createDirectoryStore(join(directory, "objects"));
   const keyring = () => readKeyring(join(directory, "keys", "master-key.json"));

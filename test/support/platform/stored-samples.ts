@@ -2,7 +2,7 @@ import { metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import type { Platform } from "./platform.ts";
 import { expectStatus } from "./services.ts";
 
-/** What a metric of one node was at one time, as users read it from the history. */
+/** A metric of one node at one time, as users read it from the history. */
 export interface StoredValue {
   readonly nodeId: string;
   readonly name: string;
@@ -21,16 +21,16 @@ interface PageJson {
   readonly has_more: boolean;
 }
 
-/** Every value of a service of PostgreSQL behind a time, milliseconds since 1970, 24 hours ago at most. */
+/** Every value of a PostgreSQL service after a time, in milliseconds since 1970, at most 24 hours ago. */
 export async function storedSamples(platform: Platform, serviceId: string, afterMs: number): Promise<StoredValue[]> {
-  const told = metricCatalog.filter(
+  const exported = metricCatalog.filter(
     ({ source, engines }) => source !== null && (engines.length === 0 || engines.includes("postgresql")),
   );
   const values: StoredValue[] = [];
   for (let cursor: string | undefined; ; ) {
     const place = cursor === undefined ? { since: new Date(afterMs).toISOString() } : { cursor };
     const query = new URLSearchParams({ limit: "200", ...place });
-    for (const { name } of told) query.append("metric", name);
+    for (const { name } of exported) query.append("metric", name);
     const page = expectStatus(
       await platform.rest.get<PageJson>(`/managed-services/${serviceId}/metrics/samples?${query}`),
       200,

@@ -4,23 +4,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import { guardDirectory } from "./directory-guard.ts";
-import { keepLogs, lastLogLines } from "./platform-logs.ts";
+import { saveLogs, lastLogLines } from "./platform-logs.ts";
 import { findProcesses, type PlatformProcesses } from "./platform-processes.ts";
 import { GiveUp, waitUntil } from "../wait-until.ts";
 
-/** What `npm start` runs, in a data directory of its own. It ends with the test's process, whatever ends that. */
+/** A run of `npm start`, in a data directory of its own. It ends with the test's process, for any reason. */
 export interface Supervised {
   readonly directory: string;
-  /** What it has said since it was started. */
+  /** Its output since its start. */
   readonly output: string;
   processes(): PlatformProcesses;
-  /** Runs it as `npm start -- ARGUMENTS` and resolves once `ready`; throws with what it said when it ends before. */
+  /** Runs it as `npm start -- ARGUMENTS` and resolves once `ready`; throws with its output when it ends before. */
   start(args: readonly string[], options: SupervisedStart): Promise<void>;
-  /** Sends it the signal and resolves when it is gone; one that is not after the grace is killed. */
+  /** Sends it the signal and resolves when it has ended; kills it after the grace period. */
   end(signal: NodeJS.Signals, graceMs?: number): Promise<void>;
   /** `npm run clean` of the directory. */
   clean(): Promise<void>;
-  /** Kills whatever names the directory, and removes that. */
+  /** Kills all processes that name the directory, and removes it. */
   remove(): Promise<void>;
 }
 
@@ -29,8 +29,8 @@ interface SupervisedStart {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Suites and benches ask as fast as they can, with one credential. */
-const withoutPace = {
+/** Suites and benches call as fast as they can, with one credential. */
+const unlimitedRates = {
   HOLDFAST_RATE_READS: "1000000",
   HOLDFAST_RATE_CHANGES: "1000000",
   HOLDFAST_RATE_SOURCE: "0",
@@ -41,8 +41,8 @@ const withoutPace = {
 const entry = join(import.meta.dirname, "..", "..", "..", "local", "src", "main.ts");
 
 /**
- * Not started yet. The directory is a new one, named so below the system's temporary directory, or the given one. `enter` is what
- * comes before its command lines.
+ * Not started yet. The directory is a new one, named so below the system's temporary directory, or the given one.
+ * `enter` is the prefix of its command lines.
  */
 export function newSupervised(name: string, given?: string, enter: readonly string[] = []): Supervised {
   const directory = given ?? mkdtempSync(join(tmpdir(), `holdfast-${name}-`));
@@ -61,9 +61,9 @@ export function newSupervised(name: string, given?: string, enter: readonly stri
       output = "";
       const launch = dyingWithParent([...enter, process.execPath, entry, ...args, "--data", directory]);
       const child = spawn(launch.command, launch.args, {
-        env: { ...childEnvironment(), ...withoutPace, ...environment },
+        env: { ...childEnvironment(), ...unlimitedRates, ...environment },
         stdio: ["ignore", "pipe", "pipe"],
-        // Ctrl-C at the tests is theirs to handle, in order.
+        // The tests handle SIGINT at their own terminal, in order.
         detached: true,
       });
       supervisor = child;
@@ -94,16 +94,16 @@ export function newSupervised(name: string, given?: string, enter: readonly stri
       await new Promise((resolve) => child.once("close", resolve));
     },
     remove() {
-      keepLogs(directory);
+      saveLogs(directory);
       return guard.end();
     },
   };
 }
 
-/** The test runner's own settings are none of the platform's business. */
+/** The test runner's own settings must not reach the platform. */
 function childEnvironment(): Record<string, string> {
-  const kept = ["PATH", "HOME", "LANG", "TMPDIR", "HOLDFAST_CACHE", "NODE_COMPILE_CACHE"];
+  const inherited = ["PATH", "HOME", "LANG", "TMPDIR", "HOLDFAST_CACHE", "NODE_COMPILE_CACHE"];
   return Object.fromEntries(
-    kept.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? ""]])),
+    inherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? ""]])),
   );
 }

@@ -2,13 +2,13 @@ import { spawn } from "node:child_process";
 import type { Launch } from "@holdfast/image/in-image.ts";
 import { programPid } from "@holdfast/image/program-pid.ts";
 
-/** A program that runs for a test. Linux kills it when the test's process ends, by whatever. */
+/** A program that runs for a test. Linux kills it when the test's process ends, for any reason. */
 export interface TemporaryProcess {
-  /** Of the program, as the host sees it. */
+  /** The host's pid of the program. */
   readonly pid: number;
   /** Sends the program a signal. */
   signal(signal: NodeJS.Signals): void;
-  /** Sends the signal to the program and resolves when nothing of it is left. */
+  /** Sends the signal to the program and resolves when no process of it remains. */
   end(signal: NodeJS.Signals): Promise<void>;
 }
 

@@ -28,7 +28,7 @@ import { machineObject } from "../machines/machine-object.ts";
 import { startTestMachines, type TestMachines } from "../machines/process-machines.ts";
 import { readyHost, testHostFacts } from "./ready-host.ts";
 
-/** What a controller has of hosts and machines, with a memory of its own. */
+/** A controller's view of hosts and machines, with a memory of its own. */
 export interface HostsController {
   readonly machines: Collection<MachineObject>;
   readonly hosts: Collection<HostObject>;
@@ -37,30 +37,30 @@ export interface HostsController {
   readonly runner: Runner;
 }
 
-/** Two hosts of real machines, `a` of the controllers and `b` over a wire that can be cut, on one store. */
+/** Two hosts of real machines, `a` of the controllers and `b` over a link that can be cut, on one store. */
 export interface TwoHosts {
   readonly a: TestMachines;
   readonly b: TestMachines;
   readonly store: Store;
   /** The controller whose reconcilers run. */
   one: HostsController;
-  /** True: whatever `b` is asked fails, and nothing of it is heard. */
+  /** True: every call to `b` fails, and no event of it arrives. */
   cut: boolean;
   storeMayBeBehind: boolean;
-  /** Agents that are connected, by machine. */
+  /** Sessions of agents, by machine. */
   readonly sessions: Map<string, SessionFacts>;
   begin(): UnitOfWork;
   /** Another controller, whose reconcilers do not run. */
   openController(): Promise<HostsController>;
-  /** Makes the object of a machine; answers its id. */
+  /** Creates the object of a machine; returns its id. */
   newMachine(spec?: Partial<MachineSpecObject>): Promise<string>;
   forgetAll(objects: readonly MachineObject[]): Promise<void>;
   changeMachine(id: string, edit: (object: MachineObject) => MachineObject): Promise<void>;
   editHost(id: string, spec: Partial<HostObject["spec"]>): Promise<void>;
-  /** Asks for the machine's deletion. */
+  /** Requests the machine's deletion. */
   remove(machineId: string): Promise<void>;
   object(machineId: string): MachineObject | undefined;
-  /** Resolves when the machine is in this state; undefined: when its object is gone. */
+  /** Resolves when the machine is in this state; undefined: when its object is absent. */
   becomes(machineId: string, state: string | undefined): Promise<void>;
   hostBecomes(hostId: string, state: string): Promise<void>;
   close(): Promise<void>;
@@ -148,7 +148,7 @@ export async function startTwoHosts(): Promise<TwoHosts> {
       if (before === undefined) throw new Error("it is there");
       const unit = begin();
       unit.update(kind, before, edit(before.object));
-      // Hosts and machines are watched apart: what is asked for next finds this.
+      // Hosts and machines have separate watches: the next request must find this.
       await collection.reached(await unit.commit(), 60_000);
     });
   }
@@ -206,7 +206,7 @@ export async function startTwoHosts(): Promise<TwoHosts> {
   return Object.assign(two, { one: first });
 }
 
-/** A host over the wire that can be cut: then whatever it is asked fails, and nothing of it is heard. */
+/** A host over a link that can be cut: then every call to it fails, and no event of it arrives. */
 function cuttable(provider: ComputeProvider, isCut: () => boolean): HostLink {
   const refused = () => Promise.reject(new HostUnreachable("b", "connection refused"));
   const link: HostLink = { ...provider, facts: async () => testHostFacts, close() {} };

@@ -2,9 +2,9 @@ import { openPostgresql, queryOnce } from "../api/clients.ts";
 import type { Platform } from "./platform.ts";
 import type { RunningService } from "./services.ts";
 
-/** Numbers that several clients write at the same time, each until its session ends. */
+/** Numbers that several concurrent clients write, each until its session ends. */
 export interface WritesUntilEnd {
-  /** Those that the engine acknowledged. */
+  /** Numbers that the engine acknowledged. */
   readonly acknowledged: readonly number[];
   /** Resolves when the last session has ended. */
   readonly ended: Promise<unknown>;
@@ -22,7 +22,7 @@ export function writeUntilEnd(
   return { acknowledged, ended: Promise.allSettled(writing) };
 }
 
-/** Rows of the table `late`, which is made, of a PostgreSQL. */
+/** Rows of a new table `late` of a PostgreSQL. */
 export async function writeRowsUntilEnd(
   platform: Platform,
   { connection, password }: RunningService,

@@ -6,13 +6,16 @@ import { judgeImage } from "../engines/judge-image.ts";
 import { freePorts } from "../platform/free-ports.ts";
 import { testUid } from "../platform/platform-software.ts";
 
-/** Debian's Chromium without a screen. */
+/** Debian's headless Chromium. */
 export interface Chromium {
   readonly browser: Browser;
   close(): Promise<void>;
 }
 
-/** A running one that finds these names at loopback, all ports at one where that is given; or why this host cannot have it. */
+/**
+ * A running one that resolves these names to loopback, with all ports mapped to one where that is given; or the reason
+ * why this host cannot have it.
+ */
 export async function startChromium(names: Readonly<Record<string, number | undefined>>): Promise<Chromium | string> {
   const image = await judgeImage("pages");
   if (typeof image === "string") return image;

@@ -6,7 +6,7 @@ import { oneAtATime } from "../controller/claim.ts";
 import { freePorts } from "../platform/free-ports.ts";
 import { missingProgram, runHostProgram, startHostProgram } from "./host-program.ts";
 
-/** CloudWatch as moto of PyPI has it. */
+/** A CloudWatch by moto, from PyPI. */
 export interface CloudMonitoring {
   /** `http://127.0.0.1:<port>`. */
   readonly url: string;
@@ -15,7 +15,7 @@ export interface CloudMonitoring {
 
 const motoVersion = "5.2.5";
 
-/** A running one, or why this host cannot have it. Requests are not authorized before the first few. */
+/** A running one, or the reason why this host cannot have it. The first few requests are not authorized. */
 export async function startCloudMonitoring(): Promise<CloudMonitoring | string> {
   const missing = await missingProgram("python3");
   if (missing !== undefined) return missing;
@@ -28,7 +28,7 @@ export async function startCloudMonitoring(): Promise<CloudMonitoring | string> 
   return { url: `http://127.0.0.1:${port}`, remove: () => running.end("SIGKILL") };
 }
 
-/** A virtual environment stays where it was made: it is put together beside its marker. */
+/** A virtual environment cannot be moved: it is installed beside its marker. */
 async function install(directory: string): Promise<undefined> {
   const marker = join(directory, "whole");
   if (existsSync(marker)) return;

@@ -2,7 +2,10 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 
-/** Answers that someone would give who wants the platform to wait, to fill up, to go elsewhere or to believe nonsense. */
+/**
+ * Responses of a server that tries to make the platform wait, run out of memory, follow it elsewhere or believe false
+ * data.
+ */
 // biome-ignore format: a table, aligned so that it reads as one
 export const evilAnswers = {
   "an endless body":             (socket) => pour(socket, head("200 OK", "content-type: application/json"), "x".repeat(64 << 10)),
@@ -26,14 +29,14 @@ export const evilAnswers = {
 export interface EvilReceiver {
   /** `http://127.0.0.1:<port>`. */
   readonly url: string;
-  /** Bytes that all connections took. */
+  /** Bytes that all connections accepted. */
   sentBytes(): number;
-  /** Connections that are open. */
+  /** Number of open connections. */
   open(): number;
   close(): Promise<void>;
 }
 
-/** A TCP server that answers whatever comes first on a connection, evilly. */
+/** A TCP server that sends a hostile response to the first bytes of a connection. */
 export async function startEvilReceiver(name: keyof typeof evilAnswers): Promise<EvilReceiver> {
   const sockets: Socket[] = [];
   const answer: (socket: Socket) => unknown = evilAnswers[name];
@@ -64,7 +67,7 @@ function whole(socket: Socket, status: string, body: string): void {
   socket.end(head(status, "content-type: application/json", `content-length: ${Buffer.byteLength(body)}`) + body);
 }
 
-/** As fast as the other side reads, until it closes. */
+/** Writes as fast as the other side reads, until it closes. */
 function pour(socket: Socket, first: string, more: string): void {
   const fill = () => {
     while (!socket.destroyed && socket.write(more));
@@ -83,7 +86,7 @@ async function drip(socket: Socket, first: string, rest: string): Promise<void> 
 }
 
 let made: Buffer | undefined;
-/** 256 MiB of nothing, in a quarter of one. */
+/** 256 MiB of zeros, compressed to a quarter of one. */
 function bomb(): Buffer {
   return (made ??= gzipSync(Buffer.alloc(256 << 20), { level: 9 }));
 }

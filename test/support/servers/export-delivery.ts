@@ -8,28 +8,28 @@ import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 
-/** A destination as a controller works with it: through its guard, sender and delivery, without service and history. */
+/** A destination as in a controller: through its guard, sender and delivery, without service and history. */
 export interface ExportDelivery {
-  /** Undefined when nothing is wrong. */
+  /** Undefined when it succeeds. */
   probe(dataType?: ExportDataType): Promise<string | undefined>;
   samples(items: readonly MetricItem[]): Promise<Delivered>;
   entries(items: readonly LogItem[]): Promise<Delivered>;
-  /** What it answered so far. */
+  /** Its responses so far. */
   readonly answers: readonly Pick<Answer, "status" | "body">[];
-  /** What was waited for between tries, in milliseconds; no test waits that long. */
+  /** Waits between attempts, in milliseconds; no test waits that long. */
   readonly waits: readonly number[];
 }
 
 export interface DeliveryOptions {
   readonly egress: EgressClient;
   readonly vendors?: Partial<VendorUrls>;
-  /** Of one request, and of a probe; ten seconds unless given. */
+  /** Time limit of one request, and of a probe; ten seconds by default. */
   readonly deadlineMs?: number;
-  /** Whether tries wait as long as a destination asks. */
+  /** True if attempts wait as long as a destination requests. */
   readonly isPatient?: boolean;
 }
 
-/** A guard that lets through to this host. */
+/** A guard that admits this host. */
 export function loopbackEgress(): EgressClient {
   const own = { host: () => [], listeners: () => [], machineNetworks: () => [] };
   return createEgressClient({ judge: createAddressJudge(["127.0.0.0/8"], own), resolve: createResolveName() });

@@ -4,7 +4,7 @@ import type { ReadItem } from "./export-readers.ts";
 
 type Value = Pick<ReadItem, "nodeId" | "name" | "timeMs" | "value">;
 
-/** What the history has of each node, up to the newest that a receiver has of it, and the receiver has not. */
+/** Values in the history of each node that a receiver lacks, up to the newest one that it has. */
 export function holesIn(received: readonly Value[], stored: readonly StoredValue[]): string[] {
   const keys = new Set(received.map(readKey));
   const newest = new Map<string, number>();

@@ -1,7 +1,7 @@
 import type { LogItem, MetricItem } from "@holdfast/controller/export/export-item.ts";
 import type { ReadItem } from "./export-readers.ts";
 
-/** Two services, of a node each. */
+/** Two services of one node each. */
 export const exportOrigins = ["a", "b"].map((name) => ({
   serviceId: `service-${name}`,
   serviceName: name,
@@ -9,7 +9,10 @@ export const exportOrigins = ["a", "b"].map((name) => ({
   nodeId: `node-${name}`,
 }));
 
-/** So many samples of each origin from ten minutes before, each 15 s one of both metrics; a whole second is the least of some destinations. */
+/**
+ * `count` samples of each origin from ten minutes before, one of both metrics each 15 s; some destinations have a
+ * resolution of one second.
+ */
 export function exportSamples(count: number, nowMs: number): MetricItem[] {
   return exportOrigins.flatMap((origin) =>
     Array.from({ length: count }, (_, index) => ({
@@ -21,7 +24,7 @@ export function exportSamples(count: number, nowMs: number): MetricItem[] {
   );
 }
 
-/** So many entries of each origin, a second apart, with what has to be escaped somewhere. */
+/** `count` entries of each origin, a second apart, with characters that some formats escape. */
 export function exportEntries(count: number, nowMs: number): LogItem[] {
   return exportOrigins.flatMap((origin) =>
     Array.from({ length: count }, (_, index) => ({
@@ -35,7 +38,7 @@ export function exportEntries(count: number, nowMs: number): LogItem[] {
   );
 }
 
-/** What tells an item from all others, here and as it was read at its destination. */
+/** Identity of an item, here and as it was read at its destination. */
 export function readKey({ name, value, timeMs, nodeId }: Omit<ReadItem, "serviceId" | "stream">): string {
   return `${nodeId} ${name} ${timeMs} ${value}`;
 }

@@ -3,27 +3,30 @@ import type { DestinationType } from "@holdfast/controller/export/metrics-export
 import type { ExportArrival } from "./export-receiver.ts";
 import { readWriteRequest } from "./write-request-schema.ts";
 
-/** What is left of an item at a destination: enough to know it again. */
+/** The parts of an item that identify it at a destination. */
 export interface ReadItem {
   readonly name: string;
   readonly value: number | string;
   readonly timeMs: number;
   readonly serviceId: string;
   readonly nodeId: string;
-  /** What its order is kept within, where that is less than the node's metric or log. */
+  /** Scope of its order, where that is less than the node's metric or log. */
   readonly stream?: string;
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Reads requests of one type as its destination would, strictly: throws for what that would not take. */
+/**
+ * Parses requests of one type strictly, as its destination would: throws for a request that the destination would
+ * reject.
+ */
 export interface ExportReader {
   readonly configuration: (url: string) => Record<string, unknown>;
-  /** Items of a request; undefined for one that is not about items. */
+  /** Items of a request; undefined for a request without items. */
   read(arrival: ExportArrival): readonly ReadItem[] | undefined;
-  /** The answer to a request that was taken. */
+  /** The response to an accepted request. */
   taken(arrival: ExportArrival): { readonly status: number; readonly body?: string };
-  /** The secret as it is in the request's headers. */
+  /** The secret as in the request's headers. */
   readonly secret: string;
 }
 

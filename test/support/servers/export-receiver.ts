@@ -2,17 +2,17 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
 
-/** A request as a destination gets it, its body as it was before compression by gzip. */
+/** A request at a destination, its body after decompression by gzip. */
 export interface ExportArrival {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** Of the sender's socket. */
+  /** Port of the sender's socket. */
   readonly remotePort: number;
 }
 
-/** What a destination does with a request: an answer, none at all, or the connection cut in the middle of one. */
+/** Reply of a destination: a response, none at all, or the connection closed midway through one. */
 export type ExportReply =
   | "never"
   | { readonly status: number; readonly body?: string; readonly headers?: Readonly<Record<string, string>> }
@@ -21,14 +21,14 @@ export type ExportReply =
 export interface ExportReceiver {
   /** `http://127.0.0.1:<port>`. */
   readonly url: string;
-  /** All that came, whatever was answered. */
+  /** All requests, whatever the reply. */
   readonly arrivals: readonly ExportArrival[];
-  /** Replaces what is answered from now on. */
+  /** Replaces the replies from now on. */
   reply(next: (arrival: ExportArrival) => ExportReply): void;
   close(): Promise<void>;
 }
 
-/** A real HTTP server that answers by script; on a given port, where one was before. */
+/** A real HTTP server with scripted replies; on a given port for a restart. */
 export async function startExportReceiver(
   first: (arrival: ExportArrival) => ExportReply,
   at = 0,

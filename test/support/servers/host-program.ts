@@ -6,7 +6,10 @@ import { startTemporaryProcess, type TemporaryProcess } from "../platform/tempor
 
 const execute = promisify(execFile);
 
-/** Why the host lacks one of the programs, each of which is asked for its version; undefined when all are there. */
+/**
+ * Reason why the host lacks one of the programs, each of which has to print its version; undefined when all are
+ * installed.
+ */
 export async function missingProgram(...programs: readonly string[]): Promise<string | undefined> {
   for (const program of programs)
     try {
@@ -17,13 +20,13 @@ export async function missingProgram(...programs: readonly string[]): Promise<st
   return undefined;
 }
 
-/** Runs a program of the host to its end; rejects with what it printed when it fails. */
+/** Runs a program of the host to its end; rejects with its output when it fails. */
 export async function runHostProgram(program: string, ...argv: readonly string[]): Promise<string> {
   const { stdout } = await execute(program, argv, { maxBuffer: 16 << 20 });
   return stdout;
 }
 
-/** Starts a program of the host, as the tests' own user where it refuses to be root's. */
+/** Starts a program of the host, as the tests' own user where it refuses to run as root. */
 export function startHostProgram(
   argv: readonly string[],
   ready: RegExp,

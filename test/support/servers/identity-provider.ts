@@ -3,21 +3,21 @@ import Provider from "oidc-provider";
 import { createTestCertificate } from "../controller/test-certificate.ts";
 import { freePorts } from "../platform/free-ports.ts";
 
-/** Somebody whom the provider knows. */
+/** A user of the provider. */
 interface KnownPerson {
   readonly sub: string;
   readonly email?: string;
   readonly email_verified?: boolean;
 }
 
-/** oidc-provider as another provider that users sign in with: it asks nobody anything. */
+/** oidc-provider as another provider that users sign in with, without prompts. */
 export interface IdentityProvider {
   readonly issuer: string;
   /** PEM of the authority of its certificate. */
   readonly ca: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Whoever comes next is this one; undefined: they are refused. */
+  /** The person that signs in next; undefined: the sign-in is denied. */
   person: KnownPerson | undefined;
   close(): Promise<void>;
 }

@@ -24,7 +24,7 @@ import type { Platform } from "../platform/platform.ts";
 import { waitUntil } from "../wait-until.ts";
 import { type MailServer, startMailServer } from "./mail-server.ts";
 
-/** An issuer process without controllers, on a real PostgreSQL: it serves the one app that its state on disk has. */
+/** An issuer process without controllers, on a real PostgreSQL: it serves the one app of its state on disk. */
 export interface IssuerProcess {
   readonly url: string;
   readonly appId: string;
@@ -71,7 +71,7 @@ export const issuerRole = "holdfast_auth_0123456789abcdef";
 export const verifier = "v".repeat(43);
 const challenge = createHash("sha256").update(verifier).digest("base64url");
 
-/** `environment` adds variables to those that the process needs. */
+/** `environment` extends the process's own variables. */
 export async function startIssuerProcess(
   app: AppChange = {},
   environment: Readonly<Record<string, string>> = {},
@@ -199,7 +199,7 @@ export async function startIssuerProcess(
       return made;
     },
     begin(browser, more = {}) {
-      const asked = new URLSearchParams({
+      const parameters = new URLSearchParams({
         client_id: appId,
         redirect_uri: callback,
         response_type: "code",
@@ -210,7 +210,7 @@ export async function startIssuerProcess(
         state: "s",
         ...more,
       });
-      return browser.get(`${url}/authorize?${asked.toString()}`, { stopAt: callback });
+      return browser.get(`${url}/authorize?${parameters.toString()}`, { stopAt: callback });
     },
     async post(path, form, { dispatcher = its.agent(), cookies = new Map(), headers = {} } = {}) {
       const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
@@ -254,7 +254,7 @@ export async function startIssuerProcess(
   return its;
 }
 
-/** An engine whose database has the schema of the app's users, as an agent makes it. */
+/** An engine whose database has the schema of the app's users, as an agent creates it. */
 async function startEngine(): Promise<EngineMachine> {
   const verifierOf = scramVerifier("issuer");
   const machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", "17", {
@@ -269,8 +269,8 @@ async function startEngine(): Promise<EngineMachine> {
     ],
   });
   await machine.bringUp();
-  const wanted = { database: "defaultdb", role: issuerRole, verifier: verifierOf };
-  await machine.driver.identity?.prepare(machine.instance, wanted, machine.signal);
+  const database = { database: "defaultdb", role: issuerRole, verifier: verifierOf };
+  await machine.driver.identity?.prepare(machine.instance, database, machine.signal);
   return machine;
 }
 

@@ -11,7 +11,7 @@ import { tinyGguf } from "./tiny-gguf.ts";
 
 /** Debian's `llama-server` behind TLS, with a small model of seeded random weights. */
 export interface LlamaServer {
-  /** Base URL that organizations configure, and its authority. */
+  /** Base URL for organizations' configuration, and its authority. */
   readonly url: string;
   readonly authority: string;
   readonly apiKey: string;
@@ -20,12 +20,12 @@ export interface LlamaServer {
 
 const apiKey = "sk-of-the-model";
 
-/** Or why this host cannot have it. */
+/** Or the reason why this host cannot have it. */
 export async function startLlamaServer(): Promise<LlamaServer | string> {
   const image = await judgeImage("models");
   if (typeof image === "string") return image;
   const directory = mkdtempSync(join(tmpdir(), "holdfast-llama-"));
-  // Its user inside is another one.
+  // It runs as another user inside.
   chmodSync(directory, 0o755);
   const model = join(directory, "smoke.gguf");
   writeFileSync(model, tinyGguf(7), { mode: 0o644 });

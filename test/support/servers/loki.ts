@@ -6,7 +6,7 @@ import { waitUntil } from "../wait-until.ts";
 import { startHostProgram } from "./host-program.ts";
 import { lokiProgram } from "./loki-program.ts";
 
-/** Grafana Loki, alone and with its data on disk. */
+/** Grafana Loki as a single process, with its data on disk. */
 export interface Loki {
   /** `http://127.0.0.1:<port>`. */
   readonly url: string;
@@ -21,7 +21,7 @@ export interface LokiEntry {
   readonly line: string;
 }
 
-/** A running one, or why this host cannot have it. */
+/** A running one, or the reason why this host cannot have it. */
 export async function startLoki(): Promise<Loki | string> {
   const program = await lokiProgram();
   if (typeof program === "object") return program.why;
@@ -68,14 +68,14 @@ export async function startLoki(): Promise<Loki | string> {
   return {
     url,
     async entries(query, fromMs) {
-      const asked = {
+      const requestInit = {
         query,
         start: `${fromMs}000000`,
         end: `${Date.now() + 60_000}000000`,
         limit: "5000",
         direction: "forward",
       };
-      const answer = await fetch(`${url}/loki/api/v1/query_range?${new URLSearchParams(asked)}`);
+      const answer = await fetch(`${url}/loki/api/v1/query_range?${new URLSearchParams(requestInit)}`);
       const { data } = (await answer.json()) as {
         data: { result: { stream: Record<string, string>; values: [string, string][] }[] };
       };

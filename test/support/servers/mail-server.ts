@@ -3,14 +3,14 @@ import PostalMime, { type Email } from "postal-mime";
 import { SMTPServer } from "smtp-server";
 import { createTestCertificate } from "../controller/test-certificate.ts";
 
-/** A mail as it arrived, read by a parser that is not ours. */
+/** A received mail, decoded by a third-party parser. */
 export interface ReceivedMail {
   readonly to: readonly string[];
-  /** Did it come over TLS? */
+  /** True if it came over TLS. */
   readonly secure: boolean;
   readonly user: string | undefined;
   readonly email: Email;
-  /** The very text. */
+  /** The raw text. */
   readonly raw: string;
 }
 
@@ -25,13 +25,13 @@ export interface MailServer {
 export interface MailServerOptions {
   readonly user?: { readonly name: string; readonly password: string };
   readonly tls?: "starttls" | "implicit" | "none";
-  /** Where it listens; a free port of 127.0.0.1 when absent. */
+  /** Its listen address; a free port of 127.0.0.1 when absent. */
   readonly at?: { readonly host: string; readonly port: number };
-  /** Refuses mail to an address by throwing. */
+  /** Rejects mail to an address by throwing. */
   readonly admit?: (address: string) => void | Promise<void>;
 }
 
-/** A real SMTP server that keeps what it gets. */
+/** A real SMTP server that stores its mails. */
 export async function startMailServer({
   user,
   tls = "starttls",
@@ -72,7 +72,7 @@ export async function startMailServer({
       });
     },
   });
-  // A client that leaves in the middle is no fault of the server.
+  // A client that disconnects midway is no fault of the server.
   server.on("error", () => undefined);
   const { promise, resolve } = Promise.withResolvers<void>();
   server.listen(at.port, at.host, resolve);

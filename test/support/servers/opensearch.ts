@@ -11,11 +11,11 @@ import { asRoot, testUid } from "../platform/platform-software.ts";
 import { waitUntil } from "../wait-until.ts";
 import { missingProgram, runHostProgram, startHostProgram } from "./host-program.ts";
 
-/** OpenSearch with its security plugin: TLS by a certificate that nobody vouches for, and users with rights. */
+/** OpenSearch with its security plugin: TLS by a self-signed certificate, and users with privileges. */
 export interface OpenSearch {
   /** `https://127.0.0.1:<port>`. */
   readonly url: string;
-  /** One who may write to the indexes of exports and do nothing else. */
+  /** A user who may only write to the indexes of exports. */
   readonly user: { readonly username: string; readonly password: string };
   /** As an administrator; parsed JSON. */
   ask(method: "GET" | "PUT" | "POST", path: string, body?: object): Promise<Readonly<Record<string, unknown>>>;
@@ -29,10 +29,10 @@ const artifacts = [
 ];
 const unpack = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:unpack";
 const user = { username: "shipper", password: "shipper-of-tests" };
-/** Of that password, by bcrypt. */
+/** Hash of that password, by bcrypt. */
 const passwordHash = "$2y$08$abcdefghijklmnopqrstuuMjlzyw2yhPYc9bXzKLR6vunRimFZErW";
 
-/** What docs/exports.md says that the user of a search cluster needs. */
+/** Privileges of the user of a search cluster by docs/exports.md. */
 const shipperRole = {
   reserved: false,
   cluster_permissions: ["cluster:monitor/main", "indices:data/write/bulk"],
@@ -50,16 +50,16 @@ const shipperRole = {
   ],
 };
 
-/** A running one, or why this host cannot have it. */
+/** A running one, or the reason why this host cannot have it. */
 export async function startOpenSearch(): Promise<OpenSearch | string> {
   const missing = await missingProgram("mvn", "java");
   if (missing !== undefined) return missing;
-  const kept = join(cacheDirectory(process.env), "judges", `opensearch-${openSearchVersion}`);
-  const failed = await oneAtATime("opensearch", () => fetchOnce(kept)).catch((error: unknown) => String(error));
+  const cached = join(cacheDirectory(process.env), "judges", `opensearch-${openSearchVersion}`);
+  const failed = await oneAtATime("opensearch", () => fetchOnce(cached)).catch((error: unknown) => String(error));
   if (failed !== undefined) return failed;
   const directory = mkdtempSync(join(tmpdir(), "holdfast-opensearch-"));
   const home = join(directory, "opensearch");
-  await runHostProgram("cp", "-r", kept, home);
+  await runHostProgram("cp", "-r", cached, home);
   const [port = 0, transportPort = 0] = await freePorts(2);
   await configure(home, port, transportPort);
   if (asRoot) await runHostProgram("chown", "-R", `${testUid}:${testUid}`, directory);

@@ -16,7 +16,7 @@ export interface Prometheus {
   ): Promise<{ readonly labels: Readonly<Record<string, string>>; readonly value: number } | undefined>;
   /** All samples of the last minutes, of every series that matches; times in milliseconds since 1970. */
   series(query: string, minutes?: number): Promise<readonly StoredSeries[]>;
-  /** Stops it, and keeps its data and its port for the next `start`. */
+  /** Stops it; its data and its port remain for the next `start`. */
   stop(): Promise<void>;
   start(): Promise<void>;
   remove(): Promise<void>;
@@ -32,7 +32,7 @@ interface QueryJson {
   };
 }
 
-/** A running one, or why this host cannot have it. */
+/** A running one, or the reason why this host cannot have it. */
 export async function startPrometheus(): Promise<Prometheus | string> {
   const image = await judgeImage("metrics");
   if (typeof image === "string") return image;

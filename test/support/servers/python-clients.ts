@@ -6,7 +6,7 @@ import { pythonEnvironment } from "./python-environment.ts";
 const execute = promisify(execFile);
 const packages = ["openai==3.54.0", "litellm==1.109.0"];
 
-/** Runs a program of ours with the clients of OpenAI's API for Python; resolves with what it printed. */
+/** Runs a program of ours with the clients of OpenAI's API for Python; resolves with its output. */
 export async function runPythonClients(
   program: string,
   environment: Readonly<Record<string, string>>,

@@ -7,13 +7,15 @@ import { cacheDirectory } from "@holdfast/image/node-image.ts";
 
 const execute = promisify(execFile);
 
-/** The programs of a virtual environment with these packages, "name==version" each, which are fetched from PyPI once. */
+/**
+ * The programs of a virtual environment with these packages, "name==version" each, which are downloaded from PyPI once.
+ */
 export async function pythonEnvironment(packages: readonly string[]): Promise<string> {
   const directory = join(cacheDirectory(process.env), "judges", `python-${packages.join("-").replaceAll("=", "")}`);
   const programs = join(directory, "bin");
   const done = join(directory, "done");
   if (existsSync(done)) return programs;
-  // A virtual environment knows its own path, so that it is made where it stays.
+  // A virtual environment contains its own path, so that it cannot be moved.
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true });
   await execute("/usr/bin/python3", ["-m", "venv", directory]);

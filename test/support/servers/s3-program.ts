@@ -7,7 +7,7 @@ import { claim } from "../controller/claim.ts";
 import { asRoot, testUid } from "../platform/platform-software.ts";
 import { waitUntil } from "../wait-until.ts";
 
-/** S3 servers that are not ours, as modules. */
+/** Third-party S3 servers, as Go modules. */
 const modules = {
   versitygw: {
     module: "github.com/versity/versitygw",
@@ -15,7 +15,7 @@ const modules = {
     sum: "h1:au+wI+aybno/STsQiSm35Uu6Q6iK5MWReQxgO6SEMFc=",
     package: "github.com/versity/versitygw/cmd/versitygw",
   },
-  // The last one of its community edition, which comes as a module alone.
+  // The last release of its community edition, which is published only as a module.
   minio: {
     module: "github.com/minio/minio",
     version: "v0.0.0-20260212201848-7aac2a2c5b7c",
@@ -25,16 +25,16 @@ const modules = {
 } satisfies Record<string, GoProgram>;
 const buildMs = 1_800_000;
 
-/** An S3 server's program, or why this host cannot have it. */
+/** An S3 server's program, or the reason why this host cannot have it. */
 export interface S3Program {
   readonly name: keyof typeof modules;
-  /** With why what needs it is skipped. */
+  /** Title, with the reason why its tests are skipped. */
   readonly title: string;
-  /** Of the program's file; undefined where it cannot be built. */
+  /** Path of the program; undefined where it cannot be built. */
   readonly path: string | undefined;
 }
 
-/** The servers that objects are stored in here: the one of `npm test`, and all with `npm run faults -- --backups`. */
+/** The available S3 servers: the one of `npm test`, and all with `npm run faults -- --backups`. */
 export function s3Programs(): Promise<S3Program[]> {
   const names =
     process.env["HOLDFAST_TEST_BACKUPS"] === "all" ? (["versitygw", "minio"] as const) : ["versitygw" as const];
@@ -45,7 +45,7 @@ export function s3Programs(): Promise<S3Program[]> {
 async function s3Program(name: S3Program["name"]): Promise<S3Program> {
   const imagesDir = imagesDirectory(process.env);
   const module = modules[name];
-  // One of all tests builds it; those that run beside wait for that.
+  // One of all tests builds it; concurrent tests wait for that.
   const isThere = async () => existsSync(goProgramDirectory(module, imagesDir)) || claim(name);
   await waitUntil(`the program of ${name} is built`, isThere, { withinMs: buildMs, everyMs: 500 });
   try {

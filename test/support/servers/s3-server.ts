@@ -14,13 +14,13 @@ import type { S3Program } from "./s3-program.ts";
 
 /** A real S3 server with one bucket, known as localhost under an authority of its own. */
 export interface S3Server {
-  /** As HOLDFAST_OBJECTS has it, with this prefix of all keys. */
+  /** Value of HOLDFAST_OBJECTS, with this prefix of all keys. */
   url(prefix: string): string;
-  /** Its credential, as HOLDFAST_OBJECTS_KEY_FILE has it. */
+  /** Its credential, as the value of HOLDFAST_OBJECTS_KEY_FILE. */
   readonly keyFile: string;
-  /** Its authority, as HOLDFAST_OBJECTS_CA has it. */
+  /** Its authority, as the value of HOLDFAST_OBJECTS_CA. */
   readonly caFile: string;
-  /** It stops at once; what it has stays. */
+  /** Kills it; its data remain. */
   kill(): Promise<void>;
   start(): Promise<void>;
   remove(): Promise<void>;
@@ -28,7 +28,7 @@ export interface S3Server {
 
 const bucket = "backups";
 
-/** Resolves when it answers. */
+/** Resolves when it serves. */
 export async function startS3Server({ name, title, path: program }: S3Program): Promise<S3Server> {
   if (program === undefined) throw new Error(title);
   const image = findImage(imagesDirectory(process.env), "trixie");
@@ -43,7 +43,7 @@ export async function startS3Server({ name, title, path: program }: S3Program): 
     if (asRoot) chownSync(path, testUid, testUid);
     return path;
   };
-  // Named as MinIO looks for them.
+  // MinIO expects these names.
   const [caFile, tlsKey] = [file("public.crt", cert), file("private.key", key)];
   const keyFile = file("key.json", JSON.stringify({ id, secret }));
   const data = join(directory, "data");

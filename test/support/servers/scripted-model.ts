@@ -1,10 +1,10 @@
 import { type Received, startWebhookReceiver } from "./webhook-receiver.ts";
 
-/** A server that speaks as OpenAI's chat completions do, and says what it is told to. */
+/** A server with OpenAI's API of chat completions and scripted content. */
 export interface ScriptedModel {
   readonly url: string;
-  readonly asked: readonly Received[];
-  /** What it answers from now on. */
+  readonly requests: readonly Received[];
+  /** Sets its content from now on. */
   script(content: string, status?: number): void;
   close(): Promise<void>;
 }
@@ -20,7 +20,7 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
   });
   return {
     url: server.url,
-    asked: server.received,
+    requests: server.received,
     script(content, status = 200) {
       next = { content, status };
     },

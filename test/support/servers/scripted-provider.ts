@@ -3,35 +3,35 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createTestCertificate } from "../controller/test-certificate.ts";
 
-/** A call as the provider got it. */
+/** A call as the provider received it. */
 export interface ProviderCall {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** What the provider charges for a model by its own count. */
+/** Charges of the provider for a model by its own count. */
 export interface Charged {
   requests: number;
   promptTokens: number;
   completionTokens: number;
 }
 
-/** A provider of models over real TLS that does what the name of a model says, and keeps its own ledger. */
+/** A provider of models over real TLS whose behavior follows from the name of a model, with its own ledger. */
 export interface ScriptedProvider {
-  /** Base URL that organizations configure. */
+  /** Base URL for organizations' configuration. */
   readonly url: string;
   /** PEM of its authority. */
   readonly authority: string;
   readonly calls: ProviderCall[];
-  /** Connections that were opened to it. */
+  /** Number of connections so far. */
   readonly connections: number;
-  /** Bytes of answers of the model `flood`, which go on as long as somebody takes them. */
+  /** Bytes of responses of the model `flood`, which continue as long as a client reads them. */
   readonly flooded: number;
-  /** By model; only what it told to the end. */
+  /** By model; only of responses that were sent completely. */
   readonly ledger: ReadonlyMap<string, Charged>;
-  /** Calls that have come and wait for `release`, of the model `held`. */
-  readonly held: number;
+  /** Calls that wait for `release`, of the model `held`. */
+  readonly waiting: number;
   release(): void;
   close(): Promise<void>;
 }
@@ -48,8 +48,8 @@ const chunk = (more: object) => ({ id: "c1", object: "chat.completion.chunk", cr
 const delta = (content: string) => chunk({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
 const eventOf = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
 
-/** The events of a whole stream; two of its characters have several bytes. */
-const whole = [
+/** The events of a complete stream; two of its characters have several bytes. */
+const completeStream = [
   eventOf(delta("Grüß")),
   ": a comment\n\n",
   eventOf(delta(" dich 🙂")),
@@ -59,9 +59,9 @@ const whole = [
 ];
 
 /** Bytes of the stream of model `cut-N`. */
-export const streamBytes = Buffer.from(whole.join(""));
-/** From so many bytes on the usage is told. */
-export const usageToldAt = Buffer.byteLength(whole.slice(0, 5).join(""));
+export const streamBytes = Buffer.from(completeStream.join(""));
+/** Number of bytes after which the usage is sent. */
+export const usageToldAt = Buffer.byteLength(completeStream.slice(0, 5).join(""));
 
 export async function startScriptedProvider(): Promise<ScriptedProvider> {
   const { cert, key } = await createTestCertificate();
@@ -99,7 +99,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     if (cutAt !== undefined) {
       if (Number(cutAt) >= usageToldAt) charge(model);
       response.write(streamBytes.subarray(0, Number(cutAt)));
-      // What was written goes out before the connection breaks.
+      // The written bytes go out before the connection breaks.
       setTimeout(() => response.destroy(), 20);
       return;
     }
@@ -124,10 +124,10 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       return more();
     }
     if (model === "held") {
-      response.write(whole[0]);
+      response.write(completeStream[0]);
       return void waiting.push(() => {
         charge(model);
-        response.end(whole.slice(1).join(""));
+        response.end(completeStream.slice(1).join(""));
       });
     }
     if (model === "endless") {
@@ -138,27 +138,27 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       return more();
     }
     const ends: Readonly<Record<string, readonly string[]>> = {
-      none: [whole[0] ?? "", "data: [DONE]\n\n"],
-      junk: [whole[0] ?? "", "data: {not json\n\n"],
+      none: [completeStream[0] ?? "", "data: [DONE]\n\n"],
+      junk: [completeStream[0] ?? "", "data: {not json\n\n"],
       twice: [
-        whole[0] ?? "",
+        completeStream[0] ?? "",
         eventOf(chunk({ choices: [], usage: { ...usage, completion_tokens: 1 } })),
-        ...whole.slice(4),
+        ...completeStream.slice(4),
       ],
-      inline: [eventOf({ ...delta("a"), usage: { ...usage, completion_tokens: 1 } }), ...whole.slice(1)],
-      failing: [whole[0] ?? "", eventOf({ error: { message: "overheated" } })],
+      inline: [eventOf({ ...delta("a"), usage: { ...usage, completion_tokens: 1 } }), ...completeStream.slice(1)],
+      failing: [completeStream[0] ?? "", eventOf({ error: { message: "overheated" } })],
     };
     if (ends[model] === undefined || model === "twice" || model === "inline") charge(model);
-    response.end((ends[model] ?? whole).join(""));
+    response.end((ends[model] ?? completeStream).join(""));
   }
 
   function plain(response: ServerResponse, model: string): void {
-    // "uses-16-50" tells that usage.
+    // "uses-16-50" reports that usage.
     const [, prompt, completion] = /^uses-(\d+)-(\d+)$/.exec(model) ?? [];
     if (prompt !== undefined) {
-      const told = { prompt_tokens: Number(prompt), completion_tokens: Number(completion) };
-      charge(model, told);
-      return json(response, 200, answer({ usage: told }));
+      const reported = { prompt_tokens: Number(prompt), completion_tokens: Number(completion) };
+      charge(model, reported);
+      return json(response, 200, answer({ usage: reported }));
     }
     const odd: Readonly<Record<string, unknown>> = {
       zero: { ...usage, prompt_tokens: 0, completion_tokens: 0 },
@@ -184,9 +184,9 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
         charge(model);
         return void waiting.push(() => json(response, 200, answer({ usage })));
       default: {
-        const told = Object.hasOwn(odd, model) ? odd[model] : usage;
-        if (!Object.hasOwn(odd, model) || model === "zero") charge(model, told as typeof usage);
-        json(response, 200, answer({ usage: told }));
+        const reported = Object.hasOwn(odd, model) ? odd[model] : usage;
+        if (!Object.hasOwn(odd, model) || model === "zero") charge(model, reported as typeof usage);
+        json(response, 200, answer({ usage: reported }));
       }
     }
   }
@@ -202,8 +202,8 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       if (request.url === "/v1/embeddings") {
         charge(model, { prompt_tokens: promptTokens, completion_tokens: 0 });
         const data = [{ object: "embedding", index: 0, embedding: [0.25, -0.5] }];
-        const told = { prompt_tokens: promptTokens, total_tokens: promptTokens };
-        return json(response, 200, { object: "list", data, model, usage: told });
+        const reported = { prompt_tokens: promptTokens, total_tokens: promptTokens };
+        return json(response, 200, { object: "list", data, model, usage: reported });
       }
       if (body["stream"] === true) stream(response, model);
       else plain(response, model);
@@ -224,7 +224,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       return flooded;
     },
     ledger,
-    get held() {
+    get waiting() {
       return waiting.length;
     },
     release() {

@@ -1,6 +1,6 @@
 import type { StoredValue } from "../platform/stored-samples.ts";
 
-/** A series of remote write as a receiver keeps it, its samples in the order of time. */
+/** A series of remote write at a receiver, with its samples in the order of time. */
 export interface StoredSeries {
   /** Its labels, with the name as `__name__`. */
   readonly metric: Readonly<Record<string, string>>;
@@ -9,7 +9,7 @@ export interface StoredSeries {
   readonly timestamps: readonly number[];
 }
 
-/** One for each sample; `node` is the label with the node. */
+/** One value for each sample; `node` is the label with the node. */
 export function valuesOfSeries(series: readonly StoredSeries[], node = "node_id"): StoredValue[] {
   return series.flatMap(({ metric, values, timestamps }) =>
     timestamps.map((timeMs, index) => ({

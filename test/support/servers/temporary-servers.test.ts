@@ -10,7 +10,7 @@ async function etcdCall(url: string, method: string, body: object): Promise<{ kv
   return (await answer.json()) as { kvs?: { value: string }[] };
 }
 
-test("a temporary etcd keeps its keys over a kill and a restart", async () => {
+test("a temporary etcd retains its keys over a kill and a restart", async () => {
   const etcd = await startTestEtcd();
   await put(etcd.url, "planet", "mars");
   await etcd.kill();
@@ -21,7 +21,7 @@ test("a temporary etcd keeps its keys over a kill and a restart", async () => {
   await etcd.stop();
 });
 
-test("a temporary postgresql keeps its rows over a kill and a restart", async () => {
+test("a temporary postgresql retains its rows over a kill and a restart", async () => {
   const postgresql = await startTestPostgresql();
   const first = await connect(postgresql.url);
   await first.query("create table planet as select 'mars' as name");
@@ -36,7 +36,7 @@ test("a temporary postgresql keeps its rows over a kill and a restart", async ()
 
 async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url });
-  // The server is killed below the client; that is the test.
+  // The test kills the client's server.
   client.on("error", () => undefined);
   await client.connect();
   return client;

@@ -4,7 +4,7 @@ import { createRandom } from "../random.ts";
 const [typeUint32, typeInt32, typeFloat32, typeString, typeArray] = [4, 5, 6, 8, 9] as const;
 const version = 3;
 const alignment = 32;
-/** Kinds of tokens, as llama.cpp numbers them. */
+/** Kinds of tokens by llama.cpp's numbers. */
 const [normal, unknown, control, byte] = [1, 2, 3, 6] as const;
 
 const width = 64;
@@ -15,14 +15,14 @@ const context = 2_048;
 
 interface Tensor {
   readonly name: string;
-  /** The innermost first, as GGUF has it. */
+  /** The innermost dimension first, as in GGUF. */
   readonly shape: readonly number[];
   readonly values: Float32Array;
 }
 
 /**
- * A whole model in the format of llama.cpp: a Llama of two layers with seeded random weights over a vocabulary of bytes. What it
- * says is nonsense; how it is served and counted is real.
+ * A complete model in the format of llama.cpp: a Llama of two layers with seeded random weights over a vocabulary of
+ * bytes. Its output is random; how it is served and counted is real.
  */
 export function tinyGguf(seed: number): Buffer {
   const tokens = ["<unk>", "<s>", "</s>", ...Array.from({ length: 256 }, (_, at) => byteToken(at)), "\u2581"];
@@ -82,7 +82,7 @@ export function tinyGguf(seed: number): Buffer {
     ["tokenizer.ggml.eos_token_id", uint32(2)],
   ];
   let offset = 0;
-  const places = tensors.map(({ name, shape, values }) => {
+  const offsets = tensors.map(({ name, shape, values }) => {
     const place = [
       bytesOf(name),
       numberOf("int32", shape.length),
@@ -100,7 +100,7 @@ export function tinyGguf(seed: number): Buffer {
     uint64(tensors.length),
     uint64(facts.length),
     ...facts.flatMap(([name, value]) => [bytesOf(name), value]),
-    ...places,
+    ...offsets,
   ]);
   const data = tensors.map(({ values }) => withPadding(Buffer.from(values.buffer)));
   return Buffer.concat([withPadding(head), ...data]);

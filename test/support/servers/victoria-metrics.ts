@@ -10,16 +10,16 @@ import type { StoredSeries } from "./stored-series.ts";
 export interface VictoriaMetrics {
   /** `http://127.0.0.1:<port>`; remote write is below `/api/v1/write`, Datadog's API below `/datadog`. */
   readonly url: string;
-  /** All samples of the series that match, its own time order. */
+  /** All samples of the series that match, in the order of time. */
   series(match: string): Promise<readonly StoredSeries[]>;
-  /** It writes what it took to disk first, as it does not before it answers. */
+  /** Flushes its samples to disk first; it responds before they are flushed. */
   stop(): Promise<void>;
   /** With its data and its port, after `stop`. */
   start(): Promise<void>;
   remove(): Promise<void>;
 }
 
-/** A running one, or why this host cannot have it. */
+/** A running one, or the reason why this host cannot have it. */
 export async function startVictoriaMetrics(): Promise<VictoriaMetrics | string> {
   const image = await judgeImage("metrics");
   if (typeof image === "string") return image;

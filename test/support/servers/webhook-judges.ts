@@ -3,7 +3,10 @@ import { Webhook as StandardWebhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
 import type { Received } from "./webhook-receiver.ts";
 
-/** Verifiers that nobody here wrote, by what they read. Each tells whether it takes the delivery as signed with the secret. */
+/**
+ * Third-party verifiers, by the headers that they read. Each returns whether it accepts the delivery as signed with the
+ * secret.
+ */
 const webhookJudges: Readonly<Record<string, (delivery: Received, secret: string) => Promise<boolean>>> = {
   "octokit, X-Platform-Signature": ({ body, headers }, secret) =>
     verify(secret, body, String(headers["x-platform-signature"])),
@@ -14,7 +17,7 @@ const webhookJudges: Readonly<Record<string, (delivery: Received, secret: string
   svix: ({ body, headers }, secret) => accepts(new SvixWebhook(keyOf(secret)), body, headers),
 };
 
-/** Names of the judges that accept it. */
+/** Names of the verifiers that accept it. */
 export async function acceptedBy(delivery: Received | undefined, secret: string): Promise<string[]> {
   if (delivery === undefined) return [];
   const names: string[] = [];
@@ -22,7 +25,7 @@ export async function acceptedBy(delivery: Received | undefined, secret: string)
   return names;
 }
 
-/** The secret as those libraries want it: the key is the 64 characters as they stand. */
+/** The secret as those libraries expect it: the key is the literal 64 characters. */
 function keyOf(secret: string): string {
   return `whsec_${Buffer.from(secret).toString("base64")}`;
 }

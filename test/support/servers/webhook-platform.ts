@@ -38,15 +38,17 @@ export interface WebhookPlatform {
   readonly history: History;
   readonly webhooks: Collection<WebhookObject>;
   readonly api: Handlers<typeof WebhookService>;
-  /** A call by somebody of the organization. */
+  /** A call by a user of the organization. */
   call(organizationId: string): Call;
   /** Commits an event, as a change of a service would. */
   emit(organizationId: string, type: string, data?: NewEvent["data"]): Promise<void>;
-  /** Commits so many events together, as many changes of one moment would. */
+  /** Commits these events in one transaction, as simultaneous changes would. */
   emitAll(organizationId: string, type: string, data: readonly NewEvent["data"][]): Promise<void>;
-  /** Makes a channel of type webhook; resolves to its id once events may name it. */
+  /** Creates a channel of type webhook; resolves to its id once events may name it. */
   channel(organizationId: string, url: string): Promise<string>;
-  /** Starts what moves events to the history and delivers them, with another deadline of an attempt if one is given. */
+  /**
+   * Starts the mover of events to the history and their delivery, with another deadline of an attempt if one is given.
+   */
   deliver(options?: { clock?: Clock; limits?: AttemptLimits; attemptMs?: number }): Delivering;
   close(): Promise<void>;
 }
@@ -73,7 +75,7 @@ export async function startWebhookPlatform(): Promise<WebhookPlatform> {
   };
 }
 
-/** On servers that are there, which several may share. */
+/** On existing servers, which several may share. */
 export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServers): Promise<WebhookPlatform> {
   const store = createEtcdStore({ hosts: [etcdUrl], log: silentLog });
   const history = createHistory({ url: historyUrl, log: silentLog, now: Date.now });
@@ -95,7 +97,7 @@ export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServer
     ...common,
     begin,
     webhooks,
-    // Organizations here are ids alone: there is room in each, and nothing of them to wait for.
+    // Organizations here are ids alone: each has quota, and there is nothing to wait for.
     organizations: { reached: async () => undefined },
     quotas: { claim: async () => undefined },
     deliveries,

@@ -1,12 +1,12 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A delivery as it arrived. */
+/** A received delivery. */
 export interface Received {
   readonly at: number;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** The very bytes. */
+  /** The raw bytes. */
   readonly body: string;
 }
 
@@ -19,7 +19,7 @@ export interface WebhookReceiver {
 
 export type Respond = (response: ServerResponse, received: Received) => void;
 
-/** A real HTTP server that keeps what it gets; it answers 200 unless told otherwise. */
+/** A real HTTP server that stores its requests; it responds with 200 by default. */
 export async function startWebhookReceiver(
   respond: Respond = (response) => void response.end("taken"),
 ): Promise<WebhookReceiver> {

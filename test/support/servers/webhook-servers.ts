@@ -6,19 +6,22 @@ import { programDirectory } from "../platform/platform-software.ts";
 import { freePorts } from "../platform/free-ports.ts";
 
 /** A server of Debian's that runs for a test. */
-export interface JudgeServer {
+export interface ReferenceServer {
   /** `http://127.0.0.1:<port>`. */
   readonly url: string;
   signal(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
-/** Debian's `webhook` at the port: `/hooks/<id>` answers 200 to what is signed with the secret of this id, and an error to all else. */
+/**
+ * Debian's `webhook` at the port: `/hooks/<id>` responds with 200 to a body that is signed with the secret of this id,
+ * and with an error otherwise.
+ */
 export function startDebianWebhook(
   image: JudgeImage,
   port: number,
   secrets: Readonly<Record<string, string>>,
-): Promise<JudgeServer> {
+): Promise<ReferenceServer> {
   const parameter = { source: "header", name: "X-Platform-Signature" };
   const hooks = Object.entries(secrets).map(([id, secret]) => ({
     id,
@@ -40,7 +43,7 @@ export function startDebianWebhook(
 }
 
 /** Debian's nginx with these locations. */
-export async function startNginx(image: JudgeImage, locations: string): Promise<JudgeServer> {
+export async function startNginx(image: JudgeImage, locations: string): Promise<ReferenceServer> {
   const configuration = (directory: string, port: number) => `
     daemon off;
     master_process off;
@@ -74,7 +77,7 @@ async function start(
   name: string,
   configuration: (directory: string, port: number) => string,
   command: (file: string) => { argv: string[]; ready: RegExp },
-): Promise<JudgeServer> {
+): Promise<ReferenceServer> {
   const directory = programDirectory("holdfast-judge");
   const file = join(directory, name);
   writeFileSync(file, configuration(directory, port), { mode: 0o644 });

@@ -14,10 +14,10 @@ interface Series {
 const one = Label.OPTIONAL;
 const many = Label.REPEATED;
 
-/** Of Prometheus' remote.proto and types.proto, what remote write 1.0 has to have; read by protobuf-es. */
+/** The subset of Prometheus' remote.proto and types.proto that remote write 1.0 requires; decoded by protobuf-es. */
 const schema: DescMessage = loaded();
 
-/** Series of a WriteRequest, by somebody else's decoder. Throws for bytes that are none, and for fields that it does not know. */
+/** Series of a WriteRequest, by a third-party decoder. Throws for invalid bytes, and for unknown fields. */
 export function readWriteRequest(bytes: Uint8Array): readonly Series[] {
   const message = fromBinary(schema, bytes) as unknown as { timeseries: Series[]; $unknown?: unknown[] };
   if (message.$unknown !== undefined) throw new Error("the request has fields that a WriteRequest has not");

@@ -1,9 +1,9 @@
 import { expect } from "vitest";
 import { type Platform, startPlatform } from "../../support/platform/platform.ts";
 import { basic, type Rest } from "../../support/api/rest.ts";
-import type { RestAnswer } from "../../support/api/rest-answer.ts";
+import type { RestResponse } from "../../support/api/rest-response.ts";
 
-/** Answer to the making of anything that has a secret. */
+/** Response to the creation of an object with a secret. */
 export interface Created {
   readonly id: string;
   readonly secret: string;
@@ -22,7 +22,7 @@ export interface Entry {
 /** One platform with its first organization, which the cases of this folder share. */
 export interface AccessUnderTest {
   readonly platform: Platform;
-  /** Owns the organization that the installation began with. */
+  /** Owner of the installation's first organization. */
   readonly owner: Rest;
   readonly organizationId: string;
   /** A call in the name of an organization. */
@@ -32,14 +32,14 @@ export interface AccessUnderTest {
     verb: string,
     path: string,
     body?: unknown,
-  ): Promise<RestAnswer<Created & Record<string, unknown>>>;
-  /** Somebody with a password and a role in the first organization. */
+  ): Promise<RestResponse<Created & Record<string, unknown>>>;
+  /** A user with a password and a role in the first organization. */
   newPerson(username: string, password: string, role: string): Promise<Rest>;
   start(): Promise<void>;
   remove(): Promise<void>;
 }
 
-export async function status(answer: Promise<RestAnswer<unknown>>): Promise<number> {
+export async function status(answer: Promise<RestResponse<unknown>>): Promise<number> {
   return (await answer).status;
 }
 

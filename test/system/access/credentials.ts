@@ -10,7 +10,7 @@ import { type AccessUnderTest, type Created, status } from "./access-under-test.
 /** API keys, tokens and the credentials of operators: what they grant, and how they end. */
 export function credentialCases(its: AccessUnderTest): void {
   describe("credentials", () => {
-    it("operators make, turn and end the credentials of operators, and one of them stays", async () => {
+    it("operators create, rotate and delete operators' credentials, and one of them always remains", async () => {
       const first = grpcAs(its.platform, its.platform.operator);
       const operators = first.of(OperatorService);
       try {
@@ -40,7 +40,7 @@ export function credentialCases(its: AccessUnderTest): void {
       }
     });
 
-    it("a key grants what its maker has, shows its last use, turns with an overlap and ends at once", async () => {
+    it("a key grants its creator's scopes, shows its last use, rotates with an overlap and ends at once", async () => {
       const made = await its.platform.rest.post<Created>("/api-keys", {
         name: "maker",
         scopes: ["services:read", "keys:*"],
@@ -68,12 +68,12 @@ export function credentialCases(its: AccessUnderTest): void {
       expect(await status(current.get("/me"))).toBe(401);
     });
 
-    it("a token limited to one service shows that one and makes nothing", async () => {
+    it("a token limited to one service shows that one and creates nothing", async () => {
       const services = createServices(its.platform);
       const [mine, other] = [await services.create("mine"), await services.create("other")];
       const resources = [{ kind: "managed-service", id: mine.id }];
-      const wanted = { scopes: ["services:read", "services:write"], ttl_seconds: 60, resources };
-      const made = await its.platform.rest.post<Created>("/tokens", wanted);
+      const tokenBody = { scopes: ["services:read", "services:write"], ttl_seconds: 60, resources };
+      const made = await its.platform.rest.post<Created>("/tokens", tokenBody);
       expect(made.status).toBe(201);
       const limited = its.platform.rest.as(`Bearer ${made.json.token}`);
       const list = await limited.get<{ services: { id: string }[] }>("/managed-services");
@@ -90,18 +90,18 @@ export function credentialCases(its: AccessUnderTest): void {
       expect(await status(limited.get("/managed-services"))).toBe(401);
     });
 
-    it("everybody makes and ends tokens of their own, and a token ends itself; what is of others needs keys:write", async () => {
+    it("users create and end tokens of their own, and tokens expire; those of others need keys:write", async () => {
       const vera = await its.newPerson("vera", "a third password", "viewer");
-      const wanted = { scopes: ["services:read", "keys:read"], ttl_seconds: 60 };
+      const tokenBody = { scopes: ["services:read", "keys:read"], ttl_seconds: 60 };
       const [first, second] = [
-        await vera.post<Created>("/tokens", wanted),
-        await vera.post<Created>("/tokens", wanted),
+        await vera.post<Created>("/tokens", tokenBody),
+        await vera.post<Created>("/tokens", tokenBody),
       ];
       expect([first.status, second.status]).toEqual([201, 201]);
-      expect(await status(vera.post("/tokens", { ...wanted, scopes: ["services:write"] }))).toBe(403);
+      expect(await status(vera.post("/tokens", { ...tokenBody, scopes: ["services:write"] }))).toBe(403);
       const session = its.platform.rest.as(`Bearer ${first.json.token}`);
-      expect((await session.post("/tokens", wanted)).json).toMatchObject({ status: 403, scope: "keys:write" });
-      const foreign = await its.platform.rest.post<Created>("/tokens", wanted);
+      expect((await session.post("/tokens", tokenBody)).json).toMatchObject({ status: 403, scope: "keys:write" });
+      const foreign = await its.platform.rest.post<Created>("/tokens", tokenBody);
       for (const other of [vera, session]) {
         const refused = await other.delete(`/tokens/${foreign.json.id}`);
         expect(refused.json).toMatchObject({ status: 403, scope: "keys:write" });
@@ -112,7 +112,7 @@ export function credentialCases(its: AccessUnderTest): void {
       expect(await status(session.get("/me"))).toBe(401);
     });
 
-    it("what is revoked on one controller is refused on another as soon as that has seen it", async () => {
+    it("a credential revoked on one controller is rejected on another once that has seen it", async () => {
       const second = await startSecondController(its.platform);
       try {
         const scopes = ["services:read", "keys:read", "keys:write"];
@@ -121,12 +121,13 @@ export function credentialCases(its: AccessUnderTest): void {
         const token = await ofKey(its.platform.rest).post<Created>("/tokens", { scopes, ttl_seconds: 600 });
         expect([key.status, token.status]).toEqual([201, 201]);
         const revoked = [ofKey(second.rest), second.rest.as(`Bearer ${token.json.token}`)];
-        // In use there, so that whatever a controller remembers of a good credential is remembered.
+        // Used there, so that each controller has it in its cache of valid credentials.
         for (const rest of revoked)
           await waitUntil("it works on the second one", async () => (await rest.get("/catalog")).status === 200);
         const { headers } = await its.platform.rest.delete(`/api-keys/${key.json.id}`);
         const revision = String(headers["holdfast-revision"]);
-        // This read waits for the revision, as any reader may ask; 503 says that it is not there after a second.
+        // This read waits for the revision, as any reader may request; 503 means that it did not arrive within a
+        // second.
         await waitUntil("the second one has seen it", async () => {
           for (const rest of revoked) await rest.get("/catalog");
           return (await second.rest.get("/catalog", { headers: { "holdfast-revision": revision } })).status === 200;

@@ -5,8 +5,8 @@ import { type AccessUnderTest, status } from "./access-under-test.ts";
 type Answers = readonly [own: number, ownAgain: number, othersSame: number];
 
 /**
- * Answers to the making of one name: by an organization, by the same once more, and by another organization. A name that
- * is unique in its organization is 409 there alone.
+ * Statuses of creations of one name: by an organization, by the same once more, and by another organization. A name
+ * that is unique in its organization is 409 there alone.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 const uniqueInOrganization: readonly (readonly [path: string, body: object, answers: Answers])[] = [
@@ -24,7 +24,7 @@ const uniqueInOrganization: readonly (readonly [path: string, body: object, answ
 /** Names that organizations use, and what another organization learns of them. */
 export function nameCases(its: AccessUnderTest): void {
   describe("names", () => {
-    it("are unique in an organization, so that no other learns that one is in use; user names alone are global", async () => {
+    it("are unique in an organization, so that no other learns of them; user names alone are global", async () => {
       const organizations = createOrganizations(its.platform);
       try {
         const other = await organizations.create("neighbour");
@@ -50,7 +50,7 @@ export function nameCases(its: AccessUnderTest): void {
       }
     });
 
-    it("of an organization are its members' choice: no name of another is refused, and what it claimed is free", async () => {
+    it("of an organization are its members' choice: another's name is accepted, and its claim is released", async () => {
       const password = "correct horse battery";
       const stranger = await its.newPerson("stranger", password, "viewer");
       const organizations = createOrganizations(its.platform);
@@ -66,7 +66,7 @@ export function nameCases(its: AccessUnderTest): void {
           expect((await stranger.patch(path, { name })).json).toMatchObject({ name });
           expect(await status(stranger.delete(path))).toBe(204);
         }
-        // A namesake's end leaves the claim of an operator's organization.
+        // Deleting a namesake leaves the claim of an operator's organization.
         await expect(organizations.create("operated")).rejects.toThrow("in use");
         expect(await status(its.owner.delete(`/organizations/${theirs.json.id}`))).toBe(204);
       } finally {

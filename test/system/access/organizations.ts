@@ -6,7 +6,7 @@ import { basic } from "../../support/api/rest.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { type AccessUnderTest, type Created, status } from "./access-under-test.ts";
 
-/** Organizations, and what each may have. */
+/** Organizations and their quotas. */
 export function organizationCases(its: AccessUnderTest): void {
   describe("organizations", () => {
     it("a person of two organizations names one, and an organization without services can go", async () => {
@@ -23,7 +23,8 @@ export function organizationCases(its: AccessUnderTest): void {
         next_cursor: null,
       });
       expect((await its.of(its.owner, id, "GET", `/organizations/${its.organizationId}`)).status).toBe(404);
-      // A path that names the organization needs no header, whatever the verb; what is not theirs does not exist.
+      // A path that names the organization needs no header, whatever the verb; an organization of others does not
+      // exist.
       for (const each of [id, its.organizationId]) {
         expect((await its.owner.get(`/organizations/${each}`)).json).toMatchObject({ id: each });
         expect(await status(its.owner.get(`/organizations/${each}/members`))).toBe(200);
@@ -45,7 +46,7 @@ export function organizationCases(its: AccessUnderTest): void {
       });
     });
 
-    it("an operator sets what an organization may have, which then sees the figures", async () => {
+    it("an operator sets an organization's quotas, whose usage it then sees", async () => {
       const channel = grpcAs(its.platform, its.platform.operator);
       const rpcs = channel.of(OrganizationService);
       try {
@@ -56,8 +57,8 @@ export function organizationCases(its: AccessUnderTest): void {
           rpcs.updateQuota({ organizationId: small, ...limits, updateMask: { paths } });
         const service = { name: "big", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 3 };
         // Each node has the storage.
-        for (const asked of [service, { ...service, storage_size_gb: 1, node_count: 3 }])
-          expect((await rest.post("/managed-services", asked)).json).toMatchObject({
+        for (const body of [service, { ...service, storage_size_gb: 1, node_count: 3 }])
+          expect((await rest.post("/managed-services", body)).json).toMatchObject({
             status: 409,
             code: "quota_exceeded",
             quota: "storage_gb",

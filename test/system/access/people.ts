@@ -9,7 +9,7 @@ import { type AccessUnderTest, type Created, type Entry, status } from "./access
 /** Users, their roles in an organization and their passwords. */
 export function peopleCases(its: AccessUnderTest): void {
   describe("people", () => {
-    it("a new person sets a password once, gets a role, and may do what it gives", async () => {
+    it("a new user sets a password once, gets a role, and has its scopes", async () => {
       const anna = await its.newPerson("anna", "correct horse battery", "developer");
       expect((await anna.get("/me")).json).toMatchObject({
         kind: "user",
@@ -51,14 +51,14 @@ export function peopleCases(its: AccessUnderTest): void {
       const right = { current_password: "a first password", new_password: "a second password" };
       expect(await status(ben.post("/users/me/password", right))).toBe(204);
       expect(await status(ben.get("/me"))).toBe(401);
-      // Another holder of the old password may have made tokens.
+      // Another holder of the old password may have created tokens.
       expect(await status(holder.get("/managed-services"))).toBe(401);
       const renewed = its.platform.rest.as(basic("ben", "a second password"));
       const made = await renewed.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });
       expect(await status(its.platform.rest.as(`Bearer ${made.json.token}`).get("/managed-services"))).toBe(200);
     });
 
-    it("a lost password is set anew with a token that works once, by those who may", async () => {
+    it("a lost password is reset with a token that works once, by those who may", async () => {
       const cora = await its.newPerson("cora", "a first password", "viewer");
       const path = "/users/cora/reset";
       expect(await status(cora.post(path))).toBe(403);
@@ -86,7 +86,7 @@ export function peopleCases(its: AccessUnderTest): void {
       });
     });
 
-    it("a person goes once they are a member of nothing, and nothing of them is left", async () => {
+    it("a user is deleted with the last membership, and nothing of them remains", async () => {
       const as = (verb: string, path: string, body?: unknown) =>
         its.of(its.owner, its.organizationId, verb, path, body);
       const dora = await its.newPerson("dora", "a first password", "developer");
@@ -107,13 +107,13 @@ export function peopleCases(its: AccessUnderTest): void {
         const keys = [...(await dumpEtcd(its.platform.directory)).keys()];
         return keys.every((key) => !key.endsWith("dora"));
       });
-      // The name is free, and whoever has it next has nothing of what the one before had.
+      // The name is free, and its next user has nothing of the previous one.
       await its.newPerson("dora", "another password", "viewer");
       expect(await status(its.platform.rest.as(basic("dora", "a first password")).get("/me"))).toBe(401);
       expect(await status(holder.get("/managed-services"))).toBe(401);
     });
 
-    it("a person who becomes a member of something at the same moment stays, or is no member", async () => {
+    it("a user who concurrently becomes a member of another organization remains, or is no member", async () => {
       const as = (verb: string, path: string, body?: unknown) =>
         its.of(its.owner, its.organizationId, verb, path, body);
       const members = `/organizations/${its.organizationId}/members`;
@@ -134,7 +134,7 @@ export function peopleCases(its: AccessUnderTest): void {
       }
     });
 
-    it("an organization has so many people and no more, and makes room by deleting some", async () => {
+    it("an organization has a limited number of users, and can delete some for new ones", async () => {
       const { id } = (await its.owner.post<Created>("/organizations", { name: "few" })).json;
       const users = 3;
       const request = { organizationId: id, users, updateMask: { paths: ["users"] } };
@@ -154,7 +154,7 @@ export function peopleCases(its: AccessUnderTest): void {
       for (const name of names) expect(await status(its.of(its.owner, id, "DELETE", `/users/${name}`))).toBe(204);
       expect((await its.of(its.owner, id, "GET", `/organizations/${id}`)).json).toMatchObject({ usage: { users: 0 } });
       expect((await make("few-more")).status).toBe(201);
-      // Nobody deletes people of others: they do not exist for them.
+      // A user of another organization does not exist for this caller.
       expect(await status(its.of(its.owner, its.organizationId, "DELETE", "/users/few-more"))).toBe(404);
       expect(await status(its.of(its.owner, id, "DELETE", "/users/few-more"))).toBe(204);
       expect(await status(its.owner.delete(`/organizations/${id}`))).toBe(204);

@@ -17,14 +17,14 @@ export interface AlertJson {
   readonly state: string;
 }
 
-/** One PostgreSQL that rules watch, with a sample each second, and the command line beside its platform. */
+/** One PostgreSQL with alert rules, with a sample each second, and the command line beside its platform. */
 export interface AlertsUnderTest {
   readonly platform: Platform;
   readonly services: Services;
   readonly watched: RunningService;
   /** Path of the rules of the service. */
   rulesPath(): string;
-  /** The JSON that a command answers that must not fail. */
+  /** The JSON output of a command that must not fail. */
   answer<T>(line: string): Promise<T>;
   /** Events of alerts of the service. */
   eventsOfAlerts(): Promise<{ event_type: string; data: AlertJson }[]>;

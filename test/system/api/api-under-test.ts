@@ -12,15 +12,15 @@ export interface ApiUnderTest {
   readonly service: ServiceJson;
   /** The key of another organization. */
   readonly stranger: Rest;
-  /** Path of the service, or of what is below it. */
+  /** Path of the service, or below it. */
   path(rest?: string): string;
-  /** Pointers of all faults that the request is refused for. */
+  /** Pointers of all faults for which the request is rejected. */
   faults(body: unknown, verb?: string, at?: string): Promise<(string | null)[]>;
   start(): Promise<void>;
   remove(): Promise<void>;
 }
 
-/** A request for a service that nothing is wrong with. */
+/** A valid request for a service. */
 export const validService = {
   name: "another",
   database_type: "postgresql",

@@ -3,7 +3,7 @@ import type { ProblemJson, ServiceJson } from "../../support/api/service-json.ts
 import { expectStatus } from "../../support/platform/services.ts";
 import { type ApiUnderTest, validService as valid } from "./api-under-test.ts";
 
-/** Headers that say whether a request is to be carried out: again, unless changed, not before. */
+/** Headers that decide whether a request is executed: once per key, only if unchanged, only at a revision. */
 export function conditionCases(its: ApiUnderTest): void {
   describe("Idempotency-Key", () => {
     it("gives one answer and one service, however often it is sent", async () => {
@@ -30,7 +30,7 @@ export function conditionCases(its: ApiUnderTest): void {
       expect(late.text).toBe(third.text);
     });
 
-    it("keeps refusals too, and belongs to one path and one organization", async () => {
+    it("stores rejections too, and belongs to one path and one organization", async () => {
       const options = { headers: { "idempotency-key": "refused" } };
       const first = await its.platform.rest.post("/managed-services", { ...valid, name: "main" }, options);
       expectStatus(first, 409);
@@ -69,7 +69,7 @@ export function conditionCases(its: ApiUnderTest): void {
   });
 
   describe("Holdfast-Revision", () => {
-    it("comes with each mutation, and a read that sends it sees what was written", async () => {
+    it("comes with each mutation, and a read that sends it sees the write", async () => {
       const change = await its.platform.rest.patch(its.path(), { tags: { team: "data", turn: "1" } });
       const revision = String(change.headers["holdfast-revision"]);
       expect(revision).toMatch(/^\d+$/);

@@ -8,10 +8,10 @@ import type { ProblemJson } from "../../support/api/service-json.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { type ApiUnderTest, validService as valid } from "./api-under-test.ts";
 
-/** Statuses of HTTP, and what they ask first. */
+/** Statuses of HTTP, and their order of precedence. */
 export function statusCases(its: ApiUnderTest): void {
   describe("statuses of HTTP", () => {
-    it("answers 404 to an unknown path before it asks who calls", async () => {
+    it("an unknown path is 404 before the caller is authenticated", async () => {
       expect((await its.platform.rest.as(undefined).get<ProblemJson>("/no-such-path")).json.code).toBe("not_found");
     });
 

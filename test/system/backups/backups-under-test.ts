@@ -20,28 +20,28 @@ export interface BackupJson {
 export const longMs = 120_000;
 const rows = 20_000;
 
-/** One PostgreSQL whose data go through what backups do, mostly by the commands that users have for it. */
+/** One PostgreSQL for cases of backups and restores, mostly by the users' commands. */
 export interface BackupsUnderTest {
   readonly platform: Platform;
   readonly services: Services;
   readonly source: RunningService;
   run(...args: string[]): Promise<Ran>;
-  /** What the command answers, which must not fail. */
+  /** The output of a command, which must not fail. */
   holdfast<T>(line: string): Promise<T>;
   pathOf(id: string, rest?: string): string;
   read(id: string): Promise<BackupJson>;
   sql(of: RunningService, text: string, password?: string): Promise<Record<string, unknown>[]>;
-  /** Makes the table `kept`, and a role of its own password. */
-  fill(): Promise<void>;
-  /** Of the rows of `kept`. */
+  /** Creates the table `kept`, and a role with a password of its own. */
+  writeRows(): Promise<void>;
+  /** Digest of the rows of `kept`. */
   digest(of: RunningService): Promise<Record<string, unknown> | undefined>;
   taken(): Promise<BackupJson>;
-  /** The service that the command makes, once it runs. */
-  made(line: string): Promise<RunningService>;
-  /** The same, with the steps that its task summary showed, each for as long as it did. */
-  madeInSteps(line: string): Promise<RunningService & { readonly steps: readonly string[] }>;
+  /** The service that the command creates, once it runs. */
+  created(line: string): Promise<RunningService>;
+  /** The same, with the distinct steps of its task summary. */
+  createdInSteps(line: string): Promise<RunningService & { readonly steps: readonly string[] }>;
   window(): Promise<ServiceJson["backups"]>;
-  /** Resolves when log goes on from a base. */
+  /** Resolves when the log continues from a base backup. */
   untilRestorable(): Promise<void>;
   start(environment?: Readonly<Record<string, string>>): Promise<void>;
   remove(): Promise<void>;
@@ -87,7 +87,7 @@ export function createBackupsUnderTest(): BackupsUnderTest {
         await client.end();
       }
     },
-    async fill() {
+    async writeRows() {
       const series = `SELECT i, md5(i::text) AS text FROM generate_series(1, ${rows}) AS i`;
       await its.sql(its.source, `CREATE TABLE kept AS ${series}`);
       await its.sql(its.source, "CREATE ROLE made_in_sql LOGIN PASSWORD 'known to the source'");
@@ -99,12 +99,12 @@ export function createBackupsUnderTest(): BackupsUnderTest {
       expect(backup).toMatchObject({ backup_type: "manual", encryption_algorithm: "AES-256-GCM" });
       return backup;
     },
-    async made(line) {
+    async created(line) {
       const { id } = await its.holdfast<ServiceJson>(`${line} --wait`);
       await its.services.settled(id, "Running", longMs);
       return its.services.open(id);
     },
-    async madeInSteps(line) {
+    async createdInSteps(line) {
       const { id } = await its.holdfast<ServiceJson>(line);
       const steps: string[] = [];
       const path = `/managed-services/${id}/task-summary`;

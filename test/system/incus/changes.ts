@@ -18,14 +18,14 @@ interface EventJson {
 
 const isSnapshot = (name: string) => name.includes("snapshot");
 
-/** What changes under the data, which stay. */
+/** Changes beneath the data, which are retained. */
 export function changeCases(its: IncusUnderTest): void {
   describe("its data", () => {
-    it("keeps its data over a stop of the service and a restart of the platform", async () => {
+    it("retains its data over a stop of the service and a restart of the platform", async () => {
       const access = { password: its.main.password };
       await queryOnce(its.platform, its.main.connection, access, "CREATE TABLE kept AS SELECT 42 AS value");
       await its.services.verb(its.main.service.id, "stop");
-      // Nobody has its public address now: whoever answers for the world behind this host's gateway is no PostgreSQL.
+      // No machine has its public address now: an address behind this host's gateway that responds is no PostgreSQL.
       await expect(openPostgresql(its.platform, its.main.connection, access)).rejects.toThrow(
         /ECONN|UNREACH|timeout|terminated|establishing an SSL connection/,
       );
@@ -59,16 +59,16 @@ export function changeCases(its: IncusUnderTest): void {
     }, 180_000);
 
     describe("is given another image", () => {
-      type Shown = { readonly image: string; readonly updates: readonly { readonly id: string }[] };
+      type MaintenanceJson = { readonly image: string; readonly updates: readonly { readonly id: string }[] };
       const path = () => `/managed-services/${its.main.service.id}/maintenance`;
-      const shown = async () => expectStatus(await its.platform.rest.get<Shown>(path()), 200).json;
-      const kept = () =>
+      const maintenance = async () => expectStatus(await its.platform.rest.get<MaintenanceJson>(path()), 200).json;
+      const readRows = () =>
         queryOnce(its.platform, its.main.connection, { password: its.main.password }, "SELECT value FROM kept");
 
-      /** Has the image applied, and answers how that ended. */
+      /** Applies the image, and returns the ended operation. */
       async function apply(image: string): Promise<OperationJson> {
         await its.images.choose(image);
-        await waitUntil("it is pending", async () => (await shown()).updates.some(({ id }) => id === image));
+        await waitUntil("it is pending", async () => (await maintenance()).updates.some(({ id }) => id === image));
         const { id } = expectStatus(await its.platform.rest.post<OperationJson>(`${path()}/apply`), 202).json;
         const ended = async () => {
           const { json } = await its.platform.rest.get<OperationJson>(`/operations/${id}`);
@@ -80,19 +80,19 @@ export function changeCases(its: IncusUnderTest): void {
         return operation;
       }
 
-      it("under its data, which it keeps; without a snapshot while a program of the host is at work in them, and says so", async () => {
+      it("retains its data, and reports no snapshot while a program of the host uses the data", async () => {
         const paths = layoutOf(its.platform.directory).machine(its.main.service.nodes[0]?.id ?? "");
         const program = await startHostView(dataSource(paths));
         const { status, snapshot } = await apply(its.images.good);
         await program.end("SIGKILL");
         expect(status).toBe("completed");
         expect(snapshot).toEqual({ state: "none", reason: "A program of the host has the data disk open." });
-        expect(await shown()).toMatchObject({ image: its.images.good, updates: [] });
-        expect(await kept()).toEqual([{ value: 42 }]);
+        expect(await maintenance()).toMatchObject({ image: its.images.good, updates: [] });
+        expect(await readRows()).toEqual([{ value: 42 }]);
       }, 240_000);
 
       it("which damages its data: image and data go back, and no row that was acknowledged is lost", async () => {
-        // Programs of the host come and go, each with a view of its own on the host's mounts.
+        // Programs of the host start and end, each in a mount namespace of its own.
         const views = await Promise.all([startHostView(), startHostView()]);
         const stop = new AbortController();
         // An earlier writer's rows have the same numbers.
@@ -102,22 +102,22 @@ export function changeCases(its: IncusUnderTest): void {
         const { id, error, snapshot } = await apply(its.images.spoiling);
         expect(error).toMatchObject({ code: "rolled_back_engine_failed" });
         expect(snapshot).toEqual({ state: "restored", reason: null });
-        expect((await shown()).image).toBe(its.images.good);
-        // What is made from now on is not from that one.
+        expect((await maintenance()).image).toBe(its.images.good);
+        // Services that are created from now on have another image.
         await its.images.choose(its.images.good);
         const before = writer.acknowledged;
         await waitUntil("clients are admitted again", () => writer.acknowledged > before);
         stop.abort();
         await writer.done;
         expect(await writer.missing()).toEqual([]);
-        expect(await kept()).toEqual([{ value: 42 }]);
-        const told = await waitUntil("an event tells of it", async () => {
+        expect(await readRows()).toEqual([{ value: 42 }]);
+        const events = await waitUntil("an event tells of it", async () => {
           const { json } = await its.platform.rest.get<PageJson<"events", EventJson>>(
             `/managed-services/${its.main.service.id}/events?limit=200`,
           );
           return json.events.find(({ data }) => data["operation_id"] === id && "data_restored" in data);
         });
-        expect(told.data).toMatchObject({ rolled_back: true, data_restored: true });
+        expect(events.data).toMatchObject({ rolled_back: true, data_restored: true });
         await waitUntil("no snapshot is left", async () => !(await its.tier.disks()).some(isSnapshot));
         for (const view of views) await view.end("SIGKILL");
       }, 240_000);

@@ -3,33 +3,33 @@ import { type ChangingImages, createChangingImages } from "../../support/machine
 import { type CloneTier, openCloneTier } from "../../support/machines/clone-tier.ts";
 import { type ForeignIncus, startForeignIncus } from "../../support/machines/foreign-incus.ts";
 import { firstProcessOf, openIncusOf } from "../../support/machines/incus-machines.ts";
-import { disksAhead, type Platform, startPlatform } from "../../support/platform/platform.ts";
+import { preparedDisks, type Platform, startPlatform } from "../../support/platform/platform.ts";
 import { testPublicNetwork } from "../../support/network/public-network.ts";
 import { createReleaseDirectory, type ReleaseDirectory } from "../../support/platform/release-directory.ts";
 import { createServices, type RunningService, type Services } from "../../support/platform/services.ts";
 
-/** One platform with a PostgreSQL, on a daemon that is there already and has others' things in it. */
+/** One platform with a PostgreSQL, on an existing daemon with objects of others. */
 interface Started {
   readonly daemon: ForeignIncus;
-  /** All that the daemon had before the platform. */
+  /** All objects of the daemon before the platform. */
   readonly before: Record<string, unknown>;
   readonly platform: Platform;
   readonly services: Services;
   readonly main: RunningService;
   readonly images: ChangingImages;
-  /** Where data disks are: a file system that has snapshots of them. */
+  /** Location of data disks: a file system with snapshots. */
   readonly tier: CloneTier;
 }
 
 export interface IncusUnderTest extends Started {
   /** Releases of the agent. */
   readonly code: ReleaseDirectory;
-  /** First process of the service's machine, as this host counts. */
+  /** First process of the service's machine, by this host's pid. */
   pidOf(running: RunningService): Promise<number>;
-  /** Public and private, as names lead there. */
+  /** Public and private address, by the names. */
   addressesOf(running: RunningService): Promise<[string, string]>;
   start(): Promise<void>;
-  /** The platform alone, with what is its own in the daemon. */
+  /** Removes the platform alone, with its own objects in the daemon. */
   removePlatform(): Promise<void>;
   remove(): Promise<void>;
 }
@@ -76,7 +76,7 @@ export function createIncusUnderTest(): IncusUnderTest {
       own.platform = await startPlatform({
         flags: ["--provider", "incus", "--incus-socket", its.daemon.socket, "--public-addresses", network],
         environment: {
-          ...disksAhead,
+          ...preparedDisks,
           HOLDFAST_SAMPLE_INTERVAL_MS: "1000",
           HOLDFAST_CACHE: its.images.cache,
           HOLDFAST_STORAGE_TIERS: `maxiops=${its.tier.directory}`,

@@ -7,10 +7,10 @@ import { environmentsIn, filesWith, runInside } from "../../support/machines/mac
 import { connectFrom } from "../../support/network/network-place.ts";
 import type { IncusUnderTest } from "./incus-under-test.ts";
 
-/** What a machine knows of others and of the platform: nothing. */
+/** A machine learns nothing of others or of the platform. */
 export function isolationCases(its: IncusUnderTest): void {
   describe("its machines", () => {
-    it("has a Valkey that answers by name over TLS, keeps its values over a stop, and is no PostgreSQL's to reach", async () => {
+    it("has a Valkey that answers by name over TLS, retains its values over a stop, and no PostgreSQL reaches", async () => {
       const cache = await its.services.createRunning("cache", { database_type: "valkey" });
       const ask = (command: string, ...args: string[]) =>
         commandOnce(its.platform, cache.connection, { password: cache.password }, command, ...args);
@@ -22,7 +22,7 @@ export function isolationCases(its: IncusUnderTest): void {
       await its.services.verb(cache.service.id, "start");
       expect(await ask("GET", "greeting")).toBe("hello");
 
-      // A machine and its peers, its controllers and the names: nothing else.
+      // A machine reaches its peers, its controllers and DNS: nothing else.
       const { host_address: host, agents_port, dns_port, api_port } = listeners(its.platform);
       const [pid, pidOfCache] = [await its.pidOf(its.main), await its.pidOf(cache)];
       expect(await connectFrom(pid, host, agents_port)).toBe("open");
@@ -31,7 +31,7 @@ export function isolationCases(its: IncusUnderTest): void {
       for (const address of await its.addressesOf(cache))
         expect(await connectFrom(pid, address, cache.connection.port)).toBe("refused");
 
-      // Each is root of other users of the host, and knows nothing of the other.
+      // Each has other user ids of the host as its root, and no access to the other.
       const [own, others] = [
         await runInside(pid, "cat", "/proc/1/uid_map"),
         readFileSync(`/proc/${pidOfCache}/uid_map`, "utf8"),
@@ -64,7 +64,7 @@ export function isolationCases(its: IncusUnderTest): void {
       const environments = await environmentsIn(pid);
       expect(environments).toContain("HOLDFAST_MACHINE_ID");
       expect([...secrets, socket].filter((each) => environments.includes(each))).toEqual([]);
-      // What Incus could give a container to speak to it by.
+      // Interfaces that Incus could offer to a container.
       expect(
         await runInside(pid, "sh", "-c", "ls -d /dev/incus /dev/lxd /var/lib/incus 2>/dev/null || echo none"),
       ).toBe("none");

@@ -20,10 +20,10 @@ import type { IncusUnderTest } from "./incus-under-test.ts";
 
 const run = promisify(execFile);
 
-/** Addresses, who reaches them, and what a machine reaches itself. */
+/** Addresses, their clients, and the machine's own targets. */
 export function networkCases(its: IncusUnderTest): void {
   describe("its network", () => {
-    it("answers over TLS at its public address by name, at its private one by the private name, verified by each", async () => {
+    it("answers over TLS at its public address by name, and at its private one by the private name", async () => {
       const { connection, password } = its.main;
       const [publicAddress, privateAddress] = await its.addressesOf(its.main);
       expect(publicAddress).toMatch(/^100\./);
@@ -34,7 +34,7 @@ export function networkCases(its: IncusUnderTest): void {
       expect(await queryOnce(its.platform, inside(connection), { password }, sql)).toEqual([
         { at: privateAddress, tls: true },
       ]);
-      // What the machine itself begins has its private address, wherever it leads.
+      // Connections that the machine opens have its private address, whatever their target.
       const pid = await its.pidOf(its.main);
       for (const to of [listeners(its.platform).host_address, "192.0.2.1"]) {
         const { stdout } = await run("nsenter", ["--target", String(pid), "--net", "ip", "-json", "route", "get", to]);
@@ -42,19 +42,19 @@ export function networkCases(its: IncusUnderTest): void {
       }
     });
 
-    it("is reached at both its addresses from where its allow-list says, and from nowhere else, as soon as the list says so", async () => {
+    it("is reached at both addresses only from its allow-list, as soon as the list changes", async () => {
       const [guest, stranger] = await Promise.all([makePlace(), makePlace()]);
       const path = `/managed-services/${its.main.service.id}`;
       const addresses = await its.addressesOf(its.main);
       const allow = async (allowed_cidrs: readonly string[]) =>
         expectStatus(await its.platform.rest.patch(path, { allowed_cidrs }), 200);
-      const becomes = async (place: NetworkPlace, wanted: Attempt) =>
-        waitUntil(`the service is ${wanted} to ${place.address}`, async () => {
-          const attempts = await Promise.all(addresses.map((address) => place.connect(address, 5432)));
-          return attempts.every((attempt) => attempt === wanted);
+      const becomes = async (client: NetworkPlace, expected: Attempt) =>
+        waitUntil(`the service is ${expected} to ${client.address}`, async () => {
+          const attempts = await Promise.all(addresses.map((address) => client.connect(address, 5432)));
+          return attempts.every((attempt) => attempt === expected);
         });
-      const refuses = async (place: NetworkPlace, port: number) => {
-        for (const address of addresses) expect(await place.connect(address, port)).toBe("refused");
+      const refuses = async (client: NetworkPlace, port: number) => {
+        for (const address of addresses) expect(await client.connect(address, port)).toBe("refused");
       };
       const before = its.main.service.allowed_cidrs;
       try {
@@ -62,7 +62,7 @@ export function networkCases(its: IncusUnderTest): void {
         await allow([...before, `${guest.address}/32`]);
         await becomes(guest, "open");
         await refuses(stranger, 5432);
-        // Another port of the machine, the platform's API: neither is the list's to open.
+        // Another port of the machine, the platform's API: neither is opened by the list.
         await refuses(guest, 22);
         await allow(before);
         await becomes(guest, "refused");
@@ -71,7 +71,7 @@ export function networkCases(its: IncusUnderTest): void {
       }
     });
 
-    it("keeps a machine from the host's other ports by either family, and from speaking with another's address", async () => {
+    it("blocks the host's other ports by either family, and packets with another machine's address", async () => {
       const pid = await its.pidOf(its.main);
       const { host_address: host, agents_port, number } = listeners(its.platform);
       const address = await addressOf(its.platform, its.main.connection.host);
@@ -87,16 +87,16 @@ export function networkCases(its: IncusUnderTest): void {
           expect(await connectFrom(process.pid, `${each.address}%${link}`, port)).toBe("open");
           expect(await connectFrom(pid, `${each.address}%eth0`, port)).not.toBe("open");
         }
-        // By no family is there a way on from the host.
+        // The host forwards by neither address family.
         expect(readFileSync(`/proc/sys/net/ipv6/conf/${link}/forwarding`, "utf8").trim()).toBe("0");
       } finally {
         listener.close();
       }
-      // Its neighbour is known, so that it need not ask by a name that nobody answers.
+      // Its ARP entry is permanent, so that it does not query for an address without an owner.
       const link = await linkOf(address);
-      const neighbour = readFileSync(`/sys/class/net/${link}/address`, "utf8").trim();
+      const arpAddress = readFileSync(`/sys/class/net/${link}/address`, "utf8").trim();
       const ip = (...args: string[]) => run("nsenter", ["--target", String(pid), "--net", "ip", ...args]);
-      await ip("neighbour", "replace", host, "lladdr", neighbour, "dev", "eth0", "nud", "permanent");
+      await ip("neighbour", "replace", host, "lladdr", arpAddress, "dev", "eth0", "nud", "permanent");
       for (const stranger of [`10.${number}.200.7`, address.replace(/\d+$/, (last) => String(Number(last) + 5))]) {
         await ip("address", "add", `${stranger}/32`, "dev", "eth0");
         await ip("route", "replace", `${host}/32`, "dev", "eth0", "src", stranger);
@@ -131,9 +131,9 @@ export function networkCases(its: IncusUnderTest): void {
         await nft("add", "rule", "inet", theirs, "forward", "ip", "saddr", "192.0.2.1", "drop");
         const rules = await nft("list", "table", "inet", theirs);
         const path = `/managed-services/${its.main.service.id}`;
-        const place = "198.51.100.9/32";
+        const client = "198.51.100.9/32";
         const own = `holdfast_${listeners(its.platform).number}`;
-        const allowed_cidrs = [...its.main.service.allowed_cidrs, place];
+        const allowed_cidrs = [...its.main.service.allowed_cidrs, client];
         expectStatus(await its.platform.rest.patch(path, { allowed_cidrs }), 200);
         await waitUntil("the rule is there", async () =>
           (await nft("list", "table", "inet", own)).includes("198.51.100.9"),

@@ -4,19 +4,19 @@ import { createOrganizations, type Organizations } from "../../support/platform/
 import { type Platform, startPlatform } from "../../support/platform/platform.ts";
 import { type ScriptedProvider, startScriptedProvider } from "../../support/servers/scripted-provider.ts";
 
-/** Three processes of the proxy that share a port, one more with a port of its own, and a provider that answers by script. */
+/** Three processes of the proxy that share a port, one more with a port of its own, and a scripted provider. */
 export interface ProcessesUnderTest {
   readonly provider: ScriptedProvider;
   readonly platform: Platform;
   readonly organizations: Organizations;
   readonly its: InferenceCallers;
   readonly other: InferenceProcess;
-  /** Sets the provider and the limit of an organization's month. */
+  /** Sets the provider and the monthly limit of an organization. */
   configure(whose: InferenceCallers, limitCents: number): Promise<void>;
   remove(): Promise<void>;
 }
 
-/** Of a call of 66 tokens at the usual price. */
+/** Price of a call of 66 tokens. */
 export const microcentsOfCall = 16 * 1_500 + 50 * 6_000;
 
 export async function startProcesses(): Promise<ProcessesUnderTest> {

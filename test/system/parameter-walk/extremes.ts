@@ -10,15 +10,16 @@ export interface Extreme {
 
 export type End = "least" | "greatest";
 
-/** Values of parameters that are texts, in place of a least and a greatest one. */
+/** Values of text parameters, in place of a least and a greatest one. */
 const texts: Readonly<Record<string, readonly string[]>> = {
   TimeZone: ["Etc/GMT+12", "Pacific/Kiritimati"],
   "notify-keyspace-events": ["", "KEA"],
 };
 
 /**
- * Pure: values at one end of the range of each parameter that passes. The greatest is one value; all before it are of the least:
- * that which turns the parameter off, the next one, the least that is on, and all but the last of an enum.
+ * Pure: values at one end of the range of each parameter that passes. The greatest is one value; all before it are of
+ * the least: the value that turns the parameter off, the next one, the least that is on, and all but the last of an
+ * enum.
  */
 export function extremesOf(
   engine: string,

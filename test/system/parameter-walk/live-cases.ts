@@ -3,10 +3,10 @@ import type { Platform } from "../../support/platform/platform.ts";
 import { batchesOf, type End, extremesOf } from "./extremes.ts";
 import { createPostgresqlWalk, longMs, type PostgresqlWalk, startWalkPlatform, walkLive } from "./postgresql-walk.ts";
 
-/** The agents of members look at their engines each second. */
+/** The agents of members check their engines each second. */
 const members = { node_count: 2, replication_mode: "async" };
 
-/** Half of the parameters that a running engine takes, in the catalog's order. */
+/** Half of the parameters that a running engine accepts, in the catalog's order. */
 export function liveCases(version: string, end: End, half: "first" | "second"): void {
   let platform: Platform;
   let walk: PostgresqlWalk;

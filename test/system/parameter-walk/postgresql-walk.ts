@@ -10,37 +10,39 @@ import { GiveUp, waitUntil } from "../../support/wait-until.ts";
 import { batchesOf, type Extreme } from "./extremes.ts";
 import { createWalkedService, printValues, type WalkedService } from "./walked-service.ts";
 
-/** SQLSTATE of a session of before a restart or a failover, and of an engine without a free connection for a moment. */
+/**
+ * SQLSTATE of a session from before a restart or a failover, and of an engine that is out of connections for a moment.
+ */
 const passing = /^(53300|57P0[1-3]|25006)$/;
 
 export const longMs = 470_000;
 /** Of a session that no parameter and no setting changes. */
 const options = startupOptions({ search_path: "public" });
 const wait = { withinMs: 60_000, everyMs: 50 };
-/** How the engine prints a value that has two words. */
+/** Values that the engine prints by a synonym. */
 const synonyms: Readonly<Record<string, string>> = { "wal_compression = on": "pglz" };
-/** Parameters are backed up under so many of them together. */
+/** Number of parameters that are set together under one backup. */
 const atOnce = 16;
 
-/** A PostgreSQL whose parameters are brought to their ends. */
+/** A PostgreSQL whose parameters are set to their limits. */
 export interface PostgresqlWalk extends WalkedService {
   readonly services: Services;
   readonly running: RunningService;
   /** A statement on the primary, in a session that no parameter ends. */
   sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
-  /** Resolves when the agent has looked at the primary twice more: the later look began after the call. */
+  /** Resolves after two more checks of the primary by its agent: the second one began after the call. */
   looked(): Promise<void>;
   /** Resolves once new statements run with these values. */
   has(values: Readonly<Record<string, string>>): Promise<void>;
-  /** Does the platform's own work in sessions of its own: databases and users are listed, made and deleted. */
+  /** Does the platform's own work in its own sessions: databases and users are listed, created and deleted. */
   managed(): Promise<void>;
-  /** The same, once: resolves with the refusal of the engine, if there is one. */
+  /** The same, once: resolves with the engine's error, if there is one. */
   trySql(text: string): Promise<DatabaseError | undefined>;
-  /** A new service of this name, with all that is acknowledged by now; it is Running. */
+  /** A new service of this name, restored to all rows that are acknowledged by now; it is Running. */
   restored(name: string): Promise<RunningService>;
-  /** A statement on another service that has the data and the users of this one. */
+  /** A statement on another service with this one's data and users. */
   readFrom(other: RunningService, text: string): Promise<Record<string, unknown>[]>;
-  /** Throws when its health was another since it first was healthy, for long enough to be recorded. */
+  /** Throws when its recorded health has changed since it first was healthy. */
   wasHealthy(): Promise<void>;
   /** Ends its session. */
   close(): Promise<void>;
@@ -59,7 +61,7 @@ export async function createPostgresqlWalk(
   const services = createServices(platform);
   const request = { allowed_cidrs: ["127.0.0.0/8"], version, ...body };
   const { id } = await services.create(`walk-${version}`, request);
-  // An image of the version may have to be made first.
+  // An image of the version may have to be built first.
   await services.settled(id, "Running", longMs);
   const running = await services.open(id);
   const { password } = running;
@@ -83,7 +85,7 @@ export async function createPostgresqlWalk(
     running,
     close,
     async runs(under) {
-      // Of few connections its own would be too large a share.
+      // With few connections its own session would be too large a share.
       await close();
       await walked.runs(under);
     },
@@ -170,7 +172,7 @@ export async function createPostgresqlWalk(
   return its;
 }
 
-/** Brings a running engine to each of these, alone, and then to many of them together. */
+/** Sets a running engine to each of these values, one at a time, and then to many of them together. */
 export async function walkLive(platform: Platform, walk: PostgresqlWalk, extremes: readonly Extreme[]): Promise<void> {
   for (const batch of batchesOf(extremes, atOnce)) {
     const together: Record<string, string> = {};

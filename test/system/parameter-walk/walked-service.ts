@@ -19,17 +19,17 @@ interface Health {
   readonly status: string;
 }
 
-/** A service whose parameters are brought to their ends, through the API. */
+/** A service whose parameters are set to their limits, through the API. */
 export interface WalkedService {
   readonly id: string;
-  /** Path of what is below the service. */
+  /** Path below the service. */
   path(rest: string): string;
-  /** Resolves with the value that was stored: the greatest for the plan in place of one that the plan has no room for. */
+  /** Resolves with the stored value: the greatest for the plan in place of one that does not fit it. */
   set(extreme: Extreme): Promise<string | undefined>;
   /** Stores all of them at once. */
   setAll(values: Readonly<Record<string, string | null>>): Promise<void>;
   reset(names: readonly string[]): Promise<void>;
-  /** Resolves once the engine runs with these; throws when it does not take one. */
+  /** Resolves once the engine runs with these; throws when it rejects one. */
   applied(values: Readonly<Record<string, string>>): Promise<void>;
   /** Resolves once the service is Running and healthy. */
   runs(under: string): Promise<void>;
@@ -109,7 +109,7 @@ export function createWalkedService(
   return its;
 }
 
-/** Pure: for the words of a wait. */
+/** Pure: for the text of a wait. */
 export function printValues(values: Readonly<Record<string, string>>): string {
   return Object.entries(values)
     .map(([name, value]) => `${name} = ${value}`)

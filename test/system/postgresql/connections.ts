@@ -13,7 +13,7 @@ import { login, type PostgresqlUnderTest } from "./postgresql-under-test.ts";
 
 const run = promisify(execFile);
 
-/** Who gets in, by which names, over what. */
+/** Clients, names and protocols of connections. */
 export function connectionCases(its: PostgresqlUnderTest): void {
   describe("connections", () => {
     it("answers a query over TLS with the certificate verified against its name", async () => {
@@ -72,7 +72,7 @@ export function connectionCases(its: PostgresqlUnderTest): void {
       await expect(plain.connect()).rejects.toMatchObject({ code: "28000" });
     });
 
-    it("tells everything but the password in its connection object", async () => {
+    it("has everything but the password in its connection object", async () => {
       const { connection, service, password } = its.main;
       expect(connection.host).toBe(service.hostname);
       expect(connection.uri).toContain(`${service.hostname}:${service.port}`);
@@ -84,7 +84,7 @@ export function connectionCases(its: PostgresqlUnderTest): void {
       );
     });
 
-    it("reaches its public address by name and its private one by the private name, each verified", async () => {
+    it("is reached at its public address by name and at its private one by the private name, each verified", async () => {
       const { connection, password, service } = its.main;
       const [publicAddress, privateAddress] = await Promise.all([
         addressOf(its.platform, connection.host),
@@ -132,7 +132,7 @@ function writeForProgram(file: string, text: string): void {
   if (asRoot) chownSync(file, testUid, testUid);
 }
 
-/** psql out of the node image, which has the libpq that users have. */
+/** psql from the node image, which has the libpq that users have. */
 function runPsql(directory: string, conninfo: readonly string[]) {
   const found = findSoftware(imagesDirectory(process.env), "postgresql", "17");
   if (found === undefined) throw new Error("no node image");

@@ -1,16 +1,16 @@
-import { disksAhead, type Platform, startPlatform } from "../../support/platform/platform.ts";
+import { preparedDisks, type Platform, startPlatform } from "../../support/platform/platform.ts";
 import { testPublicNetwork } from "../../support/network/public-network.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
 
-/** One PostgreSQL of one platform, which the cases of this folder share: a start of a platform is dear. */
+/** One PostgreSQL of one platform, which the cases of this folder share: a start of a platform is expensive. */
 export interface PostgresqlUnderTest {
   readonly platform: Platform;
   readonly services: Services;
   readonly main: RunningService;
-  /** Path of the service, or of what is below it. */
+  /** Path of the service, or below it. */
   path(rest?: string): string;
   passwordOf(username: string): Promise<string>;
-  /** Makes a user of the engine; answers its password. */
+  /** Creates a user of the engine; returns its password. */
   createUser(username: string, role: string): Promise<string>;
   start(): Promise<void>;
   remove(): Promise<void>;
@@ -45,7 +45,7 @@ export function createPostgresqlUnderTest(): PostgresqlUnderTest {
     },
     async start() {
       const flags = ["--public-addresses", await testPublicNetwork()];
-      platform = await startPlatform({ flags, environment: disksAhead });
+      platform = await startPlatform({ flags, environment: preparedDisks });
       const services = createServices(platform);
       const main = await services.createRunning("main", { tags: { team: "data" } });
       running = { platform, services, main };
@@ -57,7 +57,7 @@ export function createPostgresqlUnderTest(): PostgresqlUnderTest {
   return its;
 }
 
-/** Whom to connect as. */
+/** The user to connect as. */
 export function login(user: string, password: string, database?: string) {
   return { user, password, ...(database === undefined ? {} : { database }) };
 }

@@ -25,7 +25,7 @@ export function settingAndLogCases(its: PostgresqlUnderTest): void {
       });
     });
 
-    it("is kept in canonical form and names each entry that is no network", async () => {
+    it("is stored in canonical form, and each entry that is no network is named", async () => {
       const cidrs = ["127.0.0.1/8", "2001:DB8::/32", "127.0.0.0/8"];
       const { json } = await its.platform.rest.patch<{ allowed_cidrs: string[] }>(its.path(), { allowed_cidrs: cidrs });
       expect(json.allowed_cidrs).toEqual(["127.0.0.0/8", "2001:db8::/32"]);
@@ -130,7 +130,7 @@ export function settingAndLogCases(its: PostgresqlUnderTest): void {
       expect(after.json.parameters["max_connections"]).toMatchObject({ status: "applied" });
     });
 
-    it("rolls back what the engine itself does not take, and goes on with the value of before", async () => {
+    it("rolls back a value that the engine itself rejects, and continues with the one before", async () => {
       expectStatus(await change({ TimeZone: "Nowhere/City", work_mem: "13MB" }), 200);
       const { parameters } = await waitUntil("the time zone is rejected", async () => {
         const { json } = await its.platform.rest.get<{ parameters: Record<string, ParameterJson> }>(

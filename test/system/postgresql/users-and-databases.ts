@@ -10,10 +10,10 @@ interface UserJson {
   readonly managed: boolean;
 }
 
-/** What is inside the engine, by the API and in SQL. */
+/** Objects inside the engine, by the API and in SQL. */
 export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
   describe("users", () => {
-    it("have the rights of their roles, also in what others make later", async () => {
+    it("have the privileges of their roles, also on objects that others create later", async () => {
       const writer = await its.createUser("writer", "readwrite");
       const reader = await its.createUser("reader", "readonly");
       const admin = await its.createUser("boss", "admin");
@@ -23,7 +23,7 @@ export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
       await as("boss", admin, "CREATE TABLE notes (id int PRIMARY KEY, text text)");
       await as("writer", writer, "INSERT INTO notes VALUES (1, 'one')");
       expect(await as("reader", reader, "SELECT text FROM notes")).toEqual([{ text: "one" }]);
-      // Read-only by default, and by right when the session says otherwise.
+      // Read-only by default, and by privileges when the session disables that.
       const insert = "INSERT INTO notes VALUES (2, 'two')";
       await expect(as("reader", reader, insert)).rejects.toMatchObject({ code: "25006" });
       await expect(as("reader", reader, `BEGIN READ WRITE; ${insert}`)).rejects.toMatchObject({

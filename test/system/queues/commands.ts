@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { QueuesUnderTest } from "./queues-under-test.ts";
 
-/** What the command line does with queues, besides making them. */
+/** Commands for queues, besides their creation. */
 export function commandCases(its: QueuesUnderTest): void {
   const json = async (...args: string[]) => {
     const { code, stdout, stderr } = await its.cli("queues", ...args, "--output", "json");
@@ -28,7 +28,7 @@ export function commandCases(its: QueuesUnderTest): void {
         "max_attempts" in (messages.at(-1) ?? {}) && (messages.at(-1) as { max_attempts: number }).max_attempts === 7
       );
     });
-    // What was sent before keeps the attempts, and the grave, of its time.
+    // Messages from before have the attempts, and the dead-letter queue, of their time.
     const [first] = await its.claim("typed", {});
     await its.settle("typed", "nack", [{ receipt: first?.receipt, error: "once" }]);
     await its.claim("typed", { max: 100 });

@@ -8,10 +8,10 @@ import { isWhole, type QueuesUnderTest } from "./queues-under-test.ts";
 
 const wait = { withinMs: 120_000, everyMs: 100 };
 
-/** Queues of data that are older than what is asked: of a fork, and of a second in the past. */
+/** Queues of data older than the state of requests: of a fork, and of a second in the past. */
 export function copyCases(its: QueuesUnderTest): void {
-  /** Of claims at the source: one that runs for an hour and one for a second. */
-  let held: MessageJson[] = [];
+  /** Claims at the source: one of an hour and one of a second. */
+  let claimed: MessageJson[] = [];
   let taskId = "";
   let fork: RunningService;
   let forked: ServiceQueues;
@@ -33,7 +33,7 @@ export function copyCases(its: QueuesUnderTest): void {
     await source.create("dying", { max_attempts: 1 });
     await source.create("ending");
     taskId = await source.send("carried", [1, 2, 3, 4, 5]);
-    held = [
+    claimed = [
       ...(await source.claim("carried", { visibility_timeout_seconds: 3600 })),
       ...(await source.claim("carried", { visibility_timeout_seconds: 1 })),
     ];
@@ -49,7 +49,7 @@ export function copyCases(its: QueuesUnderTest): void {
       },
       wait,
     );
-    // Deleted while a transaction has a message for it: the row stays until that is over.
+    // Deleted while a transaction has locked a message for it: the row stays until that ends.
     const late = await its.connect();
     await late.query("BEGIN");
     await late.query(`SELECT mdb_queue.enqueue('ending', '{"n": 7}')`);
@@ -73,7 +73,7 @@ export function copyCases(its: QueuesUnderTest): void {
     const known = new Set((await source.list()).map(({ id }) => id));
     for (const { id } of await forked.list()) expect(known).not.toContain(id);
     expect(await forked.peek("carried")).toHaveLength(5);
-    expect((await forked.peek("carried"))[0]).toMatchObject({ id: held[0]?.id, state: "inflight" });
+    expect((await forked.peek("carried"))[0]).toMatchObject({ id: claimed[0]?.id, state: "inflight" });
     expect(numbersOf(await deadIn(forked))).toEqual([6]);
 
     const client = await openPostgresql(its.platform, fork.connection, { password: fork.password });
@@ -89,9 +89,9 @@ export function copyCases(its: QueuesUnderTest): void {
     const source = ofSource();
     for (const rest of [`/carried/messages?task_id=${taskId}`, `/carried/stats?task_id=${taskId}`])
       expect((await its.platform.rest.get(forked.path(rest))).json["code"]).toBe("task_not_found");
-    const refused = await forked.ack("carried", held);
+    const refused = await forked.ack("carried", claimed);
     expect([refused.status, refused.json]).toMatchObject([400, { code: "invalid_request" }]);
-    // What runs for a second is handed out again here as it is there, what runs for an hour in neither.
+    // The claim of a second ends here as at the source, the one of an hour in neither.
     const found: MessageJson[] = [];
     await waitUntil(
       "all but one were claimed",
@@ -102,12 +102,12 @@ export function copyCases(its: QueuesUnderTest): void {
     expect((await forked.ack("carried", found)).json).toMatchObject({ lost: [] });
     expect(numbersOf(await forked.peek("carried"))).toEqual([1]);
     expect(await source.peek("carried")).toHaveLength(5);
-    expect((await source.ack("carried", held.slice(0, 1))).json).toMatchObject({ lost: [] });
+    expect((await source.ack("carried", claimed.slice(0, 1))).json).toMatchObject({ lost: [] });
     await remove(fork);
   });
 
   it.runIf(isWhole)(
-    "are as they were at a second that no backup is of, with what was in flight",
+    "are as they were at a second between backups, with their claimed messages",
     async () => {
       const { id } = its.orders.service;
       const source = ofSource();
@@ -124,8 +124,8 @@ export function copyCases(its: QueuesUnderTest): void {
       expect((await source.ack("moments", [first])).json.lost).toEqual([]);
       expect((await source.ack("moments", await source.claim("moments", { max: 10 }))).json.done).toHaveLength(2);
       await waitUntil("it is durable", async () => ((await restorable())?.to ?? "") > point, wait);
-      const asked = { restore_point: point, target_service_name: "orders-then" };
-      const then = await made(await its.platform.rest.post(`/managed-services/${id}/backups/restore`, asked));
+      const body = { restore_point: point, target_service_name: "orders-then" };
+      const then = await made(await its.platform.rest.post(`/managed-services/${id}/backups/restore`, body));
       const restored = queuesOf(its.platform, then.service.id);
       await restored.active("moments");
       expect((await restored.peek("moments")).map(({ state, payload }) => [payload.n, state])).toEqual([

@@ -3,9 +3,9 @@ import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { isWhole, type QueuesUnderTest } from "./queues-under-test.ts";
 
-/** What becomes of queues whose database its users change. */
+/** Queues whose database is changed by its users. */
 export function databaseCases(its: QueuesUnderTest): void {
-  /** Sessions of queues that are idle are in the way for some seconds. */
+  /** Idle sessions of queues block the statement for some seconds. */
   async function change(statement: string): Promise<void> {
     const client = await its.connect();
     await waitUntil(statement, async () => (await client.query(statement), true), { everyMs: 200 });
@@ -17,7 +17,7 @@ export function databaseCases(its: QueuesUnderTest): void {
     expectStatus(await its.platform.rest.post(databases, { name: "moving" }), 201);
     await its.create("movable", { database_name: "moving" });
     await its.enqueue("movable", [{ n: 1 }]);
-    /** The queue once this is so; each request to it tells the platform that its database is not where it was. */
+    /** The queue once it has this value; each request to it makes the platform check that its database is in place. */
     const becomes = (field: string, value: string) =>
       waitUntil(`its ${field} is ${value}`, async () => {
         await its.platform.rest.get(its.path("/movable/messages"));

@@ -11,14 +11,14 @@ interface EventJson {
   readonly data: { readonly queue_name?: string; readonly error_message?: string };
 }
 
-/** What webhooks hear of queues. */
+/** Events of queues for webhooks. */
 export function eventCases(its: QueuesUnderTest): void {
-  it("tell of their lives to webhooks that name these events, and to no other", async () => {
+  it("send their events to webhooks that name these, and to no other", async () => {
     const [named, all] = [await startWebhookReceiver(), await startWebhookReceiver()];
-    const toldTo = ({ received }: typeof all) => received.map(({ body }) => JSON.parse(body) as EventJson);
-    const told = (type: string, queue: string) =>
+    const eventsAt = ({ received }: typeof all) => received.map(({ body }) => JSON.parse(body) as EventJson);
+    const eventOf = (type: string, queue: string) =>
       waitUntil(`${type} of ${queue} arrives`, () =>
-        toldTo(named).find(({ event_type, data }) => event_type === type && data.queue_name === queue),
+        eventsAt(named).find(({ event_type, data }) => event_type === type && data.queue_name === queue),
       );
     const ids: string[] = [];
     try {
@@ -26,18 +26,18 @@ export function eventCases(its: QueuesUnderTest): void {
         ids.push(expectStatus(await its.platform.rest.post<{ id: string }>("/webhooks", body), 201).json.id);
 
       await its.create("told");
-      await told("queue.active", "told");
+      await eventOf("queue.active", "told");
       expectStatus(await its.platform.rest.delete(its.path("/told")), 202);
-      await told("queue.deleted", "told");
+      await eventOf("queue.deleted", "told");
 
-      // A schema of this name that is somebody else's: the platform takes nothing of it for its own.
+      // A schema of this name that a user created: the platform uses nothing of it.
       const databases = `/managed-services/${its.orders.service.id}/databases`;
       expectStatus(await its.platform.rest.post(databases, { name: "taken" }), 201);
       const client = await its.connect("taken");
       await client.query("CREATE SCHEMA mdb_queue");
       await client.end();
       expectStatus(await its.platform.rest.post(its.path(), { name: "refused", database_name: "taken" }), 201);
-      expect((await told("queue.failed", "refused")).data.error_message).toContain("mdb_queue");
+      expect((await eventOf("queue.failed", "refused")).data.error_message).toContain("mdb_queue");
       const failed = await its.platform.rest.get(its.path("/refused"));
       expect(failed.json).toMatchObject({ status: "Failed", error_message: expect.stringContaining("mdb_queue") });
       expectStatus(await its.platform.rest.delete(its.path("/refused")), 202);
@@ -46,11 +46,11 @@ export function eventCases(its: QueuesUnderTest): void {
         return status === 404 || json["status"] === "Failed";
       });
 
-      // Sent after all of them: whatever was to come to this one has come before.
+      // Sent after all of them: earlier deliveries to this endpoint have arrived by then.
       expectStatus(await its.platform.rest.post(`/webhooks/${ids[1]}/test`), 202);
       const isTest = ({ event_type }: EventJson) => event_type === "webhook.test";
-      await waitUntil("the test arrives", () => toldTo(all).some(isTest));
-      expect(toldTo(all).filter(({ event_type }) => event_type.startsWith("queue."))).toEqual([]);
+      await waitUntil("the test arrives", () => eventsAt(all).some(isTest));
+      expect(eventsAt(all).filter(({ event_type }) => event_type.startsWith("queue."))).toEqual([]);
     } finally {
       for (const id of ids) await its.platform.rest.delete(`/webhooks/${id}`);
       await Promise.all([named.close(), all.close()]);

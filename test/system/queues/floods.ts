@@ -4,10 +4,13 @@ import { expect, it } from "vitest";
 import { waitUntil } from "../../support/wait-until.ts";
 import { isWhole, type QueuesUnderTest } from "./queues-under-test.ts";
 
-/** Messages of 256 KB in each request that is sent at the same time: as many as one may have, and in `npm run test:long` fewer in the others. */
+/**
+ * Messages of 256 KB in each concurrent request: as many as a request may have, and in `npm run test:long` fewer in the
+ * others.
+ */
 const batches = [100, ...Array.from({ length: 7 }, () => (isWhole ? 100 : 20))];
 
-/** Callers that send as much as they can. */
+/** Callers that send at the highest rate. */
 export function floodCases(its: QueuesUnderTest): void {
   it("take large requests eight at a time, each once, while control tasks go on", async () => {
     await its.create("flood");
@@ -26,7 +29,7 @@ export function floodCases(its: QueuesUnderTest): void {
     await Promise.all(
       batches.map(async (batch, n) => {
         const payloads = Array.from({ length: batch }, (_, m) => ({ at: n * 100 + m, t: "x".repeat(262_000) }));
-        // Whoever gets no answer in time asks again under the same key.
+        // A caller without a response in time repeats the request under the same key.
         await waitUntil(
           `request ${n} is taken`,
           async () => {
@@ -45,7 +48,7 @@ export function floodCases(its: QueuesUnderTest): void {
     isOver = true;
     await control;
     expect(meanwhile).toBeGreaterThan(0);
-    // Its event loop stood still for no longer than its rights last without it.
+    // Its event loop stopped for no longer than its leases last.
     expect(readFileSync(log).subarray(loggedBefore).toString()).not.toContain("lease lost");
     const client = await its.connect();
     const { rows } = await client.query(

@@ -3,20 +3,20 @@ import { createOrganizations } from "../../support/platform/organizations.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { QueuesUnderTest } from "./queues-under-test.ts";
 
-/** Callers that want what is not theirs. */
+/** Callers that try to use objects of others. */
 export function hostileCases(its: QueuesUnderTest): void {
   it("give nothing for receipts, ids and tasks of others, or made up", async () => {
     await its.create("mine");
     await its.create("other");
     const taskId = await its.enqueue("mine", [{ n: 1 }, { n: 2 }]);
     await its.enqueue("other", [{ n: 3 }]);
-    const [held] = await its.claim("mine", { visibility_timeout_seconds: 3600 });
-    const receipt = held?.receipt ?? "";
+    const [claimed] = await its.claim("mine", { visibility_timeout_seconds: 3600 });
+    const receipt = claimed?.receipt ?? "";
     const middle = Math.floor(receipt.length / 2);
     const flipped = receipt.slice(0, middle) + (receipt[middle] === "A" ? "B" : "A") + receipt.slice(middle + 1);
-    const status = async (queue: string, verb: string, asked: string) =>
-      (await its.platform.rest.post(its.path(`/${queue}/messages/${verb}`), { messages: [{ receipt: asked }] })).status;
-    for (const forged of ["", "x", String(held?.id), flipped, receipt.slice(1), receipt + receipt, "sealed.v1.AAAA"])
+    const status = async (queue: string, verb: string, claimReceipt: string) =>
+      (await its.platform.rest.post(its.path(`/${queue}/messages/${verb}`), { messages: [{ receipt: claimReceipt }] })).status;
+    for (const forged of ["", "x", String(claimed?.id), flipped, receipt.slice(1), receipt + receipt, "sealed.v1.AAAA"])
       for (const verb of ["ack", "nack", "extend"]) expect(await status("mine", verb, forged), forged).toBe(400);
     // Of another queue of the same service.
     for (const verb of ["ack", "nack", "extend"]) expect(await status("other", verb, receipt)).toBe(400);
@@ -30,7 +30,7 @@ export function hostileCases(its: QueuesUnderTest): void {
       expect((await its.platform.rest.get(its.path(path))).json["code"], path).toBe("task_not_found");
     // Ids of another queue's messages redrive none.
     const redriven = await its.platform.rest.post<{ task_id: string }>(its.path("/other/dead/redrive"), {
-      ids: [held?.id],
+      ids: [claimed?.id],
     });
     expect(await its.resultOf(`/tasks/${redriven.json.task_id}`)).toMatchObject({ messages: 0 });
 
@@ -44,7 +44,7 @@ export function hostileCases(its: QueuesUnderTest): void {
     expect((await stranger.post(its.path("/mine/messages/ack"), theirs)).json["code"]).toBe("service_not_found");
     expect((await stranger.post(its.path("/mine/messages/claim"), {})).json["code"]).toBe("service_not_found");
 
-    // The name again is another queue: receipts of the one before are not its own.
+    // The same name is a new queue: receipts of the previous one are invalid.
     expect((await its.platform.rest.delete(its.path("/mine"))).status).toBe(202);
     await waitUntil("it is gone", async () => (await its.platform.rest.get(its.path("/mine"))).status === 404);
     await its.create("mine");
@@ -52,7 +52,7 @@ export function hostileCases(its: QueuesUnderTest): void {
     expect((await its.platform.rest.get(its.path(`/mine/messages?task_id=${taskId}`))).status).toBe(404);
   });
 
-  it("take names and payloads for what they are", async () => {
+  it("treat names and payloads as data", async () => {
     const odd = ["a'b", 'a"b', "a;b", "a/b", "a b", "A", "", "a".repeat(129), "ä", "..", "$1", "mdb_queue.messages"];
     for (const name of odd) {
       expect((await its.platform.rest.post(its.path(), { name })).status, name).toBe(400);
@@ -72,7 +72,7 @@ export function hostileCases(its: QueuesUnderTest): void {
     expect(claimed.map(({ payload }) => JSON.stringify(payload))).toEqual(
       payloads.map((payload) => JSON.stringify(sorted(payload))),
     );
-    // Short to send, long to keep.
+    // Short to send, long to store.
     const large =
       '{"messages":[{"payload":{"n":1e100000}},{"payload":{"n":1E+999999999999}},{"payload":{"n":-1e-5000}}]}';
     const headers = { "content-type": "application/json" };
@@ -88,7 +88,7 @@ export function hostileCases(its: QueuesUnderTest): void {
   });
 }
 
-/** Members in the order that jsonb keeps them: by length, then by bytes. */
+/** Members in jsonb's order: by length, then by bytes. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return Object.is(value, -0) ? 0 : value;

@@ -7,18 +7,18 @@ import type { QueuesUnderTest } from "./queues-under-test.ts";
 
 const largeBody = 2 << 20;
 const largePayload = (n: number) => ({ n, t: "x".repeat(200_000) });
-const places = { bodies: 8, tasks: 32, waiters: 64 };
+const limits = { bodies: 8, tasks: 32, waiters: 64 };
 
-/** Resolves once so many of the requests are refused: until then some of them may still be on their way. */
+/** Resolves once this many of the requests are rejected: until then some of them may still be in transit. */
 async function refusals(requests: readonly Promise<{ readonly status: number }>[], count: number): Promise<void> {
   let refused = 0;
   for (const each of requests) each.then(({ status }) => (refused += status === 429 ? 1 : 0)).catch(() => undefined);
   await waitUntil(`${count} are refused`, () => refused >= count, { withinMs: 15_000 });
 }
 
-/** How much of each kind is taken at a time. */
+/** Concurrency limits of each kind. */
 export function limitCases(its: QueuesUnderTest): void {
-  /** A request whose body begins and does not end; answers its status once it is refused or finished. */
+  /** A request whose body begins and does not end; returns its status once it is rejected or finished. */
   function openBody(path: string) {
     const { hostname: host, port } = new URL(its.platform.admin.base_url);
     const headers = {
@@ -33,7 +33,7 @@ export function limitCases(its: QueuesUnderTest): void {
       response.resume();
       status.resolve(response.statusCode ?? 0);
     });
-    // A refusal may cut what is still being sent.
+    // A rejection may close the connection during the upload.
     outgoing.on("error", () => status.resolve(0));
     outgoing.write(Buffer.alloc((1 << 20) + 1, " "));
     return { status: status.promise, end: () => outgoing.destroy() };
@@ -42,13 +42,13 @@ export function limitCases(its: QueuesUnderTest): void {
   it("take eight bodies over 1 MiB at a time, and other requests meanwhile", async () => {
     await its.create("bodies");
     const path = its.path("/bodies/messages");
-    const held = Array.from({ length: places.bodies + 1 }, () => openBody(path));
+    const openBodies = Array.from({ length: limits.bodies + 1 }, () => openBody(path));
     try {
-      expect(await Promise.race(held.map(({ status }) => status))).toBe(429);
+      expect(await Promise.race(openBodies.map(({ status }) => status))).toBe(429);
       expect((await its.platform.rest.get(its.path())).status).toBe(200);
       await its.enqueue("bodies", [{ small: true }]);
     } finally {
-      for (const { end } of held) end();
+      for (const { end } of openBodies) end();
     }
     const large = Array.from({ length: 6 }, (_, n) => largePayload(n));
     await waitUntil("there are places again", async () => (await its.post("bodies", large)).status === 202);
@@ -93,7 +93,7 @@ export function limitCases(its: QueuesUnderTest): void {
 
   it("have 64 claims wait at a time, and give each message to one of them", async () => {
     await its.create("parked");
-    const waiting = Array.from({ length: places.waiters + 8 }, () =>
+    const waiting = Array.from({ length: limits.waiters + 8 }, () =>
       its.platform.rest.post<{ messages: { payload: { n: number } }[] }>(its.path("/parked/messages/claim"), {
         wait_seconds: 20,
       }),
@@ -101,16 +101,16 @@ export function limitCases(its: QueuesUnderTest): void {
     await refusals(waiting, 8);
     const refused = await Promise.race(waiting);
     expect([refused.status, refused.json]).toMatchObject([429, { code: "rate_limited" }]);
-    // Those that wait hold nobody up.
+    // Waiting claims do not delay others.
     await its.enqueue(
       "parked",
-      Array.from({ length: places.waiters }, (_, n) => ({ n })),
+      Array.from({ length: limits.waiters }, (_, n) => ({ n })),
     );
     const answers = await Promise.all(waiting);
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(8);
     const found = answers.flatMap(({ status, json }) => (status === 200 ? json.messages : []));
     expect(found.map(({ payload }) => payload.n).toSorted((a, b) => a - b)).toEqual(
-      Array.from({ length: places.waiters }, (_, n) => n),
+      Array.from({ length: limits.waiters }, (_, n) => n),
     );
   });
 
@@ -120,7 +120,7 @@ export function limitCases(its: QueuesUnderTest): void {
     await locker.query("BEGIN");
     await locker.query("LOCK TABLE mdb_queue.messages IN ACCESS EXCLUSIVE MODE");
     const path = its.path("/locked/messages/claim");
-    const claims = Array.from({ length: places.tasks + 8 }, () => its.platform.rest.post(path, {}));
+    const claims = Array.from({ length: limits.tasks + 8 }, () => its.platform.rest.post(path, {}));
     await refusals(claims, 8);
     const refused = await Promise.race(claims);
     expect([refused.status, refused.json]).toMatchObject([429, { code: "rate_limited" }]);
@@ -130,7 +130,7 @@ export function limitCases(its: QueuesUnderTest): void {
     await locker.end();
     const statuses = (await Promise.all(claims)).map(({ status }) => status);
     expect(statuses.filter((status) => status === 429)).toHaveLength(8);
-    // Whoever waited for the lock for too long was told so.
+    // A request that waited for the lock too long got an error.
     expect(statuses.filter((status) => ![200, 429, 503].includes(status))).toEqual([]);
     await its.enqueue("locked", [{ n: 1 }]);
     await waitUntil("it is claimed", async () => (await its.claim("locked", {})).length === 1);

@@ -3,29 +3,29 @@ import { openPostgresql } from "../../support/api/clients.ts";
 import { createCommandLine } from "../../support/platform/command-line.ts";
 import { type Platform, startPlatform } from "../../support/platform/platform.ts";
 import type { Rest } from "../../support/api/rest.ts";
-import type { RestAnswer } from "../../support/api/rest-answer.ts";
+import type { RestResponse } from "../../support/api/rest-response.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-/** For what neither lane has time for. */
+/** Enables cases for which neither lane has time. */
 export const isWhole: boolean = process.env["HOLDFAST_TEST_QUEUES"] === "all";
 
-/** One PostgreSQL service with queues, which the cases of this folder share: a start of a platform is dear. */
+/** One PostgreSQL service with queues, which the cases of this folder share: a start of a platform is expensive. */
 export interface QueuesUnderTest {
   readonly platform: Platform;
   readonly services: Services;
   readonly orders: RunningService;
-  /** Path of the queues, or of what is below them. */
+  /** Path of the queues, or below them. */
   path(rest?: string): string;
   connect(database?: string): Promise<Client>;
   cli(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }>;
-  /** Makes a queue and waits until it takes messages. */
+  /** Creates a queue and waits until it accepts messages. */
   create(name: string, settings?: object): Promise<void>;
-  /** Enqueues these payloads in one request; its answer, whatever it is. */
-  post(queue: string, payloads: readonly unknown[], headers?: Record<string, string>): Promise<RestAnswer<TaskIdJson>>;
+  /** Enqueues these payloads in one request; returns its response, whatever the status. */
+  post(queue: string, payloads: readonly unknown[], headers?: Record<string, string>): Promise<RestResponse<TaskIdJson>>;
   /** The same, and the id of the task. */
   enqueue(queue: string, payloads: readonly unknown[], headers?: Record<string, string>): Promise<string>;
-  /** What came of a task, once it is over. */
+  /** Result of a task, once it has ended. */
   resultOf(path: string): Promise<Readonly<Record<string, unknown>> & { readonly message_ids?: number[] }>;
   claim(queue: string, body: object, headers?: Record<string, string>): Promise<readonly ClaimedJson[]>;
   /** `ack`, `nack` or `extend`. */

@@ -5,14 +5,14 @@ import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { isWhole, type QueuesUnderTest } from "./queues-under-test.ts";
 
-/** What the platform tells of queues and their messages besides the messages themselves. */
+/** Records about queues and their messages besides the messages themselves. */
 export function recordCases(its: QueuesUnderTest): void {
   const begun = async (path: string, body: object) =>
     its.resultOf(
       `/tasks/${expectStatus(await its.platform.rest.post<{ task_id: string }>(path, body), 202).json.task_id}`,
     );
 
-  it("are in the audit log with what was done to their messages as a whole, and not with each message", async () => {
+  it("are in the audit log with changes of all their messages, and not with each message", async () => {
     await its.create("audited");
     await its.enqueue("audited", [{ n: 1 }, { n: 2 }]);
     await its.ack("audited", await its.claim("audited", {}));
@@ -27,9 +27,9 @@ export function recordCases(its: QueuesUnderTest): void {
     expect([...actions].filter((action) => !known.includes(action))).toEqual([]);
   });
 
-  it("are in the metrics of their service: messages that are ready, in flight and dead, and the oldest one's age", async () => {
+  it("are in the metrics of their service: messages ready, in flight and dead, and the oldest one's age", async () => {
     const { id } = its.orders.service;
-    const told = async () => {
+    const readMetrics = async () => {
       const samples = parseExposition(await metricsText(its.platform, `/managed-services/${id}/metrics/export`));
       const valueOf = (name: string) => samples.find((sample) => sample.name === `holdfast_queue_${name}`)?.value ?? -1;
       const [ready, inflight, dead] = ["ready_messages", "inflight_messages", "dead_messages"].map(valueOf);
@@ -42,9 +42,9 @@ export function recordCases(its: QueuesUnderTest): void {
     );
     const [poisoned] = await its.claim("measured", {});
     await its.settle("measured", "nack", [{ receipt: poisoned?.receipt }]);
-    // The claim that buries it takes another one.
-    const held = await its.claim("measured", { visibility_timeout_seconds: 3600 });
-    expect(held).toHaveLength(1);
+    // The claim that moves it to the dead letters takes another one.
+    const claimed = await its.claim("measured", { visibility_timeout_seconds: 3600 });
+    expect(claimed).toHaveLength(1);
     const client = await its.connect();
     const counted = async () =>
       (
@@ -56,17 +56,17 @@ export function recordCases(its: QueuesUnderTest): void {
     await waitUntil(
       "they are as in the tables",
       async () => {
-        const { oldest, ...figures } = await told();
+        const { oldest, ...figures } = await readMetrics();
         return oldest > 0 && JSON.stringify(figures) === JSON.stringify(await counted());
       },
-      { describe: async () => JSON.stringify([await told(), await counted()]) },
+      { describe: async () => JSON.stringify([await readMetrics(), await counted()]) },
     );
     expect((await counted())?.dead).toBeGreaterThan(0);
     await client.end();
-    await its.ack("measured", held);
+    await its.ack("measured", claimed);
   });
 
-  it("tell whose transaction makes them slow", async () => {
+  it("report whose transaction slows them down", async () => {
     await its.create("slow");
     const old = await its.connect();
     await old.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
@@ -76,7 +76,7 @@ export function recordCases(its: QueuesUnderTest): void {
     await old.end();
   });
 
-  it("answer a deletion that was asked for again, until they are gone", async () => {
+  it("accept a repeated deletion until they are deleted", async () => {
     await its.create("twice");
     const open = await its.connect();
     await open.query("BEGIN");
@@ -93,7 +93,7 @@ export function recordCases(its: QueuesUnderTest): void {
   });
 }
 
-/** The last case: it ends what all others need. */
+/** The last case: it stops what all others need. */
 export function outageCases(its: QueuesUnderTest): void {
   it.runIf(isWhole)("are swept and worked on by SQL while no controller runs", async () => {
     await its.create("alone", { max_attempts: 1 });

@@ -9,7 +9,7 @@ import type { ClaimedJson, QueuesUnderTest, TaskIdJson } from "./queues-under-te
 const requests = 12;
 const inEach = 5;
 
-/** Two controllers hand out the messages of one queue at the same time, until one of them dies. */
+/** Two controllers hand out the messages of one queue concurrently, until one of them dies. */
 export function twoControllersCases(its: QueuesUnderTest): void {
   it("are one queue at two controllers, of which one is killed", async () => {
     await its.create("shared", { visibility_timeout_seconds: 5, max_attempts: 20 });
@@ -28,7 +28,7 @@ export function twoControllersCases(its: QueuesUnderTest): void {
         expect(expectStatus(other, 202).json.task_id).toBe(expectStatus(one, 202).json.task_id);
       }
       const acked: number[] = [];
-      /** Claims at one, acks at the other, until there is nothing to claim or its controller is gone. */
+      /** Claims at one, acks at the other, until there is nothing to claim or its controller has ended. */
       const work = async (claims: Rest, acks: Rest) => {
         for (let claimed = await claimAt(claims); claimed.length > 0; claimed = await claimAt(claims)) {
           const ids = new Map(claimed.map(({ receipt, id }) => [receipt, id]));
@@ -37,7 +37,7 @@ export function twoControllersCases(its: QueuesUnderTest): void {
           acked.push(...done.map((receipt) => ids.get(receipt) ?? 0));
         }
       };
-      // Whoever asks the one that is killed hears nothing from it.
+      // Callers of the killed controller get no response from it.
       const working = Promise.allSettled([work(first, second.rest), work(second.rest, first)]);
       await waitUntil("some are done", () => acked.length >= inEach * 2);
       killAtOnce(second.pid);
@@ -46,7 +46,7 @@ export function twoControllersCases(its: QueuesUnderTest): void {
         await work(first, first);
         return (await its.leftIn("shared")) === 0;
       });
-      // An answer that was lost with its controller may have been an acknowledgement.
+      // A response that was lost with its controller may have been an acknowledgment.
       expect(new Set(acked).size).toBe(acked.length);
       expect(acked.length).toBeGreaterThanOrEqual((requests - 2) * inEach);
       expect(acked.length).toBeLessThanOrEqual(requests * inEach);

@@ -2,14 +2,14 @@ import { agentUidOf } from "@holdfast/compute/local/machine-number.ts";
 import { layoutOf } from "@holdfast/compute/local/machine-paths.ts";
 import { readRecord } from "@holdfast/compute/local/machine-record.ts";
 import { listeners } from "../../support/machines/incus-machines.ts";
-import { cutUsers } from "../../support/network/cut-users.ts";
+import { cutUserLinks } from "../../support/network/uid-network-cuts.ts";
 import type { Platform } from "../../support/platform/platform.ts";
 import type { ServiceJson } from "../../support/api/service-json.ts";
 import type { Fault } from "./failures.ts";
 
 /**
- * Cuts a machine of the service off from its controllers and from its other members, while clients reach its engine all the
- * while: what they write is what two primaries would show by.
+ * Cuts a machine of the service off from its controllers and from its other members, while clients reach its engine:
+ * their writes would reveal two primaries.
  */
 export function cutNetworkOf(platform: Pick<Platform, "directory">, service: () => Promise<ServiceJson>): Fault {
   async function machine(id: string) {
@@ -26,6 +26,6 @@ export function cutNetworkOf(platform: Pick<Platform, "directory">, service: () 
       ...other.users.map((uid) => [uid, cut.address] as const),
       ...cut.users.map((uid) => [uid, other.address] as const),
     ]);
-    return cutUsers(listeners(platform).number, { uids: [cut.agent], pairs });
+    return cutUserLinks(listeners(platform).number, { uids: [cut.agent], pairs });
   };
 }

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { queueMeanwhile } from "../../support/api/queue-meanwhile.ts";
+import { startQueueWorkload } from "../../support/api/queue-workload.ts";
 import { cutNetworkOf } from "./cut-network.ts";
 import { allEndedCases, createFailoverUnderTest } from "./failover-under-test.ts";
-import { figuresOfRolesCases } from "./figures-of-roles.ts";
-import { uncuttable } from "../../support/network/cut-users.ts";
+import { metricsByRoleCases } from "./metrics-by-role.ts";
+import { uncuttable } from "../../support/network/uid-network-cuts.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
 const why = uncuttable === undefined ? "" : ` (skipped: it takes ${uncuttable})`;
 
-/** Of a service without a replica. An asynchronous failover may lose rows: whoever counts them does so before. */
+/** Of a service without a replica. An asynchronous failover may lose rows: tests that count them come before. */
 export function failingPrimaryCases(its: ReplicationUnderTest): void {
   describe("a primary that fails", () => {
     const failover = createFailoverUnderTest(its);
@@ -17,15 +17,15 @@ export function failingPrimaryCases(its: ReplicationUnderTest): void {
     afterAll(failover.end);
 
     it("fails over while its whole machine stands still, and loses the last messages of its queues at most", async () => {
-      const queue = await queueMeanwhile(its.platform, its.main.service.id, "asynchronous");
+      const queue = await startQueueWorkload(its.platform, its.main.service.id, "asynchronous");
       await failsOver("machine paused", pauseMachine);
       await queue.check({ mayLoseLast: true });
     });
 
-    figuresOfRolesCases(its, "after a failover that nobody asked for");
+    metricsByRoleCases(its, "after a failover that nobody asked for");
 
     it.skipIf(uncuttable !== undefined)(
-      `fails over when its network is cut, though clients reach it all the while${why}`,
+      `fails over when its network is cut, while clients still reach it${why}`,
       async () => {
         const service = () => its.services.get(its.main.service.id);
         await failsOver("network cut", cutNetworkOf(its.platform, service));

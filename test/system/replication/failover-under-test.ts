@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
-import { type BothSides, rowsOf, writeToAll } from "./both-sides.ts";
+import { type NodeWriters, rowsOf, startNodeWriters } from "./node-writers.ts";
 import { createFailures } from "./failures.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
-/** A replica of the PostgreSQL, writes to it and to its primary all the time, and what makes the primary fail. */
+/** A replica of the PostgreSQL, continuous writes to it and to its primary, and faults of the primary. */
 export interface FailoverUnderTest {
   readonly failures: ReturnType<typeof createFailures>;
-  /** Writes to both nodes, once that began. */
-  sides(): BothSides | undefined;
+  /** Writes to both nodes, once those began. */
+  sides(): NodeWriters | undefined;
   begin(): Promise<void>;
   end(): Promise<void>;
 }
@@ -15,7 +15,7 @@ export interface FailoverUnderTest {
 /** Of a service that has no replica yet. */
 export function createFailoverUnderTest(its: ReplicationUnderTest): FailoverUnderTest {
   const figures: string[] = [];
-  let sides: BothSides | undefined;
+  let sides: NodeWriters | undefined;
   return {
     failures: createFailures(its, () => sides, figures),
     sides: () => sides,
@@ -23,7 +23,7 @@ export function createFailoverUnderTest(its: ReplicationUnderTest): FailoverUnde
       await its.addReplica();
       const { nodes, primary_node_id: primary } = await its.services.get(its.main.service.id);
       await its.queryNode(primary, "CREATE TABLE sides (host text)");
-      sides = writeToAll(
+      sides = startNodeWriters(
         nodes.map(({ hostname }) => hostname),
         rowsOf(its.platform, its.main),
       );
@@ -37,7 +37,7 @@ export function createFailoverUnderTest(its: ReplicationUnderTest): FailoverUnde
 
 /** The last case of a suite in which the service failed over. */
 export function allEndedCases(its: ReplicationUnderTest, { sides }: FailoverUnderTest): void {
-  it("never had two writable primaries, and no failover is left without an end", async () => {
+  it("never had two writable primaries, and no failover without an end", async () => {
     expect(sides()?.overlaps()).toEqual([]);
     const operations = await its.services.operations(its.main.service.id);
     expect(operations.filter(({ status }) => status === "pending" || status === "running")).toEqual([]);

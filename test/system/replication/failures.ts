@@ -3,27 +3,27 @@ import { expect, it } from "vitest";
 import type { ReplicationStatus } from "../../../sdk/src/index.ts";
 import type { AcknowledgedWriter } from "../../faults/acknowledged-writer.ts";
 import type { OperationJson } from "../../support/api/service-json.ts";
-import { isWell } from "../../support/api/is-well.ts";
+import { isHealthy } from "../../support/api/is-well.ts";
 import { isCountedOn } from "../../support/platform/counted-on.ts";
 import { findBelow, killAtOnce } from "../../support/platform/platform-processes.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import type { BothSides } from "./both-sides.ts";
+import type { NodeWriters } from "./node-writers.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
-/** What a service of several nodes is asked while its primary fails; of any engine. */
+/** Operations on a service of several nodes while its primary fails; of any engine. */
 export type Failing = Pick<ReplicationUnderTest, "services" | "statusOf"> & {
   readonly platform: Pick<ReplicationUnderTest["platform"], "directory" | "processes">;
   readonly main: Pick<ReplicationUnderTest["main"], "service">;
 };
 
-/** Mends what a fault did. */
+/** Repairs a fault. */
 export type Mend = () => Promise<void> | void;
 
-/** Does something to a machine; what comes back mends it. */
+/** Breaks a machine; the returned function repairs it. */
 export type Fault = (machineId: string) => Mend | void | Promise<Mend>;
 
-/** A service of these on its platform. */
+/** A service on its platform. */
 export function failing(
   { platform, services }: Pick<ReplicationUnderTest, "platform" | "services">,
   main: Failing["main"],
@@ -39,8 +39,8 @@ export function failing(
   };
 }
 
-/** Primaries of one service that fail, and what comes of it. `sides`: writes to all of its nodes, once that began. */
-export function createFailures(its: Failing, sides: () => BothSides | undefined, figures: string[]) {
+/** Failures of the primary of one service. `sides`: writes to all of its nodes, once those began. */
+export function createFailures(its: Failing, sides: () => NodeWriters | undefined, figures: string[]) {
   const service = () => its.services.get(its.main.service.id);
 
   async function roles() {
@@ -62,23 +62,26 @@ export function createFailures(its: Failing, sides: () => BothSides | undefined,
     return machine;
   }
 
-  /** Only what its primary counts on can take its place. */
+  /** Only a failover candidate can replace the primary. */
   async function untilReplicaCounts(): Promise<void> {
     const { primary, replica } = await roles();
     await waitUntil("the replica streams", async () => (await its.statusOf(replica)).sync_state === "streaming");
     await waitUntil("the service is settled", async () => {
       const operations = await its.services.operations(its.main.service.id);
       const isBusy = operations.some(({ status }) => status === "pending" || status === "running");
-      return isWell((await service()).health) && !isBusy;
+      return isHealthy((await service()).health) && !isBusy;
     });
-    // Its vote is told to the primary with settings of their own.
+    // Its candidacy reaches the primary by a later settings update.
     const isCounted = () => isCountedOn(its.platform.directory, its.main.service.id, primary);
     await waitUntil("the primary counts on its replica", isCounted, {
       describe: async () => JSON.stringify(await service()),
     });
   }
 
-  /** Does this to the primary, and waits until its replica has its place and it follows. `begin`: what it takes beside that. */
+  /**
+   * Breaks the primary, and waits until its replica is the primary and it follows. `begin`: a step of the test's own
+   * beside that.
+   */
   async function failsOver(name: string, fault: Fault, begin?: (replica: string) => Promise<void>): Promise<void> {
     await untilReplicaCounts();
     const { primary, replica, term, newHost } = await roles();
@@ -108,13 +111,13 @@ export function createFailures(its: Failing, sides: () => BothSides | undefined,
     expect(sides()?.overlaps()).toEqual([]);
   }
 
-  /** It may be the primary again: nobody says who is, but that somebody takes writes, and only one does. */
+  /** It may be the primary again: the only promise is that one node accepts writes, and only one. */
   async function recovers(name: string, fault: Fault): Promise<void> {
     await untilReplicaCounts();
     const { primary, newHost, oldHost } = await roles();
     const atMs = performance.now();
     const mend = await fault(primary);
-    // A write that was under way when the fault came says nothing.
+    // The outcome of a write in progress at the fault is unknown.
     const firstMs = await waitUntil(
       "somebody takes writes",
       () => {
@@ -143,7 +146,7 @@ export function createFailures(its: Failing, sides: () => BothSides | undefined,
     return stopAll([engine, ...findBelow(engine)]);
   }
 
-  /** Until it is mended, it is killed as soon as it is started again. */
+  /** Until it is repaired, it is killed as soon as it is started again. */
   function keepKilling(id: string): () => void {
     const kill = () => {
       const machine = its.platform.processes().machines.find((each) => each.id === id);
@@ -154,7 +157,7 @@ export function createFailures(its: Failing, sides: () => BothSides | undefined,
     return () => clearInterval(timer);
   }
 
-  /** To be called in a suite: a short pause changes nothing, and whatever is killed is there again. */
+  /** To be called in a suite: a short pause changes nothing, and killed processes are restarted. */
   function outlivedCases(writer: () => Pick<AcknowledgedWriter, "acknowledged">): void {
     it("does nothing about a pause of 3 s", async () => {
       await untilReplicaCounts();

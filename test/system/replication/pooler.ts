@@ -28,7 +28,7 @@ export function poolerCases(its: ReplicationUnderTest): void {
     });
   };
 
-  /** The pooler's process on a node, as this host sees it. */
+  /** The pooler's process on a node, by this host's pid. */
   async function poolerPid(nodeId: string): Promise<number | undefined> {
     const { engine = 0 } = its.platform.processes().machines.find(({ id }) => id === nodeId) ?? {};
     const dataOf = async (pid: string | number) => {
@@ -68,7 +68,7 @@ export function poolerCases(its: ReplicationUnderTest): void {
       expect(await startedAt()).toBe(before);
     });
 
-    it("takes users by their passwords of now, and nobody else", async () => {
+    it("admits users by their current passwords alone", async () => {
       await expect(open({ password: "wrong" })).rejects.toThrow();
       const users = its.path("/database-users");
       expectStatus(await its.platform.rest.post(users, { username: "late", role: "readwrite" }), 201);
@@ -104,7 +104,7 @@ export function poolerCases(its: ReplicationUnderTest): void {
         enabled: true,
         mode: "session",
       });
-      const held = async () => {
+      const sessions = async () => {
         const fresh = await open();
         try {
           await fresh.query("SELECT set_config('holdfast.test', 'mine', false)");
@@ -117,7 +117,7 @@ export function poolerCases(its: ReplicationUnderTest): void {
           await fresh.end();
         }
       };
-      await waitUntil("each client has a session of its own", held);
+      await waitUntil("each client has a session of its own", sessions);
       expect((await client.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
       await client.end();
       expectStatus(await update({ pooler: { mode: "transaction" } }), 200);
@@ -145,7 +145,7 @@ export function poolerCases(its: ReplicationUnderTest): void {
       }
     });
 
-    it("holds to the allow-list, also for those who are in", async () => {
+    it("enforces the allow-list, also on existing sessions", async () => {
       const client = await admitted();
       const over = new Promise<void>((resolve) => client.once("end", () => resolve()));
       const { allowed_cidrs: before } = await its.services.get(its.main.service.id);

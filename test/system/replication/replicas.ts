@@ -17,8 +17,8 @@ interface MetricsAnswer {
 export function replicaCases(its: ReplicationUnderTest): void {
   describe("a replica", () => {
     it("is refused as a primary, and where there is no such node", async () => {
-      const asked = await its.platform.rest.post<ProblemJson>(its.path("/nodes"), { role: "primary" });
-      expectStatus(asked, 400);
+      const response = await its.platform.rest.post<ProblemJson>(its.path("/nodes"), { role: "primary" });
+      expectStatus(response, 400);
       const alone = its.main.service.nodes[0]?.id ?? "";
       const gone = await its.platform.rest.delete<ProblemJson>(its.path(`/nodes/${alone}`));
       expect(expectStatus(gone, 409).json.detail).toContain("primary");
@@ -38,7 +38,7 @@ export function replicaCases(its: ReplicationUnderTest): void {
       });
     });
 
-    it("tells how far it is behind", async () => {
+    it("reports its lag", async () => {
       const { nodes, replication, term, primary_node_id: primary } = await its.services.get(its.main.service.id);
       expect({ replication, term }).toMatchObject({ replication: { mode: "async" }, term: 1 });
       const replica = nodes.find(({ role }) => role === "replica");
@@ -52,13 +52,13 @@ export function replicaCases(its: ReplicationUnderTest): void {
       const { nodes } = await its.services.get(its.main.service.id);
       const replica = nodes.find(({ role }) => role === "replica");
       const names = ["replication_lag_seconds", "pg_replication_lag_seconds", "replication_lag_bytes"];
-      const asked = `${names.map((name) => `metric=${name}`).join("&")}&period=15m`;
-      const told = await waitUntil("the replica has told its lag", async () => {
-        const { json } = await its.platform.rest.get<MetricsAnswer>(its.path(`/metrics?${asked}`));
+      const query = `${names.map((name) => `metric=${name}`).join("&")}&period=15m`;
+      const series = await waitUntil("the replica has told its lag", async () => {
+        const { json } = await its.platform.rest.get<MetricsAnswer>(its.path(`/metrics?${query}`));
         return json.series.filter(({ points }) => points.length > 0).length === names.length ? json : undefined;
       });
-      expect(new Set(told.series.map(({ node_id: node }) => node))).toEqual(new Set([replica?.id]));
-      expect(told.absent.map(({ metric }) => metric).sort()).toEqual([...names].sort());
+      expect(new Set(series.series.map(({ node_id: node }) => node))).toEqual(new Set([replica?.id]));
+      expect(series.absent.map(({ metric }) => metric).sort()).toEqual([...names].sort());
       await waitUntil("a rule watches the lag", async () => {
         const { json } = await its.platform.rest.get<{ rules: { metric: string }[] }>(its.path("/alerts/rules"));
         return json.rules.some(({ metric }) => metric === "replication_lag_seconds");

@@ -4,16 +4,16 @@ import { queryOnce } from "../../support/api/clients.ts";
 import { type Platform, startPlatform } from "../../support/platform/platform.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
 
-/** One PostgreSQL that is written to all the time, and what is asked of it again and again. */
+/** One PostgreSQL with a continuous writer, and frequent queries of its state. */
 export interface ReplicationUnderTest {
   readonly platform: Platform;
   readonly services: Services;
   readonly main: RunningService;
   readonly writer: AcknowledgedWriter;
   stopWriting(): Promise<void>;
-  /** Path of the service, or of what is below it. */
+  /** Path of the service, or below it. */
   path(rest?: string): string;
-  /** Adds a replica and waits until it is there. */
+  /** Adds a replica and waits until it runs. */
   addReplica(): Promise<ServiceNode>;
   statusOf(nodeId: string): Promise<ReplicationStatus>;
   /** Runs a statement on one node, by its own name. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { queueMeanwhile } from "../../support/api/queue-meanwhile.ts";
+import { startQueueWorkload } from "../../support/api/queue-workload.ts";
 import type { OperationJson, ProblemJson } from "../../support/api/service-json.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { figuresOfRolesCases } from "./figures-of-roles.ts";
+import { metricsByRoleCases } from "./metrics-by-role.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
 export function switchoverCases(its: ReplicationUnderTest): void {
@@ -15,10 +15,10 @@ export function switchoverCases(its: ReplicationUnderTest): void {
 
   async function failOver(): Promise<void> {
     const { primary, replica, term } = await rolesNow();
-    const asked = await its.platform.rest.post<OperationJson>(its.path(`/nodes/${replica}/failover`), {});
-    expect(expectStatus(asked, 202).json).toMatchObject({ type: "failover" });
+    const response = await its.platform.rest.post<OperationJson>(its.path(`/nodes/${replica}/failover`), {});
+    expect(expectStatus(response, 202).json).toMatchObject({ type: "failover" });
     await its.services.settled(its.main.service.id, "Running");
-    const operation = await its.platform.rest.get<OperationJson>(`/operations/${asked.json.id}`);
+    const operation = await its.platform.rest.get<OperationJson>(`/operations/${response.json.id}`);
     expect(operation.json).toMatchObject({ status: "completed", error: null });
     expect(await rolesNow()).toEqual({ primary: replica, replica: primary, term: term + 1 });
     const before = its.writer.acknowledged;
@@ -31,16 +31,16 @@ export function switchoverCases(its: ReplicationUnderTest): void {
   describe("a failover to a chosen replica", () => {
     it("is refused for the primary", async () => {
       const { primary } = await rolesNow();
-      const asked = await its.platform.rest.post<ProblemJson>(its.path(`/nodes/${primary}/failover`), {});
-      expectStatus(asked, 409);
+      const response = await its.platform.rest.post<ProblemJson>(its.path(`/nodes/${primary}/failover`), {});
+      expectStatus(response, 409);
     });
 
-    figuresOfRolesCases(its, "before");
+    metricsByRoleCases(its, "before");
     it("makes the replica the primary, and the old primary its replica", failOver);
-    figuresOfRolesCases(its, "after");
+    metricsByRoleCases(its, "after");
 
     it("goes back the same way, with queues that are sent to and worked on meanwhile", async () => {
-      const queue = await queueMeanwhile(its.platform, its.main.service.id, "carried");
+      const queue = await startQueueWorkload(its.platform, its.main.service.id, "carried");
       await failOver();
       await queue.check();
     });

@@ -5,12 +5,12 @@ import type { Platform } from "../../support/platform/platform.ts";
 import { expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-/** One PostgreSQL whose commits wait for its replica, and which is written to all the time. */
+/** One PostgreSQL whose commits wait for its replica, with a continuous writer. */
 export interface SynchronousUnderTest {
   readonly orders: RunningService;
   readonly writer: AcknowledgedWriter;
   stopWriting(): Promise<void>;
-  /** Path of the service, or of what is below it. */
+  /** Path of the service, or below it. */
   path(rest?: string): string;
   /** Runs a statement on its primary. */
   query(sql: string): Promise<Record<string, unknown>[]>;
@@ -20,11 +20,11 @@ export interface SynchronousUnderTest {
   /** Resolves when commits wait for the replica. */
   isProtected(): Promise<void>;
   setMode(mode: string): Promise<ServiceJson>;
-  /** Begins to make it. */
+  /** Begins to create it. */
   begin(): void;
-  /** Resolves when it is there, and written to. */
+  /** Resolves when it runs with its writer. */
   started(): Promise<void>;
-  /** Ends what writes; the platform's end is its owner's. */
+  /** Ends its writer; the platform's owner ends the platform. */
   end(): void;
 }
 
@@ -76,7 +76,7 @@ export function createSynchronousUnderTest(on: {
       expectStatus(await on.platform.rest.patch<ServiceJson>(its.path(), { replication_mode: mode }), 200).json,
     begin() {
       starting = run();
-      // Whoever waits for it is told.
+      // A caller of `started` gets the error.
       starting.catch(() => undefined);
     },
     started: () => starting,

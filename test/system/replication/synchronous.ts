@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { OperationJson, ProblemJson } from "../../support/api/service-json.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { rowsOf, writeToAll } from "./both-sides.ts";
+import { rowsOf, startNodeWriters } from "./node-writers.ts";
 import { createFailures, failing } from "./failures.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 import type { SynchronousUnderTest } from "./synchronous-under-test.ts";
@@ -14,7 +14,7 @@ export function synchronousCases(on: ReplicationUnderTest, its: SynchronousUnder
     beforeAll(its.started);
     afterAll(its.end);
 
-    it("waits from the end of its creation on, and says for whom", async () => {
+    it("waits from the end of its creation on, and names the replica", async () => {
       const { replication } = await now();
       const { hostname } = await replicaNow();
       expect(replication).toMatchObject({ mode: "sync", standby_names: [hostname] });
@@ -25,8 +25,8 @@ export function synchronousCases(on: ReplicationUnderTest, its: SynchronousUnder
 
     it("loses no acknowledged row in a switchover", async () => {
       const replica = await replicaNow();
-      const asked = await on.platform.rest.post<OperationJson>(path(`/nodes/${replica.id}/failover`), {});
-      expectStatus(asked, 202);
+      const response = await on.platform.rest.post<OperationJson>(path(`/nodes/${replica.id}/failover`), {});
+      expectStatus(response, 202);
       await on.services.settled(its.orders.service.id, "Running");
       expect((await now()).primary_node_id).toBe(replica.id);
       await writesGoOn();
@@ -37,7 +37,7 @@ export function synchronousCases(on: ReplicationUnderTest, its: SynchronousUnder
     it("loses none either when its machine is killed each time it is started", async () => {
       const { nodes } = await now();
       await query("CREATE TABLE sides (host text)");
-      const sides = writeToAll(
+      const sides = startNodeWriters(
         nodes.map(({ hostname }) => hostname),
         rowsOf(on.platform, its.orders),
       );
@@ -53,18 +53,18 @@ export function synchronousCases(on: ReplicationUnderTest, its: SynchronousUnder
       expect(await its.writer.missing()).toEqual([]);
     });
 
-    it("keeps its last synchronous replica", async () => {
+    it("retains its last synchronous replica", async () => {
       const { id } = await replicaNow();
       const refused = expectStatus(await on.platform.rest.delete<ProblemJson>(path(`/nodes/${id}`)), 409).json;
       expect(refused.detail).toContain("set replication_mode to async");
     });
 
-    lettingGoCases(on, its);
+    releaseCases(on, its);
   });
 }
 
-/** The last case: nobody is waited for any more, and nothing is written. */
-export function lettingGoCases(
+/** The last case: commits wait for no replica any more, and nothing is written. */
+export function releaseCases(
   on: Pick<ReplicationUnderTest, "platform" | "services">,
   its: SynchronousUnderTest,
 ): void {

@@ -1,13 +1,13 @@
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
-import type { WalkGround } from "./walk-ground.ts";
-import type { Deed, LedgerObject, ObjectKind } from "./walk-ledger.ts";
+import type { WalkFixture } from "./walk-fixture.ts";
+import type { Action, LedgerObject, ObjectKind } from "./walk-ledger.ts";
 
 /** A change by the API whose operation failed. */
 export class ChangeFailed extends Error {
   override readonly name = "ChangeFailed";
 }
 
-/** A session that was killed, cut or refused by an engine that starts: the outcome is unknown, and no fault. */
+/** A session that was killed, closed or rejected by a starting engine: the outcome is unknown, and no fault. */
 export function isInterrupted(error: unknown): boolean {
   if (error instanceof ChangeFailed) return false;
   const code = String((error as { code?: string }).code ?? "");
@@ -18,11 +18,11 @@ export function isInterrupted(error: unknown): boolean {
   );
 }
 
-/** Resolves with "done" when it was acknowledged, and with the reason when nobody knows. */
-export async function attempt(deed: Deed, act: () => Promise<unknown>): Promise<string> {
+/** Resolves with "done" when it was acknowledged, and with the reason when the outcome is unknown. */
+export async function attempt(action: Action, act: () => Promise<unknown>): Promise<string> {
   try {
     await act();
-    deed.acknowledgedAt = Date.now();
+    action.acknowledgedAt = Date.now();
     return "done";
   } catch (error) {
     if (isInterrupted(error)) return `interrupted: ${(error as Error).message}`;
@@ -31,16 +31,16 @@ export async function attempt(deed: Deed, act: () => Promise<unknown>): Promise<
 }
 
 export function make(
-  { ledger }: WalkGround,
+  { ledger }: WalkFixture,
   object: Pick<LedgerObject, "kind" | "name"> & Partial<LedgerObject>,
   act: () => Promise<unknown>,
 ): Promise<string> {
-  const made: Deed = { begunAt: Date.now() };
+  const made: Action = { begunAt: Date.now() };
   ledger.objects.push({ values: [], ...object, made });
   return attempt(made, act);
 }
 
-export function find({ ledger }: WalkGround, kind: ObjectKind, name: string, database?: string): LedgerObject {
+export function find({ ledger }: WalkFixture, kind: ObjectKind, name: string, database?: string): LedgerObject {
   const found = ledger.objects.find(
     (each) => each.kind === kind && each.name === name && each.database === database && each.dropped === undefined,
   );
@@ -48,19 +48,19 @@ export function find({ ledger }: WalkGround, kind: ObjectKind, name: string, dat
   return found;
 }
 
-/** What may not have been made cannot be dropped. */
+/** An object that may not have been created cannot be dropped. */
 export async function drop(
-  ground: WalkGround,
+  fixture: WalkFixture,
   of: { readonly kind: ObjectKind; readonly name: string; readonly database?: string },
   act: () => Promise<unknown>,
 ): Promise<string> {
-  if (!isMade(ground, of.kind, of.name, of.database)) return "skipped: it may not be there";
-  const object = find(ground, of.kind, of.name, of.database);
+  if (!isMade(fixture, of.kind, of.name, of.database)) return "skipped: it may not be there";
+  const object = find(fixture, of.kind, of.name, of.database);
   object.dropped = { begunAt: Date.now() };
   return attempt(object.dropped, act);
 }
 
-export function isMade({ ledger }: WalkGround, kind: ObjectKind, name: string, database?: string): boolean {
+export function isMade({ ledger }: WalkFixture, kind: ObjectKind, name: string, database?: string): boolean {
   return ledger.objects.some(
     (each) =>
       each.kind === kind &&
@@ -71,12 +71,12 @@ export function isMade({ ledger }: WalkGround, kind: ObjectKind, name: string, d
   );
 }
 
-/** Skips what would be done in a database of which nobody knows whether it is there. */
+/** Skips work in a database that may not exist. */
 export function inside<S extends { readonly database: string }>(
-  take: (ground: WalkGround, step: S) => Promise<string>,
-): (ground: WalkGround, step: S) => Promise<string> {
-  return async (ground, step) =>
-    step.database === defaultDatabase || isMade(ground, "database", step.database)
-      ? take(ground, step)
+  take: (fixture: WalkFixture, step: S) => Promise<string>,
+): (fixture: WalkFixture, step: S) => Promise<string> {
+  return async (fixture, step) =>
+    step.database === defaultDatabase || isMade(fixture, "database", step.database)
+      ? take(fixture, step)
       : "skipped: its database may not be there";
 }

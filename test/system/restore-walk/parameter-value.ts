@@ -4,7 +4,9 @@ import type { Random } from "../../support/random.ts";
 const zones = ["UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "Pacific/Kiritimati"];
 const largestWithoutDefault = 1_000;
 
-/** Pure: a value of the parameter. `extremes`: of its whole range, and often an end of it; otherwise near its default. */
+/**
+ * Pure: a value of the parameter. `extremes`: from its whole range, and often an end of it; otherwise near its default.
+ */
 export function parameterValue(parameter: Parameter, random: Random, extremes: boolean): string {
   switch (parameter.type) {
     case "boolean":
@@ -32,7 +34,7 @@ function anywhere(parameter: Parameter, random: Random): number {
   if (share < 0.15 || (share < 0.3 && parameter.leastOn === null)) return least;
   if (share < 0.3) return parameter.leastOn ?? least;
   if (share < 0.6) return most;
-  // Small values are as likely as large ones.
+  // Small values are as frequent as large ones.
   const from = Math.max(least, parameter.leastOn ?? 1);
   return Math.min(most, Math.max(least, from * (most / from) ** random.next()));
 }
@@ -40,7 +42,7 @@ function anywhere(parameter: Parameter, random: Random): number {
 function nearDefault(parameter: Parameter, random: Random): number {
   const { least, most } = limitsOf(parameter);
   const number = Number.parseFloat(parameter.default ?? "");
-  // A default with a unit of its own, or none, says nothing about the scale of a bare number.
+  // A default with a unit of its own, or none, does not determine the scale of a bare number.
   const isBare = parameter.default !== null && /^[0-9.]+$/.test(parameter.default) && number > 0;
   const value = isBare
     ? number * (0.5 + random.next() * 1.5)

@@ -5,14 +5,14 @@ import type { Platform } from "../../support/platform/platform.ts";
 import type { RunningService } from "../../support/platform/services.ts";
 import type { Contents, DatabaseContents } from "./walk-ledger.ts";
 
-/** Sessions of walks are of use whatever the service's parameters are. */
+/** Options by which sessions of walks work under any parameters of the service. */
 const sessionOptions = [
   "statement_timeout=0",
   "lock_timeout=0",
   "idle_session_timeout=0",
   "idle_in_transaction_session_timeout=0",
   "transaction_timeout=0",
-  // What is acknowledged is durable.
+  // An acknowledged commit is durable.
   "synchronous_commit=on",
   // A database may have another default.
   "default_transaction_read_only=off",
@@ -41,7 +41,7 @@ async function pairsOf(client: Client, sql: string): Promise<Map<string, number>
   return new Map(rows.map(({ name, value }) => [name, Number(value)]));
 }
 
-/** All of a service that a ledger can speak of. Databases that admit nobody are opened for that. */
+/** All contents of a service that a ledger can describe. Databases that admit no connection are opened for that. */
 export async function readContents(platform: Platform, service: RunningService): Promise<Contents> {
   const client = await openSession(platform, service);
   try {

@@ -20,27 +20,27 @@ import {
   windowOfSnapshots,
 } from "./walk-checks.ts";
 import { takeValkeyStep } from "./take-valkey-step.ts";
-import { openValkeyGround, type ValkeyGround } from "./valkey-ground.ts";
+import { openValkeyFixture, type ValkeyFixture } from "./valkey-fixture.ts";
 import { planValkeySteps } from "./valkey-plan.ts";
-import { longMs, openWalkGround, type ServiceGround, type WalkGround } from "./walk-ground.ts";
+import { longMs, openWalkFixture, type ServiceFixture, type WalkFixture } from "./walk-fixture.ts";
 import { planMoments, planSteps, type WalkChoice } from "./walk-plan.ts";
 import type { PlannedStep, ValkeyStep, WalkStep } from "./walk-step.ts";
 
-/** Ways back to the data beside the moments. */
+/** Ways to restore the data besides moments. */
 export type WalkEnd = "id" | "fork" | "drill" | "undelete" | "recovery";
-/** In their order: the installation ends with the last one. */
+/** In order: the last one removes the installation. */
 export const walkEnds: readonly WalkEnd[] = ["id", "fork", "drill", "undelete", "recovery"];
 
 export interface WalkOptions extends WalkChoice {
   /** Absent: postgresql. */
   readonly type?: "postgresql" | "valkey";
-  /** Steps end after so many, or when the time is over, whichever comes first. */
+  /** Steps end after this number, or when the time is over, whichever comes first. */
   readonly steps: number;
   readonly lifeMs?: number;
   readonly moments: number;
   readonly ends: readonly WalkEnd[];
-  readonly say: (line: string) => void;
-  /** Called with the installation's directory before a walk that failed removes it. */
+  readonly log: (line: string) => void;
+  /** Called with the installation's directory before a failed walk removes it. */
   readonly onFailure?: (directory: string) => void;
 }
 
@@ -48,68 +48,68 @@ export interface WalkResult {
   readonly steps: number;
   readonly rows: number;
   readonly objects: number;
-  /** Acknowledged steps, by their kind. */
+  /** Number of acknowledged steps, by kind. */
   readonly done: Readonly<Record<string, number>>;
 }
 
-/** What a walk of one engine is made of. */
-interface WalkOf<G extends ServiceGround, S> {
+/** Parts of a walk of one engine. */
+interface WalkOf<G extends ServiceFixture, S> {
   readonly open: () => Promise<G>;
   readonly plan: (choice: WalkChoice) => Iterable<PlannedStep<S>>;
-  readonly take: (ground: G, step: S) => Promise<string>;
-  /** Is any moment of the window brought back, or the newest backup before it? */
+  readonly take: (fixture: G, step: S) => Promise<string>;
+  /** True if any moment of the window can be restored; otherwise the newest backup before it is. */
   readonly isExact: boolean;
 }
 
-const postgresqlWalk: WalkOf<WalkGround, WalkStep> = {
-  open: openWalkGround,
+const postgresqlWalk: WalkOf<WalkFixture, WalkStep> = {
+  open: openWalkFixture,
   plan: planSteps,
   take: takeStep,
   isExact: true,
 };
-const valkeyWalk: WalkOf<ValkeyGround, ValkeyStep> = {
-  open: openValkeyGround,
+const valkeyWalk: WalkOf<ValkeyFixture, ValkeyStep> = {
+  open: openValkeyFixture,
   plan: planValkeySteps,
   take: takeValkeyStep,
   isExact: false,
 };
 
 /**
- * A random life of a service, and each way back to its data. Throws with the seed
- * and what is missing when any of them brings back something else than the ledger says.
+ * A random life of a service, and each way to restore its data. Throws with the seed and the differences when a restore
+ * does not match the ledger.
  */
 export function runRestoreWalk(options: WalkOptions): Promise<WalkResult> {
   return options.type === "valkey" ? walk(options, valkeyWalk) : walk(options, postgresqlWalk);
 }
 
-async function walk<G extends ServiceGround, S extends { readonly kind: string }>(
+async function walk<G extends ServiceFixture, S extends { readonly kind: string }>(
   options: WalkOptions,
   its: WalkOf<G, S>,
 ): Promise<WalkResult> {
   const { seed } = options;
   const startedAt = Date.now();
-  const say = (line: string) => options.say(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(7)}  ${line}`);
-  say(`seed ${seed}`);
-  const ground = await its.open();
+  const log = (line: string) => options.log(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(7)}  ${line}`);
+  log(`seed ${seed}`);
+  const fixture = await its.open();
   try {
-    return await walkOn(ground, its, { ...options, say });
+    return await walkOn(fixture, its, { ...options, log });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    options.onFailure?.(ground.platform.directory);
+    options.onFailure?.(fixture.platform.directory);
     throw new Error(`seed ${seed}: ${message}`, { cause: error });
   } finally {
-    await ground.remove();
+    await fixture.remove();
   }
 }
 
-async function walkOn<G extends ServiceGround, S extends { readonly kind: string }>(
-  ground: G,
+async function walkOn<G extends ServiceFixture, S extends { readonly kind: string }>(
+  fixture: G,
   its: WalkOf<G, S>,
   options: WalkOptions,
 ): Promise<WalkResult> {
-  const { say, seed, without } = options;
-  const restorable = async () => (await ground.services.get(ground.source.service.id)).backups?.restorable ?? null;
-  const wait = { withinMs: longMs, describe: () => ground.services.describe(ground.source.service.id) };
+  const { log, seed, without } = options;
+  const restorable = async () => (await fixture.services.get(fixture.source.service.id)).backups?.restorable ?? null;
+  const wait = { withinMs: longMs, describe: () => fixture.services.describe(fixture.source.service.id) };
   await waitUntil("a backup can be restored", async () => (await restorable()) !== null, wait);
 
   const steps: TakenStep[] = [];
@@ -117,25 +117,25 @@ async function walkOn<G extends ServiceGround, S extends { readonly kind: string
   const lifeEnds = Date.now() + (options.lifeMs ?? Number.POSITIVE_INFINITY);
   for (const planned of its.plan(options)) {
     if (steps.length >= options.steps || Date.now() > lifeEnds) break;
-    const { outcome, ...taken } = await takeOne(ground, its, planned);
-    say(`step ${steps.length} ${taken.title}: ${outcome}`);
+    const { outcome, ...taken } = await takeOne(fixture, its, planned);
+    log(`step ${steps.length} ${taken.title}: ${outcome}`);
     steps.push(taken);
     if (!/^(refused:|skipped|interrupted|failed)/.test(outcome))
       done[planned.step.kind] = (done[planned.step.kind] ?? 0) + 1;
   }
 
-  const check: WalkCheck = { ground, steps, without, say };
+  const check: WalkCheck = { fixture, steps, without, log };
   const windowOf = its.isExact ? windowAtRest : windowOfSnapshots;
   const window = await windowOf(check);
   const faults: string[] = [];
   const note = (what: string, found: readonly string[]) => {
-    say(`${what}: ${found.length === 0 ? "all is there" : found.join("\n")}`);
+    log(`${what}: ${found.length === 0 ? "all is there" : found.join("\n")}`);
     faults.push(...found.map((fault) => `${what}: ${fault}`));
   };
   note("window", [...window.faults, ...(await besideWindow(check, window))]);
   note("health", await healthOf(check));
   note("backups", await backupsOf(check));
-  if (faults.length > 0) options.onFailure?.(ground.platform.directory);
+  if (faults.length > 0) options.onFailure?.(fixture.platform.directory);
   for (const [index, moment] of planMoments(seed, options.moments).entries()) {
     const at = momentAt(moment, window, steps);
     const copy = { name: `then-${index}`, isExact: its.isExact };
@@ -154,30 +154,30 @@ async function walkOn<G extends ServiceGround, S extends { readonly kind: string
       );
     }
   }
-  const crashes = crashesOf(ground.platform.directory);
+  const crashes = crashesOf(fixture.platform.directory);
   faults.push(...crashes.map((crash) => `crash: ${crash}`));
   if (faults.length > 0) throw new Error(faults.join("\n"));
-  const { rows, objects } = ground.ledger;
+  const { rows, objects } = fixture.ledger;
   const acknowledged = (all: readonly { made: { acknowledgedAt?: number } }[]) =>
     all.filter(({ made }) => made.acknowledgedAt !== undefined).length;
   return { steps: steps.length, rows: acknowledged(rows), objects: acknowledged(objects), done };
 }
 
-/** Takes a step, kills what goes with it, and resolves when the service is well again. */
-async function takeOne<G extends ServiceGround, S extends { readonly kind: string }>(
-  ground: G,
+/** Takes a step, kills its victim, and resolves when the service has recovered. */
+async function takeOne<G extends ServiceFixture, S extends { readonly kind: string }>(
+  fixture: G,
   its: WalkOf<G, S>,
   { step, kill }: PlannedStep<S>,
 ): Promise<TakenStep & { readonly outcome: string }> {
   const title = `${JSON.stringify(step)}${kill === undefined ? "" : ` with ${JSON.stringify(kill)}`}`;
-  const killing = kill && sleep(kill.afterMs).then(() => ground.kill(kill.victim));
+  const killing = kill && sleep(kill.afterMs).then(() => fixture.kill(kill.victim));
   const begunAt = Date.now();
   try {
-    const outcome = await its.take(ground, step);
+    const outcome = await its.take(fixture, step);
     const endedAt = Date.now();
     await killing;
-    await ground.settled();
-    await ground.writesGoOn();
+    await fixture.settled();
+    await fixture.writesGoOn();
     return { title, begunAt, endedAt, outcome };
   } catch (error) {
     throw new Error(`${title}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });

@@ -3,18 +3,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { attempt, drop, find, inside, isInterrupted, isMade, make } from "./attempts.ts";
 import { openSession } from "./read-contents.ts";
 import { byApi, serviceTakes } from "./take-service-step.ts";
-import type { WalkGround } from "./walk-ground.ts";
-import type { Deed } from "./walk-ledger.ts";
+import type { WalkFixture } from "./walk-fixture.ts";
+import type { Action } from "./walk-ledger.ts";
 import type { WalkStep, WalkStepKind } from "./walk-step.ts";
 
 type StepOf<K extends WalkStepKind> = Extract<WalkStep, { kind: K }>;
-/** Does the step and answers what came of it, in a word or two. */
-type Take<K extends WalkStepKind> = (ground: WalkGround, step: StepOf<K>) => Promise<string>;
+/** Executes the step and returns its outcome, in a word or two. */
+type Take<K extends WalkStepKind> = (fixture: WalkFixture, step: StepOf<K>) => Promise<string>;
 
 const restMs = 2_000;
 
 const sql =
-  ({ within }: WalkGround, text: string, database?: string, options?: string) =>
+  ({ within }: WalkFixture, text: string, database?: string, options?: string) =>
   () =>
     within((client) => client.query(text), database, options);
 
@@ -22,99 +22,99 @@ const isSame = (one: { name: string; database?: string }, other: { name: string;
   one.name === other.name && one.database === other.database;
 const quoted = (name: string) => `"${name}"`;
 
-/** How each kind of step is taken. */
+/** Executors of each kind of step. */
 const takes: { readonly [K in WalkStepKind]: Take<K> } = {
   ...serviceTakes,
-  "create-database": (ground, { name, way }) =>
-    make(ground, { kind: "database", name }, () =>
-      way === "api" ? byApi(ground, "POST", "/databases", { name }) : sql(ground, `CREATE DATABASE ${name}`)(),
+  "create-database": (fixture, { name, way }) =>
+    make(fixture, { kind: "database", name }, () =>
+      way === "api" ? byApi(fixture, "POST", "/databases", { name }) : sql(fixture, `CREATE DATABASE ${name}`)(),
     ),
-  "drop-database": async (ground, { name, way, atRest }) => {
+  "drop-database": async (fixture, { name, way, atRest }) => {
     if (atRest) {
-      await ground.pause();
+      await fixture.pause();
       await sleep(restMs);
     }
     try {
-      return await drop(ground, { kind: "database", name }, () =>
-        way === "api" ? byApi(ground, "DELETE", `/databases/${name}`) : sql(ground, `DROP DATABASE ${name}`)(),
+      return await drop(fixture, { kind: "database", name }, () =>
+        way === "api" ? byApi(fixture, "DELETE", `/databases/${name}`) : sql(fixture, `DROP DATABASE ${name}`)(),
       );
     } finally {
-      ground.resume();
+      fixture.resume();
     }
   },
-  "close-database": (ground, { name, option }) =>
-    isMade(ground, "database", name)
-      ? attempt({ begunAt: Date.now() }, sql(ground, `ALTER DATABASE ${name} WITH ${option}`))
+  "close-database": (fixture, { name, option }) =>
+    isMade(fixture, "database", name)
+      ? attempt({ begunAt: Date.now() }, sql(fixture, `ALTER DATABASE ${name} WITH ${option}`))
       : Promise.resolve("skipped: it may not be there"),
-  "half-drop-database": (ground, { name }) => halfDrop(ground, name),
-  "create-role": (ground, { name, way }) =>
-    make(ground, { kind: "role", name }, () =>
+  "half-drop-database": (fixture, { name }) => halfDrop(fixture, name),
+  "create-role": (fixture, { name, way }) =>
+    make(fixture, { kind: "role", name }, () =>
       way === "api"
-        ? byApi(ground, "POST", "/database-users", { username: name, role: "readwrite" })
-        : sql(ground, `CREATE ROLE ${name} LOGIN PASSWORD '${randomUUID()}'`)(),
+        ? byApi(fixture, "POST", "/database-users", { username: name, role: "readwrite" })
+        : sql(fixture, `CREATE ROLE ${name} LOGIN PASSWORD '${randomUUID()}'`)(),
     ),
-  "drop-role": (ground, { name, way }) =>
-    drop(ground, { kind: "role", name }, () =>
-      way === "api" ? byApi(ground, "DELETE", `/database-users/${name}`) : sql(ground, `DROP ROLE ${name}`)(),
+  "drop-role": (fixture, { name, way }) =>
+    drop(fixture, { kind: "role", name }, () =>
+      way === "api" ? byApi(fixture, "DELETE", `/database-users/${name}`) : sql(fixture, `DROP ROLE ${name}`)(),
     ),
-  "create-extension": inside((ground, { name, database }) =>
+  "create-extension": inside((fixture, { name, database }) =>
     make(
-      ground,
+      fixture,
       { kind: "extension", name, database },
-      sql(ground, `CREATE EXTENSION ${quoted(name)} CASCADE`, database),
+      sql(fixture, `CREATE EXTENSION ${quoted(name)} CASCADE`, database),
     ),
   ),
-  "drop-extension": inside((ground, { name, database }) =>
-    drop(ground, { kind: "extension", name, database }, sql(ground, `DROP EXTENSION ${quoted(name)}`, database)),
+  "drop-extension": inside((fixture, { name, database }) =>
+    drop(fixture, { kind: "extension", name, database }, sql(fixture, `DROP EXTENSION ${quoted(name)}`, database)),
   ),
-  "create-table": inside((ground, { name, database, rows, unlogged }) => {
+  "create-table": inside((fixture, { name, database, rows, unlogged }) => {
     const what = unlogged ? "UNLOGGED TABLE" : "TABLE";
     const series = `SELECT i, md5(i::text) AS text FROM generate_series(1, ${rows}) AS i`;
     const object = { kind: "table", name, database, size: rows, unlogged } as const;
-    return make(ground, object, sql(ground, `CREATE ${what} ${name} AS ${series}`, database));
+    return make(fixture, object, sql(fixture, `CREATE ${what} ${name} AS ${series}`, database));
   }),
-  "drop-table": inside((ground, { name, database }) =>
-    drop(ground, { kind: "table", name, database }, sql(ground, `DROP TABLE ${name}`, database)),
+  "drop-table": inside((fixture, { name, database }) =>
+    drop(fixture, { kind: "table", name, database }, sql(fixture, `DROP TABLE ${name}`, database)),
   ),
-  "create-sequence": inside((ground, { name, database }) =>
-    make(ground, { kind: "sequence", name, database }, sql(ground, `CREATE SEQUENCE ${name}`, database)),
+  "create-sequence": inside((fixture, { name, database }) =>
+    make(fixture, { kind: "sequence", name, database }, sql(fixture, `CREATE SEQUENCE ${name}`, database)),
   ),
-  "advance-sequence": inside(async (ground, { name, database, by }) => {
-    if (!isMade(ground, "sequence", name, database)) return "skipped: it may not be there";
-    const { values } = find(ground, "sequence", name, database);
-    const deed: Deed = { begunAt: Date.now() };
+  "advance-sequence": inside(async (fixture, { name, database, by }) => {
+    if (!isMade(fixture, "sequence", name, database)) return "skipped: it may not be there";
+    const { values } = find(fixture, "sequence", name, database);
+    const action: Action = { begunAt: Date.now() };
     let value = 0;
-    const outcome = await attempt(deed, async () => {
+    const outcome = await attempt(action, async () => {
       const advance = `SELECT max(nextval('${name}'))::int AS value FROM generate_series(1, ${by})`;
       // A value counts once a transaction that wrote committed after it.
-      const { rows } = await ground.within((client) => client.query<{ value: number }>(advance), database);
+      const { rows } = await fixture.within((client) => client.query<{ value: number }>(advance), database);
       value = rows[0]?.value ?? 0;
     });
-    values.push({ value, deed });
+    values.push({ value, action });
     return outcome;
   }),
-  "create-large-object": inside((ground, { name, database, bytes }) =>
+  "create-large-object": inside((fixture, { name, database, bytes }) =>
     make(
-      ground,
+      fixture,
       { kind: "large object", name, database, size: bytes },
-      sql(ground, `SELECT lo_from_bytea(${name}, convert_to(repeat('x', ${bytes}), 'UTF8'))`, database),
+      sql(fixture, `SELECT lo_from_bytea(${name}, convert_to(repeat('x', ${bytes}), 'UTF8'))`, database),
     ),
   ),
-  "drop-large-object": inside((ground, { name, database }) =>
-    drop(ground, { kind: "large object", name, database }, sql(ground, `SELECT lo_unlink(${name})`, database)),
+  "drop-large-object": inside((fixture, { name, database }) =>
+    drop(fixture, { kind: "large object", name, database }, sql(fixture, `SELECT lo_unlink(${name})`, database)),
   ),
-  "set-for-database": inside((ground, { name, database, value }) => {
-    const set = sql(ground, `ALTER DATABASE ${database} SET ${quoted(name)} = '${value}'`);
-    // One that is set again is there already.
-    if (ground.ledger.objects.some((each) => each.kind === "setting" && isSame(each, { name, database })))
+  "set-for-database": inside((fixture, { name, database, value }) => {
+    const set = sql(fixture, `ALTER DATABASE ${database} SET ${quoted(name)} = '${value}'`);
+    // A setting that is set again exists already.
+    if (fixture.ledger.objects.some((each) => each.kind === "setting" && isSame(each, { name, database })))
       return set().then(() => "done");
-    return make(ground, { kind: "setting", name, database }, set);
+    return make(fixture, { kind: "setting", name, database }, set);
   }),
-  "create-tablespace": async (ground, { name }) => {
+  "create-tablespace": async (fixture, { name }) => {
     try {
-      await sql(ground, `CREATE TABLESPACE ${name} LOCATION '/tmp'`)();
+      await sql(fixture, `CREATE TABLESPACE ${name} LOCATION '/tmp'`)();
     } catch (error) {
-      // SQLSTATE of a right that is missing.
+      // SQLSTATE insufficient_privilege.
       if ((error as { code?: string }).code === "42501") return "refused, as it must be";
       if (isInterrupted(error)) return "interrupted";
       throw error;
@@ -122,23 +122,23 @@ const takes: { readonly [K in WalkStepKind]: Take<K> } = {
     throw new Error("a user may make a tablespace");
   },
 
-  prepare: (ground, { name }) =>
-    make(ground, { kind: "prepared transaction", name }, async () => {
-      await ground.within(async (client) => {
+  prepare: (fixture, { name }) =>
+    make(fixture, { kind: "prepared transaction", name }, async () => {
+      await fixture.within(async (client) => {
         await client.query("BEGIN");
         await client.query(insertNamed, [name]);
         await client.query(`PREPARE TRANSACTION '${name}'`);
       });
     }),
-  "end-prepared": async (ground, { name, commits }) => {
-    if (!isMade(ground, "prepared transaction", name)) return "skipped: it may not be there";
+  "end-prepared": async (fixture, { name, commits }) => {
+    if (!isMade(fixture, "prepared transaction", name)) return "skipped: it may not be there";
     const verb = commits ? "COMMIT" : "ROLLBACK";
-    const end = sql(ground, `${verb} PREPARED '${name}'`);
-    return drop(ground, { kind: "prepared transaction", name }, end);
+    const end = sql(fixture, `${verb} PREPARED '${name}'`);
+    return drop(fixture, { kind: "prepared transaction", name }, end);
   },
-  begin: async (ground, { name }) => {
-    const client = await openSession(ground.platform, ground.source);
-    ground.open.set(name, client);
+  begin: async (fixture, { name }) => {
+    const client = await openSession(fixture.platform, fixture.source);
+    fixture.open.set(name, client);
     try {
       await client.query("BEGIN");
       await client.query(insertNamed, [name]);
@@ -148,20 +148,20 @@ const takes: { readonly [K in WalkStepKind]: Take<K> } = {
       throw error;
     }
   },
-  end: async (ground, { name, commits }) => {
-    const client = ground.open.get(name);
-    ground.open.delete(name);
+  end: async (fixture, { name, commits }) => {
+    const client = fixture.open.get(name);
+    fixture.open.delete(name);
     if (client === undefined) return "skipped: it is not open";
-    const row = ground.nextRow();
+    const row = fixture.nextRow();
     try {
       if (!commits) {
         await client.query("ROLLBACK");
         return "done";
       }
-      // The row is of this transaction, and visible from its commit on.
+      // The row belongs to this transaction, and is visible from its commit on.
       await client.query("INSERT INTO ledger VALUES ($1, md5($1::bigint::text))", [row]);
-      const made: Deed = { begunAt: Date.now() };
-      ground.ledger.rows.push({ id: row, made });
+      const made: Action = { begunAt: Date.now() };
+      fixture.ledger.rows.push({ id: row, made });
       return await attempt(made, () => client.query("COMMIT"));
     } catch (error) {
       if (isInterrupted(error)) return "interrupted";
@@ -177,19 +177,19 @@ const insertNamed = "INSERT INTO transactions (name) VALUES ($1)";
 /** Timeouts of DROP DATABASE, from one that ends it before it began. */
 const halfDropMs = [2, 4, 6, 8, 11, 14, 18, 24, 32, 45, 60];
 
-async function halfDrop(ground: WalkGround, name: string): Promise<string> {
-  if (!isMade(ground, "database", name)) return "skipped: it may not be there";
+async function halfDrop(fixture: WalkFixture, name: string): Promise<string> {
+  if (!isMade(fixture, "database", name)) return "skipped: it may not be there";
   const limitOf = async () => {
     const found = "SELECT datconnlimit AS limit FROM pg_database WHERE datname = $1";
-    const { rows } = await ground.within((client) => client.query<{ limit: number }>(found, [name]));
+    const { rows } = await fixture.within((client) => client.query<{ limit: number }>(found, [name]));
     return rows[0]?.limit;
   };
-  find(ground, "database", name).dropped = { begunAt: Date.now() };
+  find(fixture, "database", name).dropped = { begunAt: Date.now() };
   for (const ms of halfDropMs) {
-    // What is to be written out makes the checkpoint of the drop a long one.
+    // Dirty pages make the checkpoint of the drop a long one.
     const dirt = "CREATE TABLE dirt AS SELECT md5(i::text) AS text FROM generate_series(1, 20000) AS i";
-    await sql(ground, `DROP TABLE IF EXISTS dirt; ${dirt}`)();
-    await ground
+    await sql(fixture, `DROP TABLE IF EXISTS dirt; ${dirt}`)();
+    await fixture
       .within(async (client) => {
         await client.query(`SET statement_timeout = ${ms}`);
         await client.query(`DROP DATABASE IF EXISTS ${name}`);
@@ -202,8 +202,8 @@ async function halfDrop(ground: WalkGround, name: string): Promise<string> {
   return "never began";
 }
 
-/** Does one step; resolves with what came of it. Throws for what must not be. */
-export function takeStep<K extends WalkStepKind>(ground: WalkGround, step: StepOf<K>): Promise<string> {
+/** Executes one step; resolves with its outcome. Throws for a forbidden result. */
+export function takeStep<K extends WalkStepKind>(fixture: WalkFixture, step: StepOf<K>): Promise<string> {
   const take: Take<K> = takes[step.kind as K];
-  return take(ground, step);
+  return take(fixture, step);
 }

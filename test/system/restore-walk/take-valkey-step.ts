@@ -1,24 +1,24 @@
 import { byApi, serviceTakes } from "./take-service-step.ts";
-import { keyOf, keyPrefix, type ValkeyGround, valueOf, valuePrefix } from "./valkey-ground.ts";
-import type { Deed, LedgerRow } from "./walk-ledger.ts";
+import { keyOf, keyPrefix, type ValkeyFixture, valueOf, valuePrefix } from "./valkey-fixture.ts";
+import type { Action, LedgerRow } from "./walk-ledger.ts";
 import type { ValkeyStep } from "./walk-step.ts";
 
 type StepKind = ValkeyStep["kind"];
 type StepOf<K extends StepKind> = Extract<ValkeyStep, { kind: K }>;
-type Take<K extends StepKind> = (ground: ValkeyGround, step: StepOf<K>) => Promise<string>;
+type Take<K extends StepKind> = (fixture: ValkeyFixture, step: StepOf<K>) => Promise<string>;
 
-/** An engine that starts, ends, or is another one's replica by now: the outcome is unknown. */
+/** An engine that starts, ends, or has become a replica: the outcome is unknown. */
 const isInterrupted = (error: unknown) =>
   error instanceof Error &&
   /^(LOADING|READONLY|MASTERDOWN|NOREPLICAS|UNBLOCKED|BUSY)|closed|ended|timed? ?out|takes no client|ECONN|EPIPE|enableOfflineQueue/.test(
     error.message,
   );
 
-/** Resolves with "done" when it was acknowledged, and with the reason when nobody knows. */
-async function attempt(deed: Deed, act: () => Promise<unknown>): Promise<string> {
+/** Resolves with "done" when it was acknowledged, and with the reason when the outcome is unknown. */
+async function attempt(action: Action, act: () => Promise<unknown>): Promise<string> {
   try {
     await act();
-    deed.acknowledgedAt = Date.now();
+    action.acknowledgedAt = Date.now();
     return "done";
   } catch (error) {
     if (isInterrupted(error)) return `interrupted: ${(error as Error).message}`;
@@ -27,8 +27,8 @@ async function attempt(deed: Deed, act: () => Promise<unknown>): Promise<string>
 }
 
 /** New rows of the ledger that are one write. */
-function rowsOf({ ledger, nextRow }: ValkeyGround, count: number): { made: Deed; rows: LedgerRow[] } {
-  const made: Deed = { begunAt: Date.now() };
+function rowsOf({ ledger, nextRow }: ValkeyFixture, count: number): { made: Action; rows: LedgerRow[] } {
+  const made: Action = { begunAt: Date.now() };
   const rows = Array.from({ length: count }, (): LedgerRow => ({ id: nextRow(), made }));
   ledger.rows.push(...rows);
   return { made, rows };
@@ -41,35 +41,35 @@ end`;
 
 const takes: { readonly [K in StepKind]: Take<K> } = {
   ...serviceTakes,
-  script: (ground, { rows: count }) => {
-    const { made, rows } = rowsOf(ground, count);
+  script: (fixture, { rows: count }) => {
+    const { made, rows } = rowsOf(fixture, count);
     const [first = 0, last = 0] = [rows[0]?.id, rows.at(-1)?.id];
-    return attempt(made, () => ground.within((client) => client.eval(many, 0, first, last)));
+    return attempt(made, () => fixture.within((client) => client.eval(many, 0, first, last)));
   },
-  expire: (ground, { ms }) => {
-    const { made, rows } = rowsOf(ground, 1);
+  expire: (fixture, { ms }) => {
+    const { made, rows } = rowsOf(fixture, 1);
     const [{ id } = { id: 0 }] = rows;
     const at = Date.now() + ms;
-    ground.expiries.set(id, at);
-    return attempt(made, () => ground.within((client) => client.set(keyOf(id), valueOf(id), "PXAT", at)));
+    fixture.expiries.set(id, at);
+    return attempt(made, () => fixture.within((client) => client.set(keyOf(id), valueOf(id), "PXAT", at)));
   },
-  flush: async (ground) => {
-    await ground.pause();
-    const dropped: Deed = { begunAt: Date.now() };
-    for (const row of ground.ledger.rows) row.dropped ??= dropped;
+  flush: async (fixture) => {
+    await fixture.pause();
+    const dropped: Action = { begunAt: Date.now() };
+    for (const row of fixture.ledger.rows) row.dropped ??= dropped;
     try {
-      return await attempt(dropped, () => ground.within((client) => client.flushall()));
+      return await attempt(dropped, () => fixture.within((client) => client.flushall()));
     } finally {
-      ground.resume();
+      fixture.resume();
     }
   },
-  "create-user": (ground, { name }) =>
-    byApi(ground, "POST", "/database-users", { username: name, role: "readwrite" }).then(() => "done"),
-  "drop-user": (ground, { name }) => byApi(ground, "DELETE", `/database-users/${name}`).then(() => "done"),
+  "create-user": (fixture, { name }) =>
+    byApi(fixture, "POST", "/database-users", { username: name, role: "readwrite" }).then(() => "done"),
+  "drop-user": (fixture, { name }) => byApi(fixture, "DELETE", `/database-users/${name}`).then(() => "done"),
 };
 
-/** Does one step; resolves with what came of it. Throws for what must not be. */
-export function takeValkeyStep<K extends StepKind>(ground: ValkeyGround, step: StepOf<K>): Promise<string> {
+/** Executes one step; resolves with its outcome. Throws for a forbidden result. */
+export function takeValkeyStep<K extends StepKind>(fixture: ValkeyFixture, step: StepOf<K>): Promise<string> {
   const take: Take<K> = takes[step.kind as K];
-  return take(ground, step);
+  return take(fixture, step);
 }

@@ -12,7 +12,10 @@ import {
 } from "./walk-plan.ts";
 import type { PlannedStep, ValkeyStep } from "./walk-step.ts";
 
-/** By these a Valkey acknowledges what it may lose, removes what was acknowledged, or takes no writes for as long as it has no replica. */
+/**
+ * Parameters by which a Valkey acknowledges writes that it may lose, evicts acknowledged ones, or rejects writes
+ * without a replica.
+ */
 const unfit: ReadonlySet<string> = new Set([
   "appendfsync",
   "no-appendfsync-on-rewrite",
@@ -28,7 +31,7 @@ const rules: readonly Rule<Life, ValkeyStep>[] = [
   parameterRule(() => valkeyParameters.filter((each) => !unfit.has(each.name))),
   ...Object.values(serviceRules),
   { weight: 5, next: (_life, random) => ({ kind: "script", rows: random.pick([1, 10, 1_000, 20_000]) }) },
-  // Those of a short life are gone in every copy; the others are there.
+  // Keys of a short life are absent in every copy; the others exist.
   { weight: 5, next: (_life, random) => ({ kind: "expire", ms: random.pick([1, 1_000, 5_000, 86_400_000]) }) },
   { weight: 2, next: () => ({ kind: "flush" }) },
   {

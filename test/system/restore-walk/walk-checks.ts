@@ -1,15 +1,15 @@
-import { isWell } from "../../support/api/is-well.ts";
-import type { RestAnswer } from "../../support/api/rest-answer.ts";
+import { isHealthy } from "../../support/api/is-well.ts";
+import type { RestResponse } from "../../support/api/rest-response.ts";
 import type { OperationJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
 import { drilled } from "../../support/platform/drills.ts";
 import { recoverPlatform } from "../../support/platform/recovered-platform.ts";
 import { createServices, expectStatus } from "../../support/platform/services.ts";
 import { GiveUp, waitUntil } from "../../support/wait-until.ts";
-import { longMs, type ServiceGround, walkEnvironment } from "./walk-ground.ts";
+import { longMs, type ServiceFixture, walkEnvironment } from "./walk-fixture.ts";
 import type { Moment } from "./walk-ledger.ts";
 import type { PlannedMoment, WalkFeature } from "./walk-step.ts";
 
-/** Steps of a walk that were taken, and when. */
+/** Executed steps of a walk, with their times. */
 export interface TakenStep {
   readonly title: string;
   readonly begunAt: number;
@@ -17,10 +17,10 @@ export interface TakenStep {
 }
 
 export interface WalkCheck {
-  readonly ground: ServiceGround;
+  readonly fixture: ServiceFixture;
   readonly steps: readonly TakenStep[];
   readonly without: ReadonlySet<WalkFeature>;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
 interface BackupJson {
@@ -32,35 +32,35 @@ interface BackupJson {
   readonly finished_at: string | null;
 }
 
-/** The promise of docs/backups.md, and as much again for a busy machine. */
+/** The promise of docs/backups.md, doubled for a busy machine. */
 const windowReachesWithinMs = 120_000;
 
 export interface Window {
   readonly from: number;
   readonly to: number;
   readonly gaps: readonly { readonly from: number; readonly to: number }[];
-  /** Sentences about what is wrong with it. */
+  /** Sentences that describe the differences. */
   readonly faults: readonly string[];
 }
 
-/** The window that the service shows, once it reaches beyond the last acknowledged row. */
-export async function windowAtRest({ ground, without, say }: WalkCheck): Promise<Window> {
-  await ground.pause();
+/** The window of the service, once it extends beyond the last acknowledged row. */
+export async function windowAtRest({ fixture, without, log }: WalkCheck): Promise<Window> {
+  await fixture.pause();
   const startedAt = Date.now();
-  const last = Math.max(...ground.ledger.rows.map(({ made }) => made.acknowledgedAt ?? 0));
-  const shown = async () => (await ground.services.get(ground.source.service.id)).backups;
-  const wait = { withinMs: longMs, everyMs: 100, describe: () => ground.services.describe(ground.source.service.id) };
+  const last = Math.max(...fixture.ledger.rows.map(({ made }) => made.acknowledgedAt ?? 0));
+  const readBackups = async () => (await fixture.services.get(fixture.source.service.id)).backups;
+  const wait = { withinMs: longMs, everyMs: 100, describe: () => fixture.services.describe(fixture.source.service.id) };
   const { restorable, gaps } = await waitUntil(
     "the window reaches the last row",
     async () => {
-      const found = await shown();
+      const found = await readBackups();
       const range = found?.restorable ?? undefined;
       return range !== undefined && Date.parse(range.to) > last && { restorable: range, gaps: found?.gaps ?? [] };
     },
     wait,
   );
   const tookMs = Date.now() - startedAt;
-  say(`the window reached the last row ${(tookMs / 1_000).toFixed(1)} s after it`);
+  log(`the window reached the last row ${(tookMs / 1_000).toFixed(1)} s after it`);
   const isLate = !without.has("window-at-rest") && tookMs > windowReachesWithinMs;
   const range = ({ from, to }: { from: string; to: string }) => ({
     from: Math.ceil(Date.parse(from)),
@@ -71,53 +71,53 @@ export async function windowAtRest({ ground, without, say }: WalkCheck): Promise
 }
 
 /** The window of an engine without a log: from its first snapshot to its newest one. */
-export async function windowOfSnapshots({ ground }: WalkCheck): Promise<Window> {
-  await ground.pause();
-  const { backups } = await ground.services.get(ground.source.service.id);
+export async function windowOfSnapshots({ fixture }: WalkCheck): Promise<Window> {
+  await fixture.pause();
+  const { backups } = await fixture.services.get(fixture.source.service.id);
   const { restorable } = backups ?? {};
   if (restorable === undefined || restorable === null) throw new Error("there is no snapshot");
   return { from: Math.ceil(Date.parse(restorable.from)), to: Date.now(), gaps: [], faults: [] };
 }
 
-/** Moments beside the window are refused with the window that the service shows. */
-export async function besideWindow({ ground }: WalkCheck, window: Window): Promise<readonly string[]> {
+/** Moments outside of the window are rejected with the window of the service. */
+export async function besideWindow({ fixture }: WalkCheck, window: Window): Promise<readonly string[]> {
   const faults: string[] = [];
   for (const at of [window.from - 60_000, Date.now() + 3_600_000]) {
     const restore_point = new Date(at).toISOString();
     const body = { restore_point, target_service_name: "never" };
-    const { status, json } = await ground.platform.rest.post<ProblemJson>(ground.path("/backups/restore"), body);
+    const { status, json } = await fixture.platform.rest.post<ProblemJson>(fixture.path("/backups/restore"), body);
     if (status !== 422 || json.code !== "restore_point_unavailable")
       faults.push(`a restore to ${restore_point} is answered with ${status} ${json.code}`);
   }
   return faults;
 }
 
-/** A backup begins anew so many times when it is interrupted, and then ends (docs/backups.md). */
+/** An interrupted backup is restarted a limited number of times, and then fails (docs/backups.md). */
 const wasInterrupted = /^Each of \d+ attempts ended/;
 
-/** Every backup that was requested on the way has completed, unless it was interrupted again and again. */
+/** Every requested backup has completed, unless it was interrupted repeatedly. */
 export async function backupsOf(check: WalkCheck): Promise<readonly string[]> {
   const faults: string[] = [];
-  for (const { id } of check.ground.backups) {
+  for (const { id } of check.fixture.backups) {
     const { status, error_message, restores_to } = await endedBackup(check, id);
-    if (wasInterrupted.test(error_message ?? "")) check.say(`backup ${id} was interrupted: ${error_message}`);
+    if (wasInterrupted.test(error_message ?? "")) check.log(`backup ${id} was interrupted: ${error_message}`);
     else if (status === "failed") faults.push(`backup ${id} failed: ${error_message}`);
     else if (restores_to === null) faults.push(`backup ${id} names no moment`);
   }
   return faults;
 }
 
-/** The service is well in the end, and every operation of it has ended. */
-export async function healthOf({ ground, say }: WalkCheck): Promise<readonly string[]> {
-  const { services, source } = ground;
-  const isServiceWell = async () => isWell((await services.get(source.service.id)).health);
+/** The service is healthy in the end, and every operation of it has ended. */
+export async function healthOf({ fixture, log }: WalkCheck): Promise<readonly string[]> {
+  const { services, source } = fixture;
+  const isServiceWell = async () => isHealthy((await services.get(source.service.id)).health);
   const describe = () => services.describe(source.service.id);
   await waitUntil("the service is healthy", isServiceWell, { withinMs: longMs, everyMs: 200, describe });
   const operations = async () => await services.operations(source.service.id);
   const areOver = async () => (await operations()).every(({ finished_at }) => finished_at !== null);
   await waitUntil("every operation has ended", areOver, { withinMs: longMs, everyMs: 200, describe });
   for (const { type, error } of (await operations()).filter(({ status }) => status === "failed"))
-    say(`${type} failed: ${error?.code} ${error?.message}`);
+    log(`${type} failed: ${error?.code} ${error?.message}`);
   return [];
 }
 
@@ -127,7 +127,7 @@ export function momentAt(
   { from, to, gaps }: Pick<Window, "from" | "to" | "gaps">,
   steps: readonly TakenStep[],
 ): number {
-  // Steps before the window began are out of reach.
+  // Steps before the window began cannot be restored to.
   const within = steps.filter(({ endedAt }) => endedAt > from);
   const step = within[Math.floor(moment.fraction * within.length)];
   const at =
@@ -138,13 +138,13 @@ export function momentAt(
   return Math.min(to, Math.max(from, gap?.to ?? at));
 }
 
-/** The copy has everything of the moment and nothing else; it is deleted after that. */
+/** The copy has exactly the contents of the moment; it is deleted after that. */
 async function checkCopy(
   check: WalkCheck,
-  answer: RestAnswer<ServiceJson>,
+  answer: RestResponse<ServiceJson>,
   moment: (copy: ServiceJson) => Promise<Moment> | Moment,
 ): Promise<readonly string[]> {
-  const { platform, services, faultsIn } = check.ground;
+  const { platform, services, faultsIn } = check.fixture;
   const copy = expectStatus(answer, 202).json;
   const seen: SeenProgress[] = [];
   const isSettled = async () => {
@@ -182,13 +182,13 @@ const restoreSteps = [
   "ProvisioningHealth",
 ];
 
-/** Appends the step with its progress where it is another one than the last. */
+/** Appends the step with its progress where it differs from the last. */
 function noteProgress({ step, progress_pct: progress }: OperationJson, seen: SeenProgress[]): void {
   const last = seen.at(-1);
   if (step !== null && !(last?.step === step && last.progress === progress)) seen.push({ step, progress });
 }
 
-/** A step that was left does not come again, and progress never falls. */
+/** A step does not repeat, and progress never decreases. */
 function orderFaults(seen: readonly SeenProgress[]): string[] {
   const isInOrder = seen.every(({ step, progress }, index) => {
     const before = seen[index - 1];
@@ -198,15 +198,18 @@ function orderFaults(seen: readonly SeenProgress[]): string[] {
   return isInOrder ? [] : [`its steps went back: ${JSON.stringify(seen)}`];
 }
 
-/** Restores to the moment. `isExact`: of an engine with a log; without one the data are those of the newest snapshot before it. */
+/**
+ * Restores to the moment. `isExact`: of an engine with a log; without one the data are those of the newest snapshot
+ * before it.
+ */
 export async function restoreTo(
   check: WalkCheck,
   at: number,
   { name, isExact }: { readonly name: string; readonly isExact: boolean },
 ): Promise<readonly string[]> {
-  const { ground } = check;
+  const { fixture } = check;
   const body = { restore_point: new Date(at).toISOString(), target_service_name: name };
-  const answer = await ground.platform.rest.post<ServiceJson>(ground.path("/backups/restore"), body);
+  const answer = await fixture.platform.rest.post<ServiceJson>(fixture.path("/backups/restore"), body);
   return checkCopy(check, answer, async (copy) => {
     if (isExact) return { from: at, to: at };
     const { moment, named } = await momentOfCopy(check, copy);
@@ -215,7 +218,7 @@ export async function restoreTo(
   });
 }
 
-/** Of the backup that a copy came out of. */
+/** Moment of the backup that a copy was restored from. */
 async function momentOfCopy(check: WalkCheck, { restored_from: from }: ServiceJson) {
   const backup = await backupOf(check, from?.backup_id ?? "");
   return {
@@ -224,17 +227,17 @@ async function momentOfCopy(check: WalkCheck, { restored_from: from }: ServiceJs
   };
 }
 
-/** Of the newest completed backup: data that come back without a log are of then. */
+/** Moment of the newest completed backup, which a restore without a log has. */
 export async function momentOfNewest(check: WalkCheck): Promise<Moment> {
-  const { rest } = check.ground.platform;
-  const { json } = await rest.get<{ backups: BackupJson[] }>(check.ground.path("/backups"));
+  const { rest } = check.fixture.platform;
+  const { json } = await rest.get<{ backups: BackupJson[] }>(check.fixture.path("/backups"));
   const newest = json.backups.find(({ status }) => status === "completed");
   if (newest === undefined) throw new Error("no backup is completed");
   return momentOf(check, newest, Date.parse(newest.started_at ?? ""));
 }
 
-async function backupOf({ ground }: WalkCheck, id: string): Promise<BackupJson> {
-  const answer = await ground.platform.rest.get<BackupJson>(ground.path(`/backups/${id}`));
+async function backupOf({ fixture }: WalkCheck, id: string): Promise<BackupJson> {
+  const answer = await fixture.platform.rest.get<BackupJson>(fixture.path(`/backups/${id}`));
   return expectStatus(answer, 200).json;
 }
 
@@ -253,70 +256,70 @@ function endedBackup(check: WalkCheck, id: string): Promise<BackupJson> {
   return waitUntil(`backup ${id} has ended`, ended, { withinMs: longMs, everyMs: 100 });
 }
 
-/** Restores a backup of the life by its id, or one that is taken now while rows are written. */
+/** Restores a backup of the life by its id, or one that is taken now during writes. */
 export async function restoreById(check: WalkCheck, name: string): Promise<readonly string[]> {
-  const { ground } = check;
-  const ended = await Promise.all(ground.backups.map(({ id }) => endedBackup(check, id)));
-  const completed = ground.backups.filter((_, index) => ended[index]?.status === "completed");
-  const { id, begunAt } = completed.at(-1) ?? (await takeBackup(ground));
+  const { fixture } = check;
+  const ended = await Promise.all(fixture.backups.map(({ id }) => endedBackup(check, id)));
+  const completed = fixture.backups.filter((_, index) => ended[index]?.status === "completed");
+  const { id, begunAt } = completed.at(-1) ?? (await takeBackup(fixture));
   const backup = await endedBackup(check, id);
   if (backup.status === "failed") return [`backup ${id} failed: ${backup.error_message}`];
-  const answer = await ground.platform.rest.post<ServiceJson>(ground.path(`/backups/${id}/restore`), {
+  const answer = await fixture.platform.rest.post<ServiceJson>(fixture.path(`/backups/${id}/restore`), {
     target_service_name: name,
   });
   return checkCopy(check, answer, () => momentOf(check, backup, begunAt));
 }
 
-async function takeBackup(ground: ServiceGround): Promise<{ id: string; begunAt: number }> {
-  ground.resume();
-  await ground.writesGoOn();
+async function takeBackup(fixture: ServiceFixture): Promise<{ id: string; begunAt: number }> {
+  fixture.resume();
+  await fixture.writesGoOn();
   const begunAt = Date.now();
-  const { json } = await ground.call("POST", ground.path("/backups"), [202]);
-  await ground.writesGoOn();
-  await ground.pause();
+  const { json } = await fixture.call("POST", fixture.path("/backups"), [202]);
+  await fixture.writesGoOn();
+  await fixture.pause();
   return { id: String(json["id"]), begunAt };
 }
 
-/** Forks the service out of its newest backup. */
+/** Forks the service from its newest backup. */
 export async function forkIt(check: WalkCheck, name: string): Promise<readonly string[]> {
-  const { ground } = check;
-  const answer = await ground.platform.rest.post<ServiceJson>(ground.path("/fork"), { name });
+  const { fixture } = check;
+  const answer = await fixture.platform.rest.post<ServiceJson>(fixture.path("/fork"), { name });
   return checkCopy(check, answer, async (copy) => (await momentOfCopy(check, copy)).moment);
 }
 
 /** A drill of the newest backup and of a moment. */
-export async function drillIt({ ground }: WalkCheck): Promise<readonly string[]> {
-  const { json } = await ground.call("POST", ground.path("/backups/drill"), [202]);
-  const drill = await drilled(ground.platform, ground.source.service.id, String(json["id"]));
+export async function drillIt({ fixture }: WalkCheck): Promise<readonly string[]> {
+  const { json } = await fixture.call("POST", fixture.path("/backups/drill"), [202]);
+  const drill = await drilled(fixture.platform, fixture.source.service.id, String(json["id"]));
   const failed = drill.checks.filter(({ passed }) => !passed);
   return drill.status === "completed" && failed.length === 0
     ? []
     : [`the drill is ${drill.status}: ${drill.error} ${JSON.stringify(failed)}`];
 }
 
-/** Deletes the service while rows are written, and brings it back under its id. */
-export async function undeleteIt({ ground }: WalkCheck): Promise<readonly string[]> {
-  const { platform, services, source, faultsIn } = ground;
+/** Deletes the service during writes, and undeletes it under its id. */
+export async function undeleteIt({ fixture }: WalkCheck): Promise<readonly string[]> {
+  const { platform, services, source, faultsIn } = fixture;
   const { id } = source.service;
-  ground.resume();
-  await ground.writesGoOn();
-  await ground.call("DELETE", ground.path(), [202]);
+  fixture.resume();
+  await fixture.writesGoOn();
+  await fixture.call("DELETE", fixture.path(), [202]);
   await services.gone(id, longMs);
-  await ground.pause();
+  await fixture.pause();
   const at = Date.now();
-  await ground.call("POST", ground.path("/undelete"), [202]);
-  await ground.settled();
+  await fixture.call("POST", fixture.path("/undelete"), [202]);
+  await fixture.settled();
   return faultsIn(platform, await services.open(id), { from: at, to: at });
 }
 
-/** Removes the installation but its store and its keys, recovers it, and looks for everything in the service itself. */
-export async function recoverIt({ ground }: WalkCheck, moment: Moment): Promise<readonly string[]> {
-  const { id } = ground.source.service;
-  const { platform, remove } = await recoverPlatform(ground.platform, walkEnvironment);
+/** Removes the installation except its store and its keys, recovers it, and compares the service itself. */
+export async function recoverIt({ fixture }: WalkCheck, moment: Moment): Promise<readonly string[]> {
+  const { id } = fixture.source.service;
+  const { platform, remove } = await recoverPlatform(fixture.platform, walkEnvironment);
   try {
     const services = createServices(platform);
     await services.settled(id, "Running", longMs);
-    return await ground.faultsIn(platform, await services.open(id), moment);
+    return await fixture.faultsIn(platform, await services.open(id), moment);
   } finally {
     await remove();
   }

@@ -8,35 +8,35 @@ import {
   type WalkLedger,
 } from "./walk-ledger.ts";
 
-const deed = (begunAt: number, acknowledgedAt?: number) => ({
+const action = (begunAt: number, acknowledgedAt?: number) => ({
   begunAt,
   ...(acknowledgedAt !== undefined && { acknowledgedAt }),
 });
 const at = (moment: number) => ({ from: moment, to: moment });
 
-describe("what is in data of a moment", () => {
+describe("objects in data of a moment", () => {
   // biome-ignore format: a table, aligned so that it reads as one
   it.each([
     // made           dropped          moment             presence
-    [deed(10, 20),    undefined,       at(30),            "present"],
-    [deed(10, 20),    undefined,       at(5),             "absent"],
-    [deed(10, 20),    undefined,       at(15),            "either"],
-    [deed(10, 20),    undefined,       at(20),            "either"],
-    [deed(10),        undefined,       at(30),            "either"],
-    [deed(10),        undefined,       at(5),             "absent"],
-    [deed(10, 20),    deed(40, 50),    at(30),            "present"],
-    [deed(10, 20),    deed(40, 50),    at(45),            "either"],
-    [deed(10, 20),    deed(40, 50),    at(60),            "absent"],
-    [deed(10, 20),    deed(40),        at(60),            "either"],
-    [deed(10, 20),    undefined,       { from: 15, to: 30 }, "either"],
-    [deed(10, 20),    undefined,       { from: 25, to: 30 }, "present"],
-    [deed(10, 20),    deed(28, 29),    { from: 25, to: 30 }, "either"],
+    [action(10, 20),    undefined,       at(30),            "present"],
+    [action(10, 20),    undefined,       at(5),             "absent"],
+    [action(10, 20),    undefined,       at(15),            "either"],
+    [action(10, 20),    undefined,       at(20),            "either"],
+    [action(10),        undefined,       at(30),            "either"],
+    [action(10),        undefined,       at(5),             "absent"],
+    [action(10, 20),    action(40, 50),    at(30),            "present"],
+    [action(10, 20),    action(40, 50),    at(45),            "either"],
+    [action(10, 20),    action(40, 50),    at(60),            "absent"],
+    [action(10, 20),    action(40),        at(60),            "either"],
+    [action(10, 20),    undefined,       { from: 15, to: 30 }, "either"],
+    [action(10, 20),    undefined,       { from: 25, to: 30 }, "present"],
+    [action(10, 20),    action(28, 29),    { from: 25, to: 30 }, "either"],
   ] as const)("made %o, dropped %o, at %o: %s", (made, dropped, moment, presence) => {
     expect(presenceIn({ made, dropped }, moment)).toBe(presence);
   });
 
   it("rows that were removed are missed before that, and are too much after it", () => {
-    const rows = [{ id: 1, made: deed(10, 20), dropped: deed(40, 50) }];
+    const rows = [{ id: 1, made: action(10, 20), dropped: action(40, 50) }];
     const contents = (...there: number[]): Contents => ({
       rows: new Set(there),
       damaged: [],
@@ -54,16 +54,16 @@ describe("the comparison with a ledger", () => {
   const object = (kind: LedgerObject["kind"], name: string, more: Partial<LedgerObject> = {}): LedgerObject => ({
     kind,
     name,
-    made: deed(10, 20),
+    made: action(10, 20),
     values: [],
     ...(["extension", "table", "sequence", "large object", "setting"].includes(kind) && { database: "defaultdb" }),
     ...more,
   });
   const ledger: WalkLedger = {
     rows: [
-      { id: 1, made: deed(10, 20) },
-      { id: 2, made: deed(30, 40) },
-      { id: 3, made: deed(90, 95) },
+      { id: 1, made: action(10, 20) },
+      { id: 2, made: action(30, 40) },
+      { id: 3, made: action(90, 95) },
     ],
     objects: [
       object("database", "base_1"),
@@ -75,12 +75,12 @@ describe("the comparison with a ledger", () => {
       object("table", "table_2", { size: 10, unlogged: true }),
       object("sequence", "sequence_1", {
         values: [
-          { value: 5, deed: deed(20, 30) },
-          { value: 9, deed: deed(70, 80) },
+          { value: 5, action: action(20, 30) },
+          { value: 9, action: action(70, 80) },
         ],
       }),
       object("large object", "1000001", { size: 4 }),
-      object("table", "table_3", { size: 0, database: "base_1", dropped: deed(30, 40) }),
+      object("table", "table_3", { size: 0, database: "base_1", dropped: action(30, 40) }),
     ],
   };
   const base = {

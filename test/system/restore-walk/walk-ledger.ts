@@ -1,5 +1,8 @@
-/** When something began and when it was acknowledged: milliseconds since 1970. Without an answer nobody knows its outcome. */
-export interface Deed {
+/**
+ * Time at which an action began and was acknowledged, in milliseconds since 1970. Without a response its outcome is
+ * unknown.
+ */
+export interface Action {
   readonly begunAt: number;
   acknowledgedAt?: number;
 }
@@ -17,38 +20,38 @@ export type ObjectKind =
 /** An object of the catalog, or a row of the writer's table. */
 export interface LedgerObject {
   readonly kind: ObjectKind;
-  /** Absent for what belongs to no database. */
+  /** Absent for an object outside of databases. */
   readonly database?: string;
   readonly name: string;
-  readonly made: Deed;
-  dropped?: Deed;
+  readonly made: Action;
+  dropped?: Action;
   /** Rows of a table, bytes of a large object. */
   readonly size?: number;
-  /** An unlogged table comes back without its rows. */
+  /** An unlogged table is restored without its rows. */
   readonly unlogged?: boolean;
   /** Values of a sequence. */
-  readonly values: { readonly value: number; readonly deed: Deed }[];
+  readonly values: { readonly value: number; readonly action: Action }[];
 }
 
 export interface LedgerRow {
   readonly id: number;
-  readonly made: Deed;
-  dropped?: Deed;
+  readonly made: Action;
+  dropped?: Action;
 }
 
-/** Everything that was written to a service, outside of it. */
+/** Everything that was written to a service, recorded outside of it. */
 export interface WalkLedger {
   readonly rows: LedgerRow[];
   readonly objects: LedgerObject[];
 }
 
-/** The moment of restored data lies between these two; both are the same where it is exact. */
+/** The moment of restored data lies between these two; both are equal where it is exact. */
 export interface Moment {
   readonly from: number;
   readonly to: number;
 }
 
-/** What a restored service has. */
+/** Contents of a restored service. */
 export interface Contents {
   readonly rows: ReadonlySet<number>;
   /** Rows whose text is not that of their id. */
@@ -72,8 +75,8 @@ export interface DatabaseContents {
 
 type Presence = "present" | "absent" | "either";
 
-/** Pure: must it be there in data of that moment? Within a millisecond nobody knows which came first. */
-export function presenceIn({ made, dropped }: { made: Deed; dropped?: Deed | undefined }, moment: Moment): Presence {
+/** Pure: whether it must be in data of that moment. Within a millisecond the order is unknown. */
+export function presenceIn({ made, dropped }: { made: Action; dropped?: Action | undefined }, moment: Moment): Presence {
   if (made.begunAt > moment.to) return "absent";
   if (dropped?.acknowledgedAt !== undefined && dropped.acknowledgedAt < moment.from) return "absent";
   const isMade = made.acknowledgedAt !== undefined && made.acknowledgedAt < moment.from;
@@ -81,9 +84,9 @@ export function presenceIn({ made, dropped }: { made: Deed; dropped?: Deed | und
   return isMade && isLeft ? "present" : "either";
 }
 
-const shown = 10;
+const mostListed = 10;
 
-/** Pure: how restored data differ from what the ledger says of the moment, a sentence each; none when they are right. */
+/** Pure: differences between restored data and the ledger at the moment, a sentence each; none when they agree. */
 export function faultsOf(ledger: WalkLedger, moment: Moment, contents: Contents): readonly string[] {
   return [...rowFaults(ledger.rows, moment, contents), ...objectFaults(ledger.objects, moment, contents)];
 }
@@ -94,14 +97,14 @@ function rowFaults(rows: readonly LedgerRow[], moment: Moment, contents: Content
   const sentence = (list: readonly LedgerRow[], text: string) =>
     list.length === 0
       ? []
-      : [`${list.length} rows ${text}: ${list.slice(0, shown).map(({ id, made }) => `${id} ${JSON.stringify(made)}`)}`];
+      : [`${list.length} rows ${text}: ${list.slice(0, mostListed).map(({ id, made }) => `${id} ${JSON.stringify(made)}`)}`];
   const ids = new Set(rows.map(({ id }) => id));
   const strangers = [...contents.rows].filter((id) => !ids.has(id));
   return [
     ...sentence(found("present", false), "acknowledged before the moment are missing"),
     ...sentence(found("absent", true), "begun after the moment are there"),
-    ...(strangers.length === 0 ? [] : [`rows that nobody wrote are there: ${strangers.slice(0, shown)}`]),
-    ...(contents.damaged.length === 0 ? [] : [`rows have another text: ${contents.damaged.slice(0, shown)}`]),
+    ...(strangers.length === 0 ? [] : [`rows that nobody wrote are there: ${strangers.slice(0, mostListed)}`]),
+    ...(contents.damaged.length === 0 ? [] : [`rows have another text: ${contents.damaged.slice(0, mostListed)}`]),
   ];
 }
 
@@ -122,7 +125,7 @@ function objectFaults(objects: readonly LedgerObject[], moment: Moment, contents
   });
 }
 
-/** A database that cannot be connected to counts as there only while its drop may have begun. */
+/** A database that cannot be connected to counts as existing only while its drop may have begun. */
 function isFound({ kind, name, database }: LedgerObject, contents: Contents): boolean {
   const within = contents.databases.get(database ?? "");
   const of = within === "invalid" ? undefined : within;
@@ -163,7 +166,7 @@ function sizeFaults({ kind, name, size, unlogged, values }: LedgerObject, of: Da
       const last = of.sequences.get(name) ?? 0;
       const least = Math.max(
         0,
-        ...values.flatMap(({ value, deed }) => (presenceIn({ made: deed }, moment) === "present" ? value : [])),
+        ...values.flatMap(({ value, action }) => (presenceIn({ made: action }, moment) === "present" ? value : [])),
       );
       return last >= least ? [] : [`is at ${last}, before ${least}`];
     }

@@ -20,7 +20,7 @@ describe("the plan of a walk", () => {
     expect(planMoments(7, 5)).toEqual(planMoments(7, 5));
   });
 
-  it("reaches every kind of step within a few walks", () => {
+  it("contains every kind of step within a few walks", () => {
     const kinds = new Set([1, 2, 3, 4, 5].flatMap((seed) => stepsOf(seed, 200).map(({ kind }) => kind)));
     expect([...kinds].sort()).toMatchInlineSnapshot(`
       [
@@ -61,7 +61,7 @@ describe("the plan of a walk", () => {
     `);
   });
 
-  it("drops, ends and advances only what is there", () => {
+  it("drops, ends and advances only existing objects", () => {
     fc.assert(
       fc.property(seeds, (seed) => {
         const there = new Set<string>(["defaultdb"]);
@@ -83,7 +83,7 @@ describe("the plan of a walk", () => {
     );
   });
 
-  it("has none of the features that are left out", () => {
+  it("has none of the excluded features", () => {
     const without = new Set<WalkFeature>([
       "plans",
       "half-dropped-databases",
@@ -98,7 +98,7 @@ describe("the plan of a walk", () => {
   });
 });
 
-/** Notes what the step makes; answers why it cannot be taken. */
+/** Records the objects that the step creates; returns why it cannot be taken. */
 function faultOf(step: WalkStep, there: Set<string>): string | undefined {
   const key = (kind: string, database: string, name: string) => `${kind} ${database} ${name}`;
   if ("database" in step && !there.has(step.database)) return "its database is not there";
@@ -142,7 +142,7 @@ function faultOf(step: WalkStep, there: Set<string>): string | undefined {
 }
 
 describe("the plan of a Valkey's walk", () => {
-  it("is the same for the same seed, and reaches every kind of step within a few walks", () => {
+  it("is the same for the same seed, and contains every kind of step within a few walks", () => {
     const of = (seed: number) => planValkeySteps({ seed, without: all }).take(200).toArray();
     expect(of(7)).toEqual(of(7));
     const kinds = new Set([1, 2, 3, 4, 5].flatMap((seed) => of(seed).map(({ step }) => step.kind)));

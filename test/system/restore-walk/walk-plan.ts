@@ -15,11 +15,11 @@ import {
 
 export interface WalkChoice {
   readonly seed: number;
-  /** Features that are left out. */
+  /** Features that are excluded. */
   readonly without: ReadonlySet<WalkFeature>;
   /** Version that the service is upgraded to on the way; absent: none. */
   readonly upgradeTo?: string;
-  /** Steps that take many seconds, such as a failover, are left out. */
+  /** Steps that take many seconds, such as a failover, are omitted. */
   readonly isShort?: boolean;
 }
 
@@ -30,10 +30,10 @@ const recoveryParameters: ReadonlySet<string> = new Set([
   "max_prepared_transactions",
   "max_locks_per_transaction",
 ]);
-/** Parameters that end or cancel what takes longer. */
+/** Parameters that end or cancel slow work. */
 const isTimeout = (name: string) => name.endsWith("_timeout") && !name.startsWith("checkpoint");
 
-/** What a database's owner may set for it. */
+/** Parameters that a database's owner may set for it. */
 const databaseParameters: readonly { readonly name: string; readonly values: readonly string[] }[] = [
   { name: "default_transaction_read_only", values: ["on"] },
   { name: "default_transaction_isolation", values: ["serializable", "repeatable read"] },
@@ -57,7 +57,7 @@ const databaseParameters: readonly { readonly name: string; readonly values: rea
 const plans = ["tier-1", "tier-2", "tier-4"];
 const mostStorageGb = 4;
 const mostNodes = 2;
-/** Those that a database is made with, and one that makes another one. */
+/** Extensions that a database is created with, and one that creates another one. */
 const unfit = ["plpgsql", "pg_stat_statements", "earthdistance"];
 const extensions = postgresqlExtensions.filter((each) => !unfit.includes(each));
 
@@ -66,7 +66,7 @@ interface Placed {
   readonly name: string;
 }
 
-/** What a service of any engine has after the steps so far, if each did what it says. */
+/** State of a service of any engine after the steps so far, if each succeeded. */
 export interface ServiceLife {
   count: number;
   plan: string;
@@ -90,7 +90,7 @@ interface Life extends ServiceLife {
   isUpgraded: boolean;
 }
 
-/** A step that may come next, with its weight, and when it is possible. */
+/** A step that may come next, with its weight, and its condition. */
 export interface Rule<L, S> {
   readonly weight: number;
   readonly feature?: WalkFeature;
@@ -106,7 +106,7 @@ export const name = (life: ServiceLife, prefix: string) => {
 const somewhere = (life: Life, random: Random) => random.pick([defaultDatabase, ...life.databases]);
 const aWay = (random: Random) => random.pick(["sql", "api"] as const);
 
-/** Takes one of them away. */
+/** Removes one of them. */
 export function taken<T>(from: T[], random: Random): T {
   const index = random.between(0, from.length - 1);
   const [one] = from.splice(index, 1);
@@ -190,7 +190,7 @@ export const serviceRules = {
   rest: { weight: 2, next: (_life, random) => ({ kind: "rest", ms: random.between(500, 5_000) }) },
 } satisfies Readonly<Record<string, Rule<ServiceLife, ServiceStep>>>;
 
-/** What may come next. The steps of a seed depend on their order. */
+/** Rules of the next step. The steps of a seed depend on their order. */
 const rules: readonly Rule<Life, WalkStep>[] = [
   parameterRule(({ without }) =>
     postgresqlParameters.filter(
@@ -374,7 +374,7 @@ const rules: readonly Rule<Life, WalkStep>[] = [
   serviceRules.rest,
 ];
 
-/** Share of steps in which something is killed. */
+/** Share of steps in which a process is killed. */
 const killed = 0.15;
 
 /** Pure: the steps of a walk, without an end. */

@@ -2,7 +2,7 @@
 export const walkVictims = ["engine", "agent", "keeper", "machine", "controller", "store", "etcd"] as const;
 export type WalkVictim = (typeof walkVictims)[number];
 
-/** By which way a user makes or drops something. */
+/** Path by which a user creates or drops an object. */
 export type Way = "sql" | "api";
 
 /** One step in the life of a service of any engine. */
@@ -57,25 +57,25 @@ export type WalkStepKind = WalkStep["kind"];
 /** One step in the life of a Valkey service. */
 export type ValkeyStep =
   | ServiceStep
-  /** A script writes so many rows, all of them or none. */
+  /** A script writes this number of rows, all of them or none. */
   | { readonly kind: "script"; readonly rows: number }
   /** A row that expires. */
   | { readonly kind: "expire"; readonly ms: number }
   | { readonly kind: "flush" }
   | { readonly kind: "create-user" | "drop-user"; readonly name: string };
 
-/** A step, and a process that is killed so long after it began. */
+/** A step, and a process that is killed this long after it began. */
 export interface PlannedStep<S = WalkStep> {
   readonly step: S;
   readonly kill?: { readonly victim: WalkVictim; readonly afterMs: number };
 }
 
-/** A moment that is restored to, as a part of the window or by the edge of a step. */
+/** A moment to restore to, as a part of the window or by the edge of a step. */
 export type PlannedMoment =
   | { readonly of: "window"; readonly fraction: number }
   | { readonly of: "step"; readonly fraction: number; readonly edge: "begin" | "end"; readonly offsetMs: number };
 
-/** A part of walks that can be left out. */
+/** A part of walks that can be excluded. */
 export type WalkFeature =
   | "recovery-parameters"
   | "plans"

@@ -3,7 +3,7 @@ import { resolveName } from "../../support/network/dns-query.ts";
 import type { OperationJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { type LifecycleUnderTest, whileStanding } from "./lifecycle-under-test.ts";
+import { type LifecycleUnderTest, whilePaused } from "./lifecycle-under-test.ts";
 
 interface SummaryJson {
   readonly status: string;
@@ -12,7 +12,7 @@ interface SummaryJson {
   readonly operation_id: string | null;
 }
 
-/** How a service comes to be, once, and how it ends before it is there. */
+/** Creation of a service, once, and its end before it is complete. */
 export function creationCases(its: LifecycleUnderTest): void {
   describe("creation", () => {
     it("goes from Pending to Running with progress that only grows, through the spec's steps", async () => {
@@ -27,9 +27,9 @@ export function creationCases(its: LifecycleUnderTest): void {
       const steps = ["SetupNetwork", "SetupServer", "SetupAgent", "SetupDNS", "ProvisioningHealth"];
       const percentages = seen.map(({ progress_pct }) => progress_pct);
       expect(percentages).toEqual(percentages.toSorted((a, b) => a - b));
-      const places = seen.flatMap(({ current_task }) => (current_task === null ? [] : [steps.indexOf(current_task)]));
-      expect(places).not.toContain(-1);
-      expect(places).toEqual(places.toSorted((a, b) => a - b));
+      const stepIndexes = seen.flatMap(({ current_task }) => (current_task === null ? [] : [steps.indexOf(current_task)]));
+      expect(stepIndexes).not.toContain(-1);
+      expect(stepIndexes).toEqual(stepIndexes.toSorted((a, b) => a - b));
       expect(seen.at(-1)).toEqual({ status: "Running", current_task: null, progress_pct: 100, operation_id: null });
       expect(await its.services.get(created.id)).toMatchObject({
         status: "Running",
@@ -54,7 +54,7 @@ export function creationCases(its: LifecycleUnderTest): void {
     });
 
     it("ends while it is being created, and its name is free again", async () => {
-      const { id, hostname, nodes } = await whileStanding(its.platform.processes().dns, endBrief);
+      const { id, hostname, nodes } = await whilePaused(its.platform.processes().dns, endBrief);
       await its.services.gone(id);
       expect(await resolveName(its.platform.admin.dns_server, hostname)).toEqual([]);
       await waitUntil("its machine is gone", () =>
@@ -65,7 +65,7 @@ export function creationCases(its: LifecycleUnderTest): void {
       await its.services.gone(next.id);
     });
 
-    /** A service whose names nobody answers yet is not Running. */
+    /** A service whose names do not resolve yet is not Running. */
     async function endBrief(): Promise<ServiceJson> {
       const created = await its.services.create("brief");
       const { id, operation } = created;

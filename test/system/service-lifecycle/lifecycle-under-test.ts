@@ -1,6 +1,6 @@
 import { type Platform, startPlatform } from "../../support/platform/platform.ts";
 import { killAtOnce } from "../../support/platform/platform-processes.ts";
-import type { RestAnswer } from "../../support/api/rest-answer.ts";
+import type { RestResponse } from "../../support/api/rest-response.ts";
 import type { OperationJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
 import { createServices, type Services } from "../../support/platform/services.ts";
 
@@ -8,8 +8,8 @@ import { createServices, type Services } from "../../support/platform/services.t
 export interface LifecycleUnderTest {
   readonly platform: Platform;
   readonly services: Services;
-  /** Asks for a verb of a service. */
-  post(id: string, verb: string): Promise<RestAnswer<ServiceJson & ProblemJson & { operation: OperationJson }>>;
+  /** Requests a verb of a service. */
+  post(id: string, verb: string): Promise<RestResponse<ServiceJson & ProblemJson & { operation: OperationJson }>>;
   start(): Promise<void>;
   remove(): Promise<void>;
 }
@@ -36,8 +36,8 @@ export function createLifecycleUnderTest(): LifecycleUnderTest {
   return its;
 }
 
-/** What the process has to do for a change is not done meanwhile, however quick it is. */
-export async function whileStanding<T>(pid: number | undefined, run: () => Promise<T>): Promise<T> {
+/** A change that the process has to execute is not executed meanwhile, however quick it is. */
+export async function whilePaused<T>(pid: number | undefined, run: () => Promise<T>): Promise<T> {
   if (pid === undefined) throw new Error("there is no such process");
   killAtOnce(pid, "SIGSTOP");
   try {

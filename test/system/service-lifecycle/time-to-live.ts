@@ -6,10 +6,10 @@ import type { LifecycleUnderTest } from "./lifecycle-under-test.ts";
 
 const hourMs = 3_600_000;
 
-/** A service whose hours are counted: what is said of that before, and what is done when they are over. */
+/** A service with a time to live: its warnings before the end, and its end. */
 export function timeToLiveCases(its: LifecycleUnderTest): void {
   describe("time to live", () => {
-    /** As if the hours had passed: the moment of expiry is moved in the store, where only time should move it. */
+    /** Simulates the passing of time: the moment of expiry is moved in the store. */
     async function endIn(id: string, leftMs: number): Promise<void> {
       const etcd = openEtcd(its.platform.directory);
       try {
@@ -57,7 +57,7 @@ export function timeToLiveCases(its: LifecycleUnderTest): void {
       await its.services.gone(service.id);
     });
 
-    it("is held by deletion protection", async () => {
+    it("is prevented by deletion protection", async () => {
       const { id } = await its.services.create("held", {
         database_type: "valkey",
         ttl_hours: 1,

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { OperationJson, ServiceJson } from "../../support/api/service-json.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { type LifecycleUnderTest, whileStanding } from "./lifecycle-under-test.ts";
+import { type LifecycleUnderTest, whilePaused } from "./lifecycle-under-test.ts";
 
-/** Start, stop and restart: when each is taken, and what it leaves. */
+/** Start, stop and restart: the states in which each is accepted, and their results. */
 export function verbCases(its: LifecycleUnderTest): void {
   describe("verbs", () => {
     let id: string;
@@ -20,7 +20,7 @@ export function verbCases(its: LifecycleUnderTest): void {
     it("stop again while it stops is the same operation, and another verb is refused", async () => {
       const machineId = (await its.services.get(id)).nodes[0]?.id;
       const agent = its.platform.processes().machines.find((machine) => machine.id === machineId)?.agent;
-      await whileStanding(agent, async () => {
+      await whilePaused(agent, async () => {
         const first = expectStatus(await its.post(id, "stop"), 202).json.operation;
         const [again, other] = await Promise.all([its.post(id, "stop"), its.post(id, "restart")]);
         expect(expectStatus(again, 202).json.operation.id).toBe(first.id);
@@ -31,7 +31,7 @@ export function verbCases(its: LifecycleUnderTest): void {
       expect(its.platform.processes().machines.map((machine) => machine.id)).not.toContain(stopped.nodes[0]?.id);
     });
 
-    it("stop and restart are refused while it is Stopped, and what is stored can still change", async () => {
+    it("stop and restart are rejected while it is Stopped, and its spec can still change", async () => {
       expect(expectStatus(await its.post(id, "stop"), 409).json.code).toBe("wrong_state");
       expect(expectStatus(await its.post(id, "restart"), 409).json.code).toBe("wrong_state");
       const change = { tags: { a: "b" }, ttl_hours: 5, deletion_protection: true, allowed_cidrs: ["127.0.0.0/8"] };
@@ -54,7 +54,7 @@ export function verbCases(its: LifecycleUnderTest): void {
       await its.services.verb(id, "start");
     });
 
-    it("restart keeps the status Running and gives the engine a new process", async () => {
+    it("restart leaves the status Running and gives the engine a new process", async () => {
       const machineId = (await its.services.get(id)).nodes[0]?.id;
       const engine = () => its.platform.processes().machines.find((machine) => machine.id === machineId)?.engine;
       const before = engine();

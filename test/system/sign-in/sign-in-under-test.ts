@@ -21,7 +21,7 @@ export interface AuthJson {
   readonly schema_version_applied: string | null;
 }
 
-/** A platform with an app whose users can sign in, and what programs of its owner do. */
+/** A platform with an app whose users can sign in, and programs of its owner. */
 export interface SignInUnderTest {
   readonly platform: Platform;
   readonly services: Services;
@@ -36,11 +36,11 @@ export interface SignInUnderTest {
   browser(elsewhere?: Elsewhere): Browser;
   /** openid-client, as the app's public client. */
   discover(elsewhere?: Elsewhere): Promise<client.Configuration>;
-  /** Begins a sign-in, in a browser; the page that asks for the address. */
+  /** Begins a sign-in, in a browser; the page that prompts for the address. */
   begin(browser: Browser, config: client.Configuration, more?: Record<string, string>): Promise<Begun>;
-  /** The newest mail to an address, once there are so many. */
+  /** The newest mail to an address, once `count` have arrived. */
   mailTo(address: string, count?: number): Promise<{ code: string; link: string; text: string }>;
-  /** All of it: the tokens of a user who signs in by the code of a mail. */
+  /** A complete sign-in: the tokens of a user who signs in by the code of a mail. */
   signIn(address: string, more?: Record<string, string>, browser?: Browser): Promise<SignedIn>;
   tokensOf(config: client.Configuration, begun: Begun, back: Page): Promise<SignedIn>;
   start(environment?: Record<string, string>): Promise<void>;
@@ -150,13 +150,13 @@ export function createSignInUnderTest(): SignInUnderTest {
       const config = await its.discover();
       const begun = await its.begin(browser, config, more);
       const before = mail.received.filter(({ to }) => to.includes(address)).length;
-      const asked = await browser.submit(begun.page, { email: address });
+      const codePage = await browser.submit(begun.page, { email: address });
       const { code } = await its.mailTo(address, before + 1);
-      return its.tokensOf(config, begun, await browser.submit(asked, { code }, { stopAt: callback }));
+      return its.tokensOf(config, begun, await browser.submit(codePage, { code }, { stopAt: callback }));
     },
     async enable(more = {}) {
-      const asked = { attachment_id: attachmentId, smtp, ...more };
-      expectStatus(await platform.rest.post(its.path("/enable"), asked), 201);
+      const body = { attachment_id: attachmentId, smtp, ...more };
+      expectStatus(await platform.rest.post(its.path("/enable"), body), 201);
       const look = async () => {
         const { json } = await platform.rest.get<AuthJson>(its.path());
         if (json.status === "Failed") throw new GiveUp(json.failure_reason);

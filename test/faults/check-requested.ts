@@ -1,0 +1,237 @@
+import { execFile } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { promisify } from "node:util";
+import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { openPostgresql, openValkey } from "../support/api/clients.ts";
+import { resolveName } from "../support/network/dns-query.ts";
+import { dumpEtcd } from "../support/platform/etcd-dump.ts";
+import { lastLogLines } from "../support/platform/platform-logs.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { preparedDisks, type Platform } from "../support/platform/platform.ts";
+import { asRoot } from "../support/platform/platform-software.ts";
+import type { PageJson, ServiceJson } from "../support/api/service-json.ts";
+import { createServices } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import type { RequestLog, RequestedService } from "./requested-services.ts";
+
+const run = promisify(execFile);
+const convergeMs = 120_000;
+const warmPoolSize = 2;
+
+/** Besides the default settings: a fixed number of warm-pool machines, and first backups while processes are killed. */
+export const faultSettings: Readonly<Record<string, string>> = {
+  ...preparedDisks,
+  HOLDFAST_WAITING_MACHINES: String(warmPoolSize),
+  HOLDFAST_WAITING_MACHINES_MAX: String(warmPoolSize),
+  HOLDFAST_FIRST_BACKUP_AFTER_S: "5",
+};
+
+/** Throws unless every accepted request has its result, and nothing else exists. */
+export async function checkRequested(platform: Platform, requests: RequestLog): Promise<void> {
+  for (const service of requests.services) await checkService(platform, service);
+  await checkList(platform, requests);
+  const waiting = await warmMachines(platform);
+  const idle = [...waiting, ...(await retainedMachines(platform, requests))];
+  await becomesTrue("only the machines are there that were asked for", () =>
+    checkMachines(platform, requests, { waiting, idle }),
+  );
+  await checkNames(platform, requests);
+  await becomesTrue("only what was asked for is in the store", () => checkStore(platform, requests, idle));
+}
+
+/** Work that follows a deletion or a new machine becomes visible a moment later in some lists. */
+function becomesTrue(what: string, check: () => Promise<void>): Promise<boolean> {
+  return waitUntil(what, () => check().then(() => true), { withinMs: convergeMs, everyMs: 200 });
+}
+
+/**
+ * Ids of the machines of the warm pool, once none is being created or deleted: they have no owner, and are no more than
+ * configured.
+ */
+async function warmMachines(platform: Platform): Promise<string[]> {
+  return asOperator(platform, FleetService, (fleet) => {
+    const look = async () => {
+      const { machines } = await fleet.listMachines({ page: { limit: 200 } });
+      const unowned = machines.filter(({ ownerKind }) => ownerKind === "");
+      const rest = unowned.every(({ state, desired }) => state === "waiting" && desired === "on");
+      return rest && unowned.length === warmPoolSize ? unowned.map(({ id }) => id) : undefined;
+    };
+    return waitUntil("machines that nobody owns wait, as many as are to", look, {
+      withinMs: convergeMs,
+      everyMs: 200,
+      describe: async () => lastLogLines(platform.directory, 10),
+    });
+  });
+}
+
+/**
+ * Ids of machines whose disk is retained until the undelete window of its service ends: services that were not running
+ * when they were deleted, and had an archive by then.
+ */
+async function retainedMachines(platform: Platform, requests: RequestLog): Promise<string[]> {
+  const isArchive = (key: string) => key.startsWith("/holdfast/v1/archive/");
+  const archives = [...(await dumpEtcd(platform.directory))].filter(([key]) => isArchive(key));
+  const retained = archives.flatMap(([, value]) => {
+    const { status } = JSON.parse(value) as { status: { deleted: { keptNodes?: string[] } | null } };
+    return status.deleted?.keptNodes ?? [];
+  });
+  const undeletable = requests.services.filter(({ desired: wanted, isForGood }) => wanted === "gone" && !isForGood);
+  const nodeIds = new Set(undeletable.flatMap((service) => service.nodeIds));
+  expectSame(
+    "disks that are kept of what may not come back",
+    retained.filter((id) => !nodeIds.has(id)),
+    [],
+  );
+  return retained;
+}
+
+async function checkService(platform: Platform, service: RequestedService): Promise<void> {
+  const services = createServices(platform);
+  const { id, desired: wanted, name } = service;
+  const describe = async () =>
+    `asked: ${JSON.stringify({ ...service, users: [...service.users] })}\nis: ${await services.describe(id)}`;
+  const look = async () => {
+    const answer = await platform.rest.get<ServiceJson>(`/managed-services/${id}`);
+    if (wanted === "gone") return answer.status === 404;
+    const { status, operation } = answer.json;
+    return answer.status === 200 && status === wanted && operation === null;
+  };
+  await waitUntil(`${name} is ${wanted} and no operation is in progress`, look, {
+    withinMs: convergeMs,
+    everyMs: 100,
+    describe,
+  });
+  if (wanted === "gone") return;
+  const { tags, allowed_cidrs: allowedCidrs } = await services.get(id);
+  expectSame(`tags of ${name}`, tags, service.tags);
+  expectSame(`allowed_cidrs of ${name}`, allowedCidrs, service.allowedCidrs);
+  // A backup delays nothing of its service: it may end last.
+  await becomesTrue(`every operation of ${name} has ended`, async () => {
+    const open = (await services.operations(id)).filter(({ finished_at }) => finished_at === null);
+    expectSame(`operations of ${name} without an end`, open, []);
+  });
+  if (wanted !== "Running") return;
+  await waitUntil(`${name} lets its users in`, () => canSignIn(platform, service), {
+    everyMs: 200,
+    describe,
+  });
+}
+
+/** Every created user can sign in with the password that the API reveals. */
+async function canSignIn(platform: Platform, { id, engine, users }: RequestedService): Promise<boolean> {
+  const { connection } = await createServices(platform).open(id);
+  for (const user of ["app_user", ...users]) {
+    const path = `/managed-services/${id}/database-users/${user}/reveal-password`;
+    const { status, json, text } = await platform.rest.post<{ password: string }>(path);
+    if (status !== 200) throw new Error(`revealing the password of ${user}: ${status} ${text}`);
+    const login = { user, password: json.password };
+    if (engine === "postgresql") {
+      const client = await openPostgresql(platform, connection, login);
+      await client.query("SELECT 1");
+      await client.end();
+    } else {
+      (await openValkey(platform, connection, login)).disconnect();
+    }
+  }
+  return true;
+}
+
+async function checkList(platform: Platform, requests: RequestLog): Promise<void> {
+  const { json } = await platform.rest.get<PageJson<"services", ServiceJson>>("/managed-services?limit=200");
+  expectSame(
+    "names of services",
+    json.services.map(({ name }) => name).sort(),
+    requests
+      .living()
+      .map(({ name }) => name)
+      .sort(),
+  );
+}
+
+async function checkMachines(
+  platform: Platform,
+  requests: RequestLog,
+  { waiting, idle }: { waiting: readonly string[]; idle: readonly string[] },
+): Promise<void> {
+  const living = requests.living();
+  const nodes = [...idle, ...living.flatMap(({ nodeIds }) => nodeIds)].sort();
+  const up = living.filter(({ desired: wanted }) => wanted === "Running");
+  const running = [...waiting, ...up.flatMap(({ nodeIds }) => nodeIds)].sort();
+  await asOperator(platform, FleetService, async (fleet) => {
+    const { machines } = await fleet.listMachines({ page: { limit: 200 } });
+    expectSame("machines in the store", machines.map(({ id }) => id).sort(), nodes);
+    const { orphans } = await fleet.sweepOrphans({ dryRun: true });
+    expectSame(
+      "machines that nobody owns",
+      orphans.map(({ machineId }) => machineId),
+      [],
+    );
+  });
+  expectSame(
+    "machines with processes",
+    platform
+      .processes()
+      .machines.map(({ id }) => id)
+      .sort(),
+    running,
+  );
+  const directory = join(platform.directory, "machines");
+  expectSame("directories of machines", existsSync(directory) ? readdirSync(directory).sort() : [], nodes);
+  if (asRoot) expectSame("loop devices", await loopDevices(platform.directory), running);
+}
+
+/** Ids of the machines whose disk is attached to a loop device. */
+async function loopDevices(directory: string): Promise<string[]> {
+  const { stdout } = await run("losetup", ["--list", "--noheadings", "--output", "BACK-FILE"]);
+  // The kernel names a file by the machine's own mounts, without the path above the host's mount point.
+  const place = `/${basename(directory)}/machines/`;
+  return stdout
+    .split("\n")
+    .flatMap((file) => file.split(place)[1]?.split("/")[0] ?? [])
+    .sort();
+}
+
+async function checkNames(platform: Platform, requests: RequestLog): Promise<void> {
+  for (const { hostname, desired: wanted } of requests.services) {
+    await waitUntil(`${hostname} is ${wanted === "gone" ? "no name" : "a name"}`, async () => {
+      const addresses = await resolveName(platform.admin.dns_server, hostname);
+      return addresses.length === (wanted === "gone" ? 0 : 1);
+    });
+  }
+}
+
+/** No key of a deleted object remains, except records that are retained for a time on purpose. */
+async function checkStore(platform: Platform, requests: RequestLog, idle: readonly string[]): Promise<void> {
+  const keys = [...(await dumpEtcd(platform.directory)).keys()];
+  const below = (kind: string) =>
+    keys
+      .filter((key) => key.startsWith(`/holdfast/v1/${kind}/`))
+      .map((key) => key.split("/").slice(4).join("/"))
+      .sort();
+  const living = requests.living();
+  const ids = living.map(({ id }) => id).sort();
+  expectSame("keys of services", below("managed-service"), ids);
+  const machines = [...idle, ...living.flatMap(({ nodeIds }) => nodeIds)];
+  expectSame("keys of machines", below("machine"), machines.sort());
+  expectSame(
+    "keys of names",
+    below("name/managed-service")
+      .map((key) => key.split("/").at(-1))
+      .sort(),
+    living.map(({ name }) => name).sort(),
+  );
+  const users = living.flatMap(({ id, users: made }) => ["app_user", ...made].map((user) => `${id}.${user}`));
+  expectSame("keys of users", below("database-user"), users.sort());
+  const deleted = requests.services.filter(({ desired: wanted }) => wanted === "gone").map(({ hostname }) => hostname);
+  expectSame(
+    "keys of names of what is gone",
+    below("dns-record").filter((name) => deleted.some((host) => name.endsWith(host))),
+    [],
+  );
+}
+
+function expectSame(what: string, is: unknown, wanted: unknown): void {
+  const [shown, requests] = [JSON.stringify(is), JSON.stringify(wanted)];
+  if (shown !== requests) throw new Error(`${what}:\n  asked ${requests}\n  is    ${shown}`);
+}

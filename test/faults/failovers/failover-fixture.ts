@@ -1,0 +1,162 @@
+import { expect } from "vitest";
+import type { ReplicationStatus } from "../../../sdk/src/index.ts";
+import { queryOnce } from "../../support/api/clients.ts";
+import type { OperationJson } from "../../support/api/service-json.ts";
+import type { EtcdMembers } from "../../support/platform/etcd-members.ts";
+import type { Platform } from "../../support/platform/platform.ts";
+import { findBelow, killAtOnce, type MachineProcesses } from "../../support/platform/platform-processes.ts";
+import { createServices, type RunningService } from "../../support/platform/services.ts";
+import type { Random } from "../../support/random.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { type NodeWriters, countersOf, rowsOf, startNodeWriters } from "../../system/replication/node-writers.ts";
+import { createFailures, failing } from "../../system/replication/failures.ts";
+import { type AcknowledgedWriter, flushedAtOnce, writeRows, writeValues } from "../acknowledged-writer.ts";
+
+export type FixtureKind = "async" | "sync" | "valkey";
+type Failures = ReturnType<typeof createFailures>;
+type Roles = Awaited<ReturnType<Failures["roles"]>>;
+
+/** A service of two nodes with writers at its name, and at each of its nodes. */
+export interface FailoverFixture extends Failures {
+  readonly kind: FixtureKind;
+  readonly platform: Platform;
+  /** Only on a platform with three members. */
+  readonly etcd: EtcdMembers;
+  readonly random: Random;
+  readonly main: RunningService;
+  readonly services: ReturnType<typeof createServices>;
+  readonly writer: AcknowledgedWriter;
+  readonly sides: NodeWriters;
+  readonly byName: NodeWriters;
+  statusOf(nodeId: string): Promise<ReplicationStatus>;
+  /** PostgreSQL only. */
+  queryNode(nodeId: string, sql: string): Promise<Record<string, unknown>[]>;
+  path(rest: string): string;
+  /** Sends SIGSTOP to these; the returned function sends SIGCONT. Processes that ended meanwhile are skipped. */
+  pause(pids: readonly (number | undefined)[]): () => void;
+  /** A machine's agent, its engine or all of it, with all child processes. */
+  pidsOf(machineId: string, part: "agent" | "engine" | "machine"): readonly number[];
+  /** Resolves when the node accepted a write that was sent after this time. */
+  takesWrites(host: string, atMs: number): Promise<void>;
+  /** Resolves when the service's operation `failover` that began after this is at the step, or has ended. */
+  reaches(step: string, before: ReadonlySet<string>): Promise<void>;
+  /** Resolves when that operation has ended. */
+  ends(before: ReadonlySet<string>): Promise<void>;
+  operationIds(): Promise<ReadonlySet<string>>;
+  /** Resolves when both nodes have a role, no operation is in progress and the name accepts writes. */
+  settles(before: Roles): Promise<Roles>;
+  stop(): Promise<void>;
+}
+
+export interface FailoverFixtureOptions {
+  readonly random: Random;
+  /** Size of the data disks. */
+  readonly storageGb?: number;
+  readonly etcd?: EtcdMembers;
+}
+
+export async function createFailoverFixture(
+  platform: Platform,
+  kind: FixtureKind,
+  { random, storageGb = 1, etcd }: FailoverFixtureOptions,
+): Promise<FailoverFixture> {
+  const services = createServices(platform);
+  const main = await services.createRunning(`${kind}-matrix`, {
+    node_count: 2,
+    storage_size_gb: storageGb,
+    // More sessions than the plan's default: many idle sessions are one of the faults.
+    ...(kind === "valkey"
+      ? { database_type: "valkey", parameters: flushedAtOnce }
+      : { replication_mode: kind, parameters: { max_connections: "1100" } }),
+  });
+  const { service, connection, password } = main;
+  const stopping = new AbortController();
+  const path = (rest: string) => `/managed-services/${service.id}${rest}`;
+  const sidesOf = (hosts: readonly string[]) =>
+    startNodeWriters(hosts, kind === "valkey" ? countersOf(platform, main) : rowsOf(platform, main));
+
+  await services.settled(service.id, "Running");
+  if (kind !== "valkey") await queryOnce(platform, connection, { password }, "CREATE TABLE sides (host text)");
+  const writer = await (kind === "valkey" ? writeValues : writeRows)(platform, main, stopping.signal);
+  const sides = sidesOf(service.nodes.map(({ hostname }) => hostname));
+  const byName = sidesOf([service.hostname]);
+  const own = failing({ platform, services }, main);
+  const { statusOf } = own;
+  const failures = createFailures(own, () => sides, []);
+  const { roles, processesOf } = failures;
+
+  function pidsOf(machineId: string, part: "agent" | "engine" | "machine"): readonly number[] {
+    const found: MachineProcesses = processesOf(machineId);
+    const first = { agent: found.agent, engine: found.engine, machine: found.launcher }[part];
+    // A missing process is still recovering from the previous fault.
+    return first === undefined ? [] : [first, ...findBelow(first)];
+  }
+
+  async function comesTo(what: string, isThere: (own: OperationJson) => boolean, before: ReadonlySet<string>) {
+    const look = async () =>
+      (await services.operations(service.id)).some(
+        (own) => own.type === "failover" && !before.has(own.id) && (own.finished_at !== null || isThere(own)),
+      );
+    await waitUntil(`the failover ${what}`, look, { everyMs: 10, describe: () => services.describe(service.id) });
+  }
+
+  return {
+    ...failures,
+    kind,
+    platform,
+    get etcd() {
+      if (etcd === undefined) throw new Error("this platform has one member of etcd");
+      return etcd;
+    },
+    random,
+    main,
+    services,
+    writer,
+    sides,
+    byName,
+    statusOf,
+    path,
+    pidsOf,
+    async queryNode(nodeId, sql) {
+      const { nodes } = await services.get(service.id);
+      const host = nodes.find(({ id }) => id === nodeId)?.hostname ?? "";
+      return queryOnce(platform, { ...connection, host }, { password }, sql);
+    },
+    pause(pids) {
+      const there = pids.filter((pid) => pid !== undefined);
+      for (const pid of there) killAtOnce(pid, "SIGSTOP");
+      return () => {
+        for (const pid of there) killAtOnce(pid, "SIGCONT");
+      };
+    },
+    async takesWrites(host, atMs) {
+      await waitUntil(`${host} takes writes`, () => sides.firstAfter(host, atMs), {
+        describe: () => services.describe(service.id),
+      });
+    },
+    async operationIds() {
+      return new Set((await services.operations(service.id)).map(({ id }) => id));
+    },
+    reaches: (step, before) => comesTo(`is at ${step}`, (own) => own.step === step, before),
+    ends: (before) => comesTo("is over", () => false, before),
+    async settles(before) {
+      const describe = () => services.describe(service.id);
+      const well = async () => {
+        const { nodes, health } = await failures.service();
+        const states = await Promise.all(nodes.map(({ id }) => statusOf(id)));
+        return health.status === "healthy" && states.every(({ connected }) => connected);
+      };
+      await waitUntil("both members are well", well, { describe });
+      await services.settled(service.id, "Running");
+      const fromMs = performance.now();
+      await waitUntil("the name takes writes", () => byName.firstAfter(service.hostname, fromMs), { describe });
+      const after = await roles();
+      expect([before.primary, before.replica]).toContain(after.primary);
+      return after;
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.all([writer.done, sides.stop(), byName.stop()]);
+    },
+  };
+}

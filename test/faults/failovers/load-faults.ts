@@ -1,0 +1,113 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fromBinary } from "@bufbuild/protobuf";
+import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { killAtOnce } from "../../support/platform/platform-processes.ts";
+import { expectStatus } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import type { Before, FailoverFault } from "./failover-fault.ts";
+import type { FailoverFixture } from "./failover-fixture.ts";
+import { openIdleSessions } from "./idle-sessions.ts";
+
+/** Lag of the replica, and number of idle sessions. */
+export interface Load {
+  readonly lagMb: number;
+  readonly sessions: number;
+}
+
+/** Faults of a primary under load: lag of its replica, idle sessions, an absent member. */
+export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] => [
+  {
+    name: `machine stands still, its replica ${lagMb} MB behind`,
+    expects: "failover",
+    kinds: ["async"],
+    async run(fixture, { primary, replica, newHost }, strikes) {
+      await fixture.queryNode(primary, "CREATE TABLE IF NOT EXISTS bulk (filler text)");
+      const mendReplica = fixture.pause(fixture.pidsOf(replica, "engine"));
+      let mend = () => {};
+      try {
+        const chunk = "INSERT INTO bulk SELECT repeat(md5(random()::text), 32) FROM generate_series(1, 32768)";
+        for (let mb = 0; mb < lagMb; mb += 32) await fixture.queryNode(primary, chunk);
+        mend = fixture.pause(fixture.pidsOf(primary, "machine"));
+        const atMs = strikes();
+        mendReplica();
+        await fixture.takesWrites(newHost, atMs);
+      } finally {
+        mendReplica();
+        mend();
+      }
+    },
+  },
+  {
+    name: `machine stands still with ${sessions} sessions, idle or in a long transaction`,
+    expects: "failover",
+    isExclusive: true,
+    async run(fixture, { primary, newHost }, strikes) {
+      await withIdleSessions(fixture, sessions, async () => {
+        const mend = fixture.pause(fixture.pidsOf(primary, "machine"));
+        try {
+          await fixture.takesWrites(newHost, strikes());
+        } finally {
+          mend();
+        }
+      });
+    },
+  },
+  {
+    name: `switchover with ${sessions} idle sessions`,
+    expects: "failover",
+    isExclusive: true,
+    async run(fixture, before, strikes) {
+      await withIdleSessions(fixture, sessions, () => switchOver(fixture, before, strikes));
+    },
+  },
+  {
+    name: "all killed, and the one that was away is back first",
+    expects: "none",
+    kinds: ["async", "valkey"],
+    async run(fixture, { primary, replica, newHost }, strikes) {
+      const spec = join(fixture.platform.directory, "machines", primary, "state", "instance", "spec.bin");
+      const failoverCandidates = () => fromBinary(InstanceSpecSchema, readFileSync(spec)).replication?.vouchers.length;
+      const mendReplica = fixture.pause(fixture.pidsOf(replica, "machine"));
+      let mendPrimary = () => {};
+      try {
+        await waitUntil("the primary counts on nobody", () => failoverCandidates() === 0);
+        const before = fixture.writer.acknowledged;
+        await waitUntil("it takes writes by itself", () => fixture.writer.acknowledged > before + 5);
+        mendPrimary = fixture.pause(fixture.pidsOf(primary, "machine"));
+        const atMs = strikes();
+        for (const id of [primary, replica]) killAtOnce(fixture.processesOf(id).engine ?? 0);
+        mendReplica();
+        // Longer than a promotion would take.
+        await sleep(20_000);
+        if (fixture.sides.firstAfter(newHost, atMs) !== undefined) throw new Error("the one that was away takes writes");
+      } finally {
+        mendReplica();
+        mendPrimary();
+      }
+    },
+  },
+];
+
+/** Requests a switchover to the replica, which completes. */
+async function switchOver(fixture: FailoverFixture, before: Before, strikes: () => number): Promise<void> {
+  const { platform, main, services } = fixture;
+  strikes();
+  expectStatus(await platform.rest.post(fixture.path(`/nodes/${before.replica}/failover`)), 202);
+  await fixture.ends(before.operations);
+  const operations = await services.operations(main.service.id);
+  const own = operations.find(({ id, type }) => type === "failover" && !before.operations.has(id));
+  if (own?.status !== "completed") throw new Error(`the switchover is ${own?.status}: ${own?.error?.message}`);
+}
+
+/** All sessions of a demoted primary are closed. */
+async function withIdleSessions(fixture: FailoverFixture, sessions: number, run: () => Promise<void>): Promise<void> {
+  const idle = await openIdleSessions(fixture, sessions);
+  try {
+    await run();
+    await waitUntil("no session is left", () => idle.open === 0, { describe: () => `${idle.open} are open` });
+  } finally {
+    idle.close();
+  }
+}

@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../support/wait-until.ts";
+
+/** A user that the host does not have: the keeper refers to it by number. */
+const agentUid = 61_201;
+const engineUid = 61_202;
+const checkout = join(import.meta.dirname, "..", "..");
+const isRoot = process.getuid?.() === 0;
+
+describe.skipIf(!isRoot)("a machine whose agent's user an attacker controls", () => {
+  let base: string;
+  let keeper: ChildProcess;
+  let answers: Record<string, string>;
+  /** Environment of a program between the keeper and the user that it switches to. */
+  let outer = "";
+
+  function start(): ChildProcess {
+    return spawn(join(base, "node"), [join(checkout, "agent", "keeper", "main.ts")], {
+      env: {
+        PATH: process.env["PATH"],
+        HOLDFAST_STATE_DIR: join(base, "state"),
+        HOLDFAST_RUN_DIR: join(base, "run"),
+        HOLDFAST_DATA_DIR: join(base, "data"),
+        HOLDFAST_MACHINE_UID: String(engineUid),
+        HOLDFAST_AGENT_UID: String(agentUid),
+        HOLDFAST_AGENT_MAIN: join(base, "hostile-agent.mjs"),
+        HOLDFAST_HOSTILE_DIR: base,
+      },
+      stdio: "ignore",
+    });
+  }
+
+  beforeAll(async () => {
+    base = mkdtempSync(join(tmpdir(), "hostile-"));
+    chmodSync(base, 0o777);
+    const target = join(base, "target");
+    mkdirSync(target, { mode: 0o755 });
+    writeFileSync(join(target, "file"), "root's own", { mode: 0o644 });
+    writeFileSync(join(target, "open"), "everybody's");
+    chmodSync(join(target, "open"), 0o666);
+    const program = readFileSync(join(checkout, "test", "support", "machines", "hostile-agent.mjs"));
+    writeFileSync(join(base, "hostile-agent.mjs"), program, { mode: 0o644 });
+    // The host's own program may be in a directory that other users cannot read.
+    copyFileSync(process.execPath, join(base, "node"), constants.COPYFILE_FICLONE);
+    keeper = start();
+    await until(() => existsSync(join(base, "look")) || keeper.exitCode !== null);
+    outer = environmentsOfRoot(keeper.pid as number);
+    rmSync(join(base, "look"));
+    await until(() => existsSync(join(base, "answers.json")) || keeper.exitCode !== null);
+    answers = JSON.parse(readFileSync(join(base, "answers.json"), "utf8")) as Record<string, string>;
+  });
+
+  afterAll(async () => {
+    keeper.kill("SIGKILL");
+    await until(() => keeper.exitCode !== null || keeper.signalCode !== null);
+    rmSync(base, { recursive: true, force: true });
+  });
+
+  test("has none of its own programs run as root by its PATH", () => {
+    expect(answers["PATH"]).toBe("started");
+    expect(readdirSync(base).filter((name) => name.startsWith("ran-as-"))).not.toContain("ran-as-0");
+  });
+
+  test("has no variable of its own read by a program of root's", () => {
+    expect(answers["LD_PRELOAD"]).toBe("started");
+    expect(readFileSync(join(base, "inner"), "utf8")).toContain("LD_PRELOAD=");
+    expect(outer).toContain("PATH=");
+    expect(outer.split("\0").filter((each) => /^(LD_PRELOAD|ENV)=/.test(each))).toEqual([]);
+  });
+
+  test("has no file made or written that is not its own, by no path and no link", () => {
+    for (const attempt of Object.keys(answers).filter((each) => each.startsWith("log")))
+      expect(answers[attempt], attempt).not.toBe("started");
+    const target = join(base, "target");
+    expect(readdirSync(target).sort()).toEqual(["file", "open"]);
+    expect(readFileSync(join(target, "file"), "utf8")).toBe("root's own");
+    expect(readFileSync(join(target, "open"), "utf8")).toBe("everybody's");
+    for (const path of [target, join(target, "file"), join(target, "open")]) expect(statSync(path).uid, path).toBe(0);
+  });
+
+  test("has no name of a component taken for a path, and so many names and no more", () => {
+    for (const attempt of Object.keys(answers).filter((each) => each.startsWith("name ")))
+      expect(answers[attempt], attempt).toBe("name is not a component name");
+    expect(answers["too many names"]).toBe("there are too many components");
+    expect(answers["no command"]).toBe("argv is not a command line");
+    expect(answers["signal"]).toBe("signal is not a signal");
+    expect(answers["variable"]).toBe("env is not an environment");
+  });
+
+  test("has no capability, and no way to gain one", () => {
+    const caps = [...(answers["status"] ?? "").matchAll(/^(Cap\w+):\s+(\w+)$/gm)].map(([, name, bits]) => [name, bits]);
+    expect(Object.fromEntries(caps)).toEqual({
+      CapInh: "0000000000000000",
+      CapPrm: "0000000000000000",
+      CapEff: "0000000000000000",
+      CapBnd: "0000000000000000",
+      CapAmb: "0000000000000000",
+    });
+  });
+
+  test("gets nothing from the keeper's next start that it has laid links for", async () => {
+    keeper.kill("SIGTERM");
+    await until(() => keeper.exitCode !== null || keeper.signalCode !== null);
+    keeper = start();
+    await until(() => keeper.exitCode !== null);
+    expect(keeper.exitCode).not.toBe(0);
+    expect(statSync(join(base, "target"))).toMatchObject({ uid: 0, gid: 0 });
+    expect(statSync(join(base, "target")).mode & 0o777).toBe(0o755);
+  });
+});
+
+/** Environments of all of root's programs below a process. */
+function environmentsOfRoot(pid: number): string {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
+    .trim()
+    .split(" ")
+    .filter(Boolean)
+    .map(Number);
+  return children
+    .filter((child) => statSync(`/proc/${child}`).uid === 0)
+    .map((child) => readFileSync(`/proc/${child}/environ`, "latin1"))
+    .join("\0");
+}

@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";
+import { clientWords, unknownMethods } from "./client-words.ts";
+import { type HostileGateway, startHostileGateway } from "./hostile-gateway.ts";
+
+let gateway: HostileGateway;
+beforeAll(async () => {
+  gateway = await startHostileGateway([...organizationServices, ...platformServices]);
+});
+afterAll(() => gateway.close());
+
+const pathOf = (path: string) => path.replaceAll(/\{[^}]*\}/g, "x");
+
+describe("words of a client that every object knows", () => {
+  const paths = [...new Set([...restMethods.map(({ path }) => pathOf(path)), "/docs", "/openapi.json", "/healthz"])];
+
+  test.each(paths)("are no methods of %s: 405", async (path) => {
+    const verbs = [...clientWords, ...unknownMethods];
+    const answers = await Promise.all(verbs.map((verb) => gateway.ask({ verb, path, as: "owner" })));
+    expect(answers).toEqual(verbs.map(() => 405));
+    expect(gateway.logged).toEqual([]);
+  });
+
+  test.each(restMethods.map((each) => [`${each.verb} ${each.path}`, each] as const))(
+    "are no segments, parameters, headers or keys of %s",
+    async (_, { method, verb, path }) => {
+      for (const word of clientWords) {
+        const tried = [
+          { verb, path: `${pathOf(path)}/${word}` },
+          { verb, path: `${pathOf(path)}?${word}=${word}` },
+          { verb, path: `${pathOf(path)}?limit=${word}&a=1`, headers: { [word.toLowerCase()]: word } },
+          ...(verb === "GET" || verb === "DELETE"
+            ? []
+            : [{ verb, path: pathOf(path), text: `{"${word}":{"${word}":1}}` }]),
+          { verb: "POST", path: `/${method.parent.typeName}/${word}`, text: "{}" },
+        ];
+        for (const request of tried) {
+          const status = await gateway.ask({ ...request, as: "owner" });
+          expect([request.path, status >= 400 && status < 500], `${request.verb} ${request.path}: ${status}`).toEqual([
+            request.path,
+            true,
+          ]);
+        }
+      }
+      // Such a name may stand in the position of an id: then the method responds that there is no such object.
+      expect(gateway.logged).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,278 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Sample } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { taskKind } from "@holdfast/controller/fleet/task/task-object.ts";
+import { keyOf, root } from "@holdfast/controller/kernel/store/resource.ts";
+import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
+import { createRightRules } from "@holdfast/controller/services/service/member/right-rules.ts";
+import { nodeOf, runningService } from "../support/controller/service-object.ts";
+import { taskRequest } from "../support/engines/task-request.ts";
+import {
+  type AgentIdentity,
+  helloOf,
+  openSession,
+  renew,
+  type TestSession,
+  writePayload,
+} from "../support/machines/test-agent.ts";
+import {
+  newInstallation,
+  startController,
+  type TestController,
+  type TestInstallation,
+} from "../support/controller/test-fleet.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const rightRules = createRightRules({
+  get: (id) =>
+    id === "service-of-evil" || id === "service-of-honest" ? { object: serviceOf(id), modRevision: 1n } : undefined,
+  reached: async () => undefined,
+});
+
+/** The first node of each is the machine of that name, and primary under term 7. */
+function serviceOf(id: string): ManagedServiceObject {
+  const machine = id.replace("service-of-", "");
+  const service = runningService({ id }, { nodes: [nodeOf(machine), nodeOf(`${machine}-2`)] });
+  return { ...service, status: { ...service.status, primaryNodeId: machine, term: 7 } };
+}
+
+/** A real controller, and an agent with a real certificate that sends harmful messages. */
+describe("a machine that was broken into", () => {
+  let installation: TestInstallation;
+  let controller: TestController;
+  let attacker: AgentIdentity;
+  let honest: TestSession;
+  const batches: number[] = [];
+  const answers: (() => void)[] = [];
+
+  beforeAll(async () => {
+    installation = await newInstallation();
+    controller = await startController(installation, "c-1", {
+      limits: { payloadQuota: { count: 5, bytes: 1 << 20 }, penaltyMs: 100 },
+      rightRules,
+      samples: {
+        take: async (_, samples: readonly Sample[]) => {
+          batches.push(samples.length);
+          await new Promise<void>((resolve) => answers.push(resolve));
+          return { kept: true, refused: 0, reason: "" };
+        },
+      },
+    });
+    attacker = await controller.newAgent("evil");
+    honest = openSession(controller.dial(await controller.newAgent("honest")), helloOf("honest"));
+    await honest.expect("welcome");
+    honest.beat();
+  });
+  afterAll(() => installation?.close());
+
+  async function open(): Promise<TestSession> {
+    for (;;) {
+      const session = openSession(controller.dial(attacker), helloOf("evil"));
+      try {
+        await session.expect("welcome");
+        return session;
+      } catch {
+        // Closed a moment ago.
+        await delay(50);
+      }
+    }
+  }
+
+  /** Resolves when all frames sent on the stream so far were processed. */
+  async function afterAllOf(session: TestSession): Promise<void> {
+    const known = session.received.length;
+    session.say({ case: "heartbeat", value: {} });
+    await waitUntil("it is answered", () =>
+      session.received.slice(known).some((each) => each.frame.case === "heartbeatAck"),
+    );
+  }
+
+  const key = `${root}/observation/evil`;
+  const huge = (n: number) => ({
+    serviceId: "service-of-evil",
+    state: "running",
+    reason: `${n}${"r".repeat(500_000)}`,
+    effectiveParameters: Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`p${at}`, "v".repeat(1_000)])),
+  });
+
+  test("writes little of its reports to etcd, and seldom, while the newest is in memory", async () => {
+    const session = await open();
+    for (let n = 0; n < 12; n += 1) session.say({ case: "observation", value: { instance: huge(n) } });
+    await waitUntil("the last one is known", () => {
+      return controller.fleet.observation("evil")?.instance.reason.startsWith("11r");
+    });
+    const { instance } = controller.fleet.observation("evil") ?? {};
+    expect(instance).toMatchObject({ serviceId: "service-of-evil", state: "running", effectiveParameters: {} });
+    expect(instance?.reason.length).toBeLessThanOrEqual(1_000);
+    await waitUntil("it is stored", async () => (await controller.store.get(key))?.value.includes("11r") === true);
+    expect((await controller.store.get(key))?.value.length).toBeLessThan(4_096);
+
+    const before = await controller.store.revision();
+    for (let n = 0; n < 500; n += 1)
+      session.say({ case: "observation", value: { instance: { state: "running", reason: `loop ${n}` } } });
+    await waitUntil(
+      "the last one is known",
+      () => controller.fleet.observation("evil")?.instance.reason === "loop 499",
+    );
+    expect(Number((await controller.store.revision()) - before)).toBeLessThan(100);
+    session.close();
+  });
+
+  test("changes nothing of the tasks of others, and is cut for their results", async () => {
+    await controller.fleet.submit("honest", "t-honest", taskRequest);
+    await honest.expect("task", ({ id }) => id === "t-honest");
+    const session = await open();
+    session.say({ case: "taskProgress", value: { taskId: "t-honest", step: "evil", progressPct: 99 } });
+    const made = Array.from({ length: 200 }, (_, n) => `t-made-up-${n}`);
+    for (const taskId of made) session.say({ case: "taskProgress", value: { taskId, step: "evil", progressPct: 99 } });
+    session.say({ case: "taskResult", value: { taskId: "t-honest", failure: { code: "evil", message: "" } } });
+    expect(await session.ended).toMatchObject({ details: "a result for another machine's task" });
+    expect(controller.fleet.task("t-honest")?.progress).toBeUndefined();
+    honest.say({ case: "taskProgress", value: { taskId: "t-honest", step: "honest", progressPct: 10 } });
+    await waitUntil("the machine's own progress shows", () => {
+      return controller.fleet.task("t-honest")?.progress?.step === "honest";
+    });
+    await controller.fleet.cancel("t-honest");
+    await honest.expect("cancelTask", ({ taskId }) => taskId === "t-honest");
+  });
+
+  test("ends its own task once, however often it reports results and whatever they are", async () => {
+    const session = await open();
+    await controller.fleet.submit("evil", "t-replayed", taskRequest);
+    await session.expect("task", ({ id }) => id === "t-replayed");
+    const say = (code: string) =>
+      session.say({ case: "taskResult", value: { taskId: "t-replayed", failure: { code, message: "" } } });
+    say("first");
+    await waitUntil("it ended", () => controller.fleet.task("t-replayed")?.result !== undefined);
+    const ended = await controller.store.get(keyOf(taskKind, "t-replayed"));
+    for (let n = 0; n < 100; n += 1) {
+      say(n % 2 === 0 ? "first" : "other");
+      session.say({ case: "taskProgress", value: { taskId: "t-replayed", step: "again", progressPct: 1 } });
+    }
+    session.say({
+      case: "taskResult",
+      value: { taskId: "t-replayed", output: { case: "listEngineUsers", value: {} } },
+    });
+    await afterAllOf(session);
+    expect(await controller.store.get(keyOf(taskKind, "t-replayed"))).toEqual(ended);
+    expect(controller.fleet.task("t-replayed")).toMatchObject({
+      status: "failed",
+      result: { failure: { code: "first" } },
+    });
+    session.close();
+  });
+
+  test("stores no results under ids that no controller issued", async () => {
+    const session = await open();
+    const before = await controller.store.revision();
+    const ids = ["", "..", "../machine/honest", "t-replayed/../t-honest", "\u0000", "i".repeat(1 << 20)];
+    for (const taskId of [...ids, ...Array.from({ length: 200 }, (_, n) => `t-forged-${n}`)])
+      session.say({ case: "taskResult", value: { taskId, failure: { code: "evil", message: "" } } });
+    await afterAllOf(session);
+    // Leases and presence are still written meanwhile.
+    expect(Number((await controller.store.revision()) - before)).toBeLessThan(20);
+    session.close();
+  });
+
+  test("has a right neither for another machine's service, nor under a lower term or a higher one", async () => {
+    const session = await open();
+    const requests = [
+      ["service-of-evil", 7n, true],
+      ["service-of-evil", 6n, false],
+      ["service-of-evil", 8n, false],
+      ["service-of-evil", 2n ** 62n, false],
+      ["service-of-honest", 7n, false],
+      ["", 7n, false],
+    ] as const;
+    for (const [at, [serviceId, term, granted]] of requests.entries()) {
+      const number = BigInt(at + 1);
+      // Twice: a repeated result is acknowledged as before.
+      for (let n = 0; n < 2; n += 1) {
+        session.say({ case: "rightRequest", value: { serviceId, term, number, engineSilent: false } });
+        const answer = await session.expect("rightAnswer", (each) => each.number === number);
+        expect([serviceId, term, answer.granted]).toEqual([serviceId, term, granted]);
+      }
+    }
+    expect(controller.fleet.heardRight("honest")?.grantedAgoMs).toBeUndefined();
+    session.close();
+  });
+
+  test("has its own progress stored in a printable form", async () => {
+    const session = await open();
+    await controller.fleet.submit("evil", "t-evil", taskRequest);
+    await session.expect("task", ({ id }) => id === "t-evil");
+    session.say({ case: "taskProgress", value: { taskId: "t-evil", step: "s".repeat(1 << 20), progressPct: -7 } });
+    await waitUntil("it shows", () => controller.fleet.task("t-evil")?.progress !== undefined);
+    const progress = controller.fleet.task("t-evil")?.progress;
+    expect(progress?.step.length).toBeLessThanOrEqual(128);
+    expect(progress?.progressPct).toBe(0);
+    session.close();
+  });
+
+  test("has an oversized hello rejected", async () => {
+    const { value } = helloOf("evil");
+    for (const more of [{ agentVersion: "v".repeat(1 << 20) }, { openTasks: Array.from({ length: 20_000 }, String) }]) {
+      await waitUntil("it is refused for that", async () => {
+        const session = openSession(controller.dial(attacker), { case: "hello", value: { ...value, ...more } });
+        return /hello/.test((await session.ended).details);
+      });
+    }
+  });
+
+  test("stores so many payloads and no more", async () => {
+    const client = controller.dial(attacker);
+    const refused: string[] = [];
+    for (let n = 0; n < 12; n += 1) {
+      const blocks = (async function* () {
+        yield Buffer.alloc(1_000);
+      })();
+      await writePayload(client, blocks).catch((error: Error) => refused.push(error.message));
+    }
+    client.close();
+    expect(refused).toHaveLength(7);
+    expect(refused[0]).toContain("this machine has too many payloads");
+  });
+
+  test("has one batch of samples taken at a time", async () => {
+    const session = await open();
+    const sample = { timeMs: 0n, slots: [1], values: [1] };
+    for (let n = 1; n <= 50; n += 1) session.say({ case: "samples", value: { batch: BigInt(n), samples: [sample] } });
+    for (let n = 2; n <= 50; n += 1)
+      expect((await session.expect("samplesAck", ({ batch }) => batch === BigInt(n))).kept).toBe(false);
+    expect(batches).toHaveLength(1);
+    answers[0]?.();
+    expect((await session.expect("samplesAck", ({ batch }) => batch === 1n)).kept).toBe(true);
+    session.close();
+  });
+
+  test("has a limited number of certificates and streams, and affects no other machine", async () => {
+    const refusals: string[] = [];
+    for (let n = 0; n < 70; n += 1)
+      await renew(controller.address, attacker)
+        .then((renewed) => (attacker = renewed))
+        .catch((error: Error) => refusals.push(error.message));
+    expect(refusals.length).toBeGreaterThan(0);
+    expect(refusals.at(-1)).toContain("too many certificates");
+
+    const clients = Array.from({ length: 10 }, () => controller.dial(attacker));
+    const sessions = clients.flatMap((client) =>
+      Array.from({ length: 1_000 }, () => openSession(client, helloOf("evil"))),
+    );
+    const welcomed = await Promise.all(
+      sessions.map(({ ended, expect: matches }) =>
+        Promise.race([
+          ended.then(() => false),
+          matches("welcome").then(
+            () => true,
+            () => false,
+          ),
+        ]),
+      ),
+    );
+    expect(welcomed).toHaveLength(10_000);
+    expect(welcomed.filter(Boolean).length).toBeLessThan(100);
+    for (const client of clients) client.close();
+    const before = honest.received.length;
+    await waitUntil("the honest one is heard", () => honest.received.length > before);
+  });
+});

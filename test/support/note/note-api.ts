@@ -1,0 +1,67 @@
+import { create } from "@bufbuild/protobuf";
+import { type Call, type ServedService, serve } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import {
+  auditOf,
+  commitAndSee,
+  mayTouch,
+  organizationOf,
+  requireUnlimited,
+} from "@holdfast/controller/access/caller.ts";
+import type { Quotas } from "@holdfast/controller/access/organization/quotas.ts";
+import type { Kernel } from "@holdfast/controller/kernel/kernel.ts";
+import type { Collection } from "@holdfast/controller/kernel/store/collection.ts";
+import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
+import { retryConflict } from "@holdfast/controller/kernel/store/retry-conflict.ts";
+import { type Note, noteKind } from "./note.ts";
+import { noteService } from "./note-service.ts";
+
+interface NoteApiDeps extends Pick<Kernel, "begin" | "cursors" | "clock" | "newId"> {
+  readonly notes: Collection<Note>;
+  readonly quotas: Pick<Quotas, "claim">;
+}
+
+/** The RPCs of notes. */
+export function createNoteApi({ notes, quotas, begin, cursors, clock, newId }: NoteApiDeps): ServedService {
+  return serve(noteService, {
+    createNote(request, call: Call) {
+      requireUnlimited(call);
+      const { text } = requestOf(request);
+      const organizationId = organizationOf(call);
+      return retryConflict(call.signal, async () => {
+        const id = newId();
+        const metadata = newMetadata(id, clock.now(), { organizationId });
+        const note: Note = { metadata, spec: { text }, status: { rendered: null } };
+        const unit = begin();
+        unit.create(noteKind, note);
+        await quotas.claim(unit, organizationId, { notes: 1 });
+        unit.audit(auditOf(call, "note.create", noteKind.name, id));
+        unit.answer(call, create(noteService.method["createNote"]!.output, noteMessage(note)));
+        await commitAndSee(call, unit, [notes]);
+        return noteMessage(note);
+      });
+    },
+
+    async getNote(request, call: Call) {
+      const { id } = requestOf(request);
+      const note = notes.get(id)?.object;
+      if (note?.metadata.organizationId !== organizationOf(call) || !mayTouch(call, noteKind.name, id))
+        throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such note in the organization.");
+      return noteMessage(note);
+    },
+
+    async listNotes(request, call: Call) {
+      const organizationId = organizationOf(call);
+      const page = { ...cursors.open(call, "notes", null, requestOf(request)), organizationId };
+      const { items, next } = notes.page(({ metadata }) => mayTouch(call, noteKind.name, metadata.id), page);
+      return { notes: items.map(({ object }) => noteMessage(object)), ...page.next(next) };
+    },
+  });
+}
+
+/** A descriptor that is made at run time has no types. */
+const requestOf = (request: unknown) => request as { id: string; text: string; limit: number; cursor: string };
+
+function noteMessage({ metadata: { id }, spec: { text }, status: { rendered } }: Note): Record<string, string> {
+  return { id, text, rendered: rendered ?? "" };
+}

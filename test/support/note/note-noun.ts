@@ -1,0 +1,16 @@
+import type { CliCommand } from "../../../sdk/src/cli/command.ts";
+import { take } from "../../../sdk/src/cli/flag-values.ts";
+import { transportOptionsOf } from "../../../sdk/src/node/node-client.ts";
+import { createTransport } from "../../../sdk/src/transport.ts";
+import { Notes } from "./notes.ts";
+
+export function addNotes(notes: CliCommand): void {
+  notes
+    .command("list")
+    .description("all notes, and what stands on them")
+    .example("notes list")
+    .does(async ({ settings, output }) => {
+      const client = new Notes(createTransport(transportOptionsOf(settings)));
+      return output.list(await take(client.list()), ["id", "text", "rendered"]);
+    });
+}

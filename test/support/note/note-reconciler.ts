@@ -1,0 +1,39 @@
+import type { Kernel } from "@holdfast/controller/kernel/kernel.ts";
+import { type Outcome, settled } from "@holdfast/controller/kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "@holdfast/controller/kernel/runtime/runner.ts";
+import type { Collection } from "@holdfast/controller/kernel/store/collection.ts";
+import { type Note, noteKind } from "./note.ts";
+
+interface NoteReconcilerDeps extends Pick<Kernel, "begin"> {
+  readonly notes: Collection<Note>;
+  /** Stands before the text of each. */
+  readonly prefix: string;
+}
+
+/** Renders each note once, and says so in the same transaction. Key: id of the object. */
+export function createNoteReconciler({ notes, begin, prefix }: NoteReconcilerDeps): ControlLoop {
+  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+    const note = await notes.fresh(id, signal);
+    if (note === undefined || note.object.status.rendered !== null) return settled;
+    const { metadata, spec } = note.object;
+    const rendered = `${prefix}: ${spec.text}`;
+    const unit = begin();
+    unit.update(noteKind, note, { ...note.object, status: { rendered } });
+    unit.event({
+      type: "note.rendered",
+      organizationId: metadata.organizationId,
+      objectKind: noteKind.name,
+      objectId: id,
+      data: { note_id: id, rendered },
+    });
+    await notes.reached(await unit.commit(signal), 1_000);
+    return settled;
+  }
+
+  return {
+    reconciler: { name: "note", reconcile },
+    keys: () => notes.ids(),
+    subscribe: (onChange) => notes.subscribe(onChange),
+    inputs: (id) => notes.get(id)?.modRevision ?? 0n,
+  };
+}

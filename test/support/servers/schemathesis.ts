@@ -1,0 +1,182 @@
+import { execFile } from "node:child_process";
+import { createReadStream } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { pythonEnvironment } from "./python-environment.ts";
+
+/** A response that the document does not allow, or an input that the document allows and the API rejects. */
+export interface Finding {
+  /** Name of the check. */
+  readonly check: string;
+  /** "POST /managed-services". */
+  readonly operation: string;
+  readonly status: number;
+  /** Code and detail of the problem document; the message of the check where there is none. */
+  readonly message: string;
+  /** "POST https://..." with the body, for the report. */
+  readonly request: string;
+}
+
+export const phases = ["examples", "coverage", "fuzzing", "stateful"] as const;
+export type Phase = (typeof phases)[number];
+
+export interface SchemathesisRun {
+  readonly findings: readonly Finding[];
+  /** Operations that each phase sent requests to, with the number of these. */
+  readonly requests: Readonly<Record<Phase, ReadonlyMap<string, number>>>;
+  /** Checks that ran at least once. */
+  readonly checks: ReadonlySet<string>;
+  /** Errors of schemathesis itself, such as a schema that it cannot generate inputs for. */
+  readonly errors: readonly string[];
+}
+
+interface SchemathesisOptions {
+  readonly baseUrl: string;
+  readonly caFile: string;
+  readonly authorization: string;
+  /** For the events of the run. */
+  readonly directory: string;
+  /** Tags of the operations to test. */
+  readonly tags: readonly string[];
+  /** Further operations, by their ids. */
+  readonly helpers: readonly string[];
+  /** Ids of the run's own key, user and organization. */
+  readonly own: readonly string[];
+}
+
+/** Operations that would end the run's own credential; the hooks send other ids to them. */
+const endsOwn = ["deleteApiKey", "rotateApiKey", "deleteOrganization", "removeMember", "updateMember"];
+
+const packages = ["schemathesis==4.32.5"];
+const hooks = join(import.meta.dirname, "schemathesis-hooks.py");
+const mostMs = 420_000;
+
+/**
+ * Tests the operations of /openapi.json in all phases and with all checks of schemathesis, always with the same seed.
+ */
+export async function runSchemathesis(target: SchemathesisOptions): Promise<SchemathesisRun> {
+  const programs = await pythonEnvironment(packages);
+  const { directory } = target;
+  const events = join(directory, "events.ndjson");
+  const config = join(directory, "schemathesis.toml");
+  await writeFile(config, `hooks = ${JSON.stringify(hooks)}\n`);
+  const options = {
+    checks: "all",
+    phases: phases.join(","),
+    "max-examples": "8",
+    // A claim of messages waits for 20 s.
+    "request-timeout": "45",
+    "max-response-time": "45",
+    // The order of requests is the same in each run.
+    workers: "1",
+    seed: "1",
+    "tls-verify": target.caFile,
+    header: `Authorization: ${target.authorization}`,
+    report: "ndjson",
+    "report-ndjson-path": events,
+  };
+  const args = [
+    `--config-file=${config}`,
+    "run",
+    `${target.baseUrl}/openapi.json`,
+    ...Object.entries(options).map(([name, value]) => `--${name}=${value}`),
+    ...target.tags.map((tag) => `--include-tag=${tag}`),
+    ...target.helpers.map((id) => `--include-operation-id=${id}`),
+    "--continue-on-failure",
+    "--no-shrink",
+  ];
+  const env = {
+    PATH: process.env["PATH"] ?? "",
+    HOME: directory,
+    // The hooks are in the checkout, where nothing is written.
+    PYTHONDONTWRITEBYTECODE: "1",
+    HOLDFAST_JUDGE_OWN: target.own.join(","),
+    HOLDFAST_JUDGE_ENDS_OWN: endsOwn.join(","),
+  };
+  const failure = await new Promise<Error | null>((resolve) => {
+    const limits = { timeout: mostMs, maxBuffer: 1 << 30, cwd: directory };
+    execFile(join(programs, "schemathesis"), args, { env, ...limits }, (error) => resolve(error));
+  });
+  // It exits with 1 after findings.
+  if (failure !== null && (failure as { code?: unknown }).code !== 1) throw failure;
+  return readEvents(events);
+}
+
+interface Event {
+  readonly ScenarioFinished?: { readonly phase: Phase; readonly recorder: Recorder };
+  readonly NonFatalError?: unknown;
+  readonly FatalError?: unknown;
+}
+
+/** Empty members are absent. */
+interface Recorder {
+  readonly cases?: Readonly<Record<string, { readonly value: Case }>>;
+  readonly checks?: Readonly<Record<string, readonly Check[]>>;
+  readonly interactions?: Readonly<Record<string, Interaction>>;
+}
+
+interface Case {
+  readonly method: string;
+  /** Path as in the document. */
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+interface Check {
+  readonly name: string;
+  readonly status: string;
+  readonly failure_info?: { readonly failure: { readonly message: string } };
+}
+
+interface Interaction {
+  readonly request: { readonly uri: string };
+  readonly response: { readonly status_code: number; readonly content?: { readonly $base64: string } } | null;
+}
+
+async function readEvents(path: string): Promise<SchemathesisRun> {
+  const findings: Finding[] = [];
+  const errors: string[] = [];
+  const checks = new Set<string>();
+  const requests = newCounts();
+  for await (const line of createInterface({ input: createReadStream(path) })) {
+    const { ScenarioFinished: scenario, NonFatalError, FatalError } = JSON.parse(line) as Event;
+    const error = NonFatalError ?? FatalError;
+    if (error !== undefined) errors.push(JSON.stringify(error).slice(0, 500));
+    if (scenario === undefined) continue;
+    const { cases = {}, checks: results = {}, interactions = {} } = scenario.recorder;
+    for (const [id, { value }] of Object.entries(cases)) {
+      if (interactions[id] === undefined) continue;
+      const operation = `${value.method} ${value.path}`;
+      const counted = requests[scenario.phase];
+      counted.set(operation, (counted.get(operation) ?? 0) + 1);
+      for (const check of results[id] ?? []) {
+        checks.add(check.name);
+        if (check.status === "failure") findings.push(findingOf(operation, check, value, interactions[id]));
+      }
+    }
+  }
+  return { findings, requests, checks, errors };
+}
+
+function newCounts(): Record<Phase, Map<string, number>> {
+  return { examples: new Map(), coverage: new Map(), fuzzing: new Map(), stateful: new Map() };
+}
+
+function findingOf(operation: string, check: Check, { body }: Case, { request, response }: Interaction): Finding {
+  const { status_code: status = 0, content } = response ?? {};
+  const text = Buffer.from(content?.$base64 ?? "", "base64").toString("utf8");
+  const message = problemTextOf(text) ?? check.failure_info?.failure.message ?? "";
+  const sent = body === undefined ? "" : ` ${JSON.stringify(body).slice(0, 300)}`;
+  return { check: check.name, operation, status, message, request: `${request.uri}${sent}` };
+}
+
+/** Code and detail of a problem document; undefined for another response. */
+function problemTextOf(text: string): string | undefined {
+  try {
+    const { code, detail } = JSON.parse(text) as { code?: string; detail?: string };
+    return code === undefined ? undefined : `${code}: ${detail}`;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,160 @@
+import { closeSync, openSync, readFileSync, readlinkSync, writeFileSync, writeSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { queryOnce } from "../support/api/clients.ts";
+import type { ProblemJson, ServiceJson } from "../support/api/service-json.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const longMs = 240_000;
+const dayMs = 86_400_000;
+
+/**
+ * There are no backups here: restored data come from the disk. Most of the time is waiting, so the tests run
+ * concurrently.
+ */
+describe.concurrent("disks of deleted services", () => {
+  let platform: Platform;
+  let services: Services;
+
+  beforeAll(async () => {
+    platform = await startPlatform({
+      environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "86400", HOLDFAST_FINAL_BACKUP_WITHIN_S: "20" },
+    });
+    services = createServices(platform);
+  }, longMs);
+  afterAll(() => platform?.remove(), longMs);
+
+  const ask = <Row extends object>({ connection, password }: RunningService, sql: string) =>
+    queryOnce<Row>(platform, connection, { password }, sql);
+  const machines = () => platform.processes().machines;
+  const machineOf = ({ service }: RunningService) => machines().find(({ id }) => id === service.nodes[0]?.id);
+  /** The engine's data directory, as the machine sees it. */
+  const dataOf = (of: RunningService) => readlinkSync(`/proc/${machineOf(of)?.engine}/cwd`);
+  /** Path of a file of the machine, whether its engine runs or not. */
+  const inMachine = (of: RunningService, path: string) => `/proc/${machineOf(of)?.agent}/root${path}`;
+
+  /** A service with one row, and an existing archive. */
+  async function create(name: string): Promise<RunningService> {
+    const made = await services.createRunning(name, { allowed_cidrs: ["127.0.0.0/8"] });
+    await ask(made, "CREATE TABLE kept AS SELECT 1 AS i");
+    const next = async () => (await services.get(made.service.id)).backups?.next_at ?? null;
+    await waitUntil("its archive is there", async () => (await next()) !== null, { withinMs: longMs });
+    return made;
+  }
+
+  async function remove({ service: { id } }: RunningService): Promise<void> {
+    const before = Date.now();
+    expectStatus(await platform.rest.delete(`/managed-services/${id}`), 202);
+    await services.gone(id, longMs);
+    const list = await platform.rest.get<{ services: { id: string; undelete_until: string }[] }>(
+      "/managed-services?deleted=true",
+    );
+    const retained = expectStatus(list, 200).json.services.filter((each) => each.id === id);
+    expect(retained).toHaveLength(1);
+    expect(Date.parse(retained[0]?.undelete_until ?? "")).toBeGreaterThanOrEqual(before + 7 * dayMs);
+  }
+
+  async function undelete({ service: { id } }: RunningService, name: string): Promise<void> {
+    const response = await platform.rest.post<ServiceJson>(`/managed-services/${id}/undelete`, { name });
+    expectStatus(response, 202);
+  }
+
+  /** It has its data on its machine, and is deleted for good on request. */
+  async function comeBack(made: RunningService, name: string): Promise<void> {
+    const { id } = made.service;
+    await services.settled(id, "Running", longMs);
+    const back = await services.open(id);
+    expect(back.service).toMatchObject({ id, name, hostname: made.service.hostname });
+    const nodes = [made.service.nodes[0]?.id];
+    expect(back.service.nodes.map((node) => node.id)).toEqual(nodes);
+    expect(back.password).toBe(made.password);
+    expect(await ask(back, "SELECT i FROM kept")).toEqual([{ i: 1 }]);
+    const isThere = () => machines().some((machine) => machine.id === nodes[0]);
+    expect(isThere()).toBe(true);
+
+    expectStatus(await platform.rest.delete(`/managed-services/${id}?skip_final_backup=true`), 202);
+    await services.gone(id, longMs);
+    await waitUntil("its machine is gone", () => !isThere(), { withinMs: longMs });
+    const undeleted = async () => (await platform.rest.post(`/managed-services/${id}/undelete`)).status;
+    // A moment longer it is listed as a service without retained data.
+    await waitUntil("it is known no more", async () => (await undeleted()) === 404, { withinMs: longMs });
+  }
+
+  it(
+    "one that was stopped returns with rows, hostname and password, and is deleted for good on request",
+    async () => {
+      const made = await create("kept");
+      await services.verb(made.service.id, "stop");
+      await remove(made);
+      await undelete(made, "again");
+      await comeBack(made, "again");
+    },
+    3 * longMs,
+  );
+
+  it(
+    "one in Error reports why, returns in Error, and runs with its rows once its data are repaired",
+    async () => {
+      const made = await create("failed");
+      const { id } = made.service;
+      const inError = () =>
+        waitUntil(
+          "the service is in Error",
+          async () => {
+            const { status, operation } = await services.get(id);
+            return status === "Error" && operation === null;
+          },
+          { withinMs: longMs, describe: () => services.describe(id) },
+        );
+      const control = `${dataOf(made)}/global/pg_control`;
+      const good = readFileSync(inMachine(made, control));
+      writeFileSync(inMachine(made, control), "not a control file");
+      killAtOnce(machineOf(made)?.engine ?? 0);
+      await inError();
+      const { error, operation } = await services.get(id);
+      expect(error?.message).not.toBe("");
+      expect(operation).toBeNull();
+      const restart = await platform.rest.post<ProblemJson>(`/managed-services/${id}/restart`);
+      expect(expectStatus(restart, 409).json.code).toBe("wrong_state");
+      await remove(made);
+      await undelete(made, "failed");
+      await inError();
+      writeFileSync(inMachine(made, control), good);
+      expectStatus(await platform.rest.post(`/managed-services/${id}/start`), 202);
+      const isStarting = async () => (await services.get(id)).status !== "Error";
+      await waitUntil("it starts", isStarting, { withinMs: longMs, describe: () => services.describe(id) });
+      await comeBack(made, "failed");
+    },
+    3 * longMs,
+  );
+
+  it(
+    "one whose final backup fails returns on its disk",
+    async () => {
+      const made = await create("damaged");
+      const { id } = made.service;
+      await ask(made, "CREATE TABLE damaged AS SELECT 1 AS i");
+      const [row] = await ask<{ path: string }>(made, "SELECT pg_relation_filepath('damaged') AS path");
+      // A page that has not changed since a checkpoint is read from the disk, with its checksum.
+      await services.verb(id, "restart");
+      const page = openSync(inMachine(made, `${dataOf(made)}/${row?.path}`), "r+");
+      writeSync(page, "spoilt", 4_096);
+      closeSync(page);
+      await remove(made);
+      const { backups } = expectStatus(
+        await platform.rest.get<{ backups: object[] }>(`/managed-services/${id}/backups`),
+        200,
+      ).json;
+      expect(backups).toMatchObject([{ trigger: "final", status: "failed" }]);
+      await undelete(made, "damaged");
+      await comeBack(made, "damaged");
+    },
+    3 * longMs,
+  );
+
+  it("leave no machine behind when they are deleted for good", { concurrent: false }, async () => {
+    await waitUntil("all machines are gone", () => machines().length === 0, { withinMs: longMs });
+  });
+});
