@@ -158,7 +158,7 @@ describe("authorization", () => {
 
     async function overGrpc(who: string, method: DescMethod): Promise<number> {
       const channel = channels.get(who);
-      if (channel === undefined) throw new Error(`nobody is called ${who}`);
+      if (channel === undefined) throw new Error(`there is no caller ${who}`);
       // The gateway maps REST requests so: enumerations by their own spelling, and a mask of the members that are
       // present.
       const json = requestOf(method);
@@ -183,7 +183,7 @@ describe("authorization", () => {
       return (await api.call(verb, path, body === undefined ? {} : { body })).status;
     }
 
-    it("the server lists the services that are walked here, and no other of ours", async () => {
+    it("the server lists exactly the services that this walk covers", async () => {
       const channel = channels.get("nobody");
       const listed = channel === undefined ? [] : await listServices(channel);
       const ours = listed.filter((name) => name.startsWith("holdfast.")).sort();
@@ -200,7 +200,7 @@ describe("authorization", () => {
         },
       );
 
-      it.skipIf(ungiven.includes(scopeOf(method)))("refuses a caller who has every other scope", async () => {
+      it.skipIf(ungiven.includes(scopeOf(method)))("rejects a caller with every other scope", async () => {
         const who = `all but ${scopeOf(method)}`;
         expect(await overGrpc(who, method)).toBe(status.PERMISSION_DENIED);
         expect([undefined, 403]).toContain(await overRest(who, method));
@@ -208,7 +208,7 @@ describe("authorization", () => {
 
       const { stranger } = authorizationCases[name] ?? {};
       if (stranger === "own") return;
-      it("refuses the owner of another organization", async () => {
+      it("rejects the owner of another organization", async () => {
         const [grpc, http] = stranger === "no scope" ? [status.PERMISSION_DENIED, 403] : [status.NOT_FOUND, 404];
         expect(await overGrpc("stranger", method)).toBe(grpc);
         expect([undefined, http]).toContain(await overRest("stranger", method));

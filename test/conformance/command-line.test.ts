@@ -21,7 +21,7 @@ const holdfast = (line: string, environment: Record<string, string> = {}) =>
   shell.runHere(line.split(" "), { environment });
 
 describe("holdfast", () => {
-  test("makes, shows, lists and deletes a service", async () => {
+  test("creates, shows, lists and deletes a service", async () => {
     const made = await holdfast("services create orders --type postgresql --plan tier-1 --storage-gb 1 --tag team=a");
     expect([made.code, made.stderr]).toEqual([0, ""]);
     expect(made.stdout).toMatch(/status +Pending/);
@@ -35,7 +35,7 @@ describe("holdfast", () => {
 
   test("waits, names each step, and ends with a line for psql", async () => {
     const made = holdfast("services create waited --type postgresql --wait");
-    await waitUntil("it was asked where it is", () => gateway.state.summaries > 0);
+    await waitUntil("its address was requested", () => gateway.state.summaries > 0);
     for (const service of gateway.state.services.values()) service.status = ManagedServiceStatus.RUNNING;
     const { code, stdout, stderr } = await made;
     expect(code).toBe(0);
@@ -60,7 +60,7 @@ describe("holdfast", () => {
   });
 
   // biome-ignore format: a table, aligned so that it reads as one
-  const failures: [line: string, environment: Record<string, string>, code: number, said: RegExp][] = [
+  const failures: [line: string, environment: Record<string, string>, code: number, message: RegExp][] = [
     ["services get none",                                    {},                                                            4,   /there is no service none/],
     ["services create waited --type postgresql",             {},                                                            5,   /waited is taken/],
     ["services create Bad --type oracle",                    {},                                                            2,   /name: .*\n.*database_type: /],
@@ -74,14 +74,14 @@ describe("holdfast", () => {
     ["services restart waited",                              {},                                                            1,   /internal/],
   ];
   for (const [line, environment, code, message] of failures) {
-    test(`${line} ends with ${code} and says why`, async () => {
+    test(`${line} ends with ${code} and the reason`, async () => {
       const answer = await holdfast(line, environment);
       expect(answer.stderr).toMatch(message);
       expect(answer.code).toBe(code);
     });
   }
 
-  test("a service that comes to Error is 7, and help is 0", async () => {
+  test("a service in Error exits with 7, and help with 0", async () => {
     for (const service of gateway.state.services.values()) service.status = ManagedServiceStatus.ERROR;
     expect((await holdfast("services wait waited")).code).toBe(7);
     expect(await holdfast("services --help")).toMatchObject({ code: 0, stderr: "" });

@@ -24,7 +24,7 @@ const cases = services.flatMap(({ typeName, methods }) =>
 /** One for each version, because it finds messages by their names. */
 const validations = { before: createValidation(), now: createValidation() };
 
-test("the agreed contract has methods to compare with", () => {
+test("the agreed contract has methods to compare", () => {
   expect(cases.length).toBeGreaterThan(60);
 });
 
@@ -34,7 +34,7 @@ test.each(cases)("%s has the same path, and requires no more fields", (_, before
   expect(required).toEqual(expect.arrayContaining([...validations.now.required(now.input)]));
 });
 
-test("values of enumerations are spelled as they were", () => {
+test("values of enumerations have the same spelling", () => {
   const enumerations = new Map(services.flatMap(({ file }) => file.enums).map((each) => [each.typeName, each]));
   expect(enumerations.size).toBeGreaterThan(5);
   for (const { typeName, values } of enumerations.values()) {
@@ -55,7 +55,7 @@ test.each<Words>([
   ["a new word", ["/managed-services/{id}", "/managed-services/search", "/managed-services/search/{id}"], ["search"]],
   ["a word after a service", ["/managed-services/{id}/search"], []],
   ["words of other resources", ["/webhooks/search", "/users/me/password"], []],
-])("words where a service's name could stand are reserved: %s", (_, paths, unreserved) => {
+])("words in the position of a service's name are reserved: %s", (_, paths, unreserved) => {
   expect(unreservedWords(paths)).toEqual(unreserved);
 });
 

@@ -62,7 +62,7 @@ function valueOf(field: DescField, depth: number): number {
 }
 
 test.each(methods.map((method) => [String(method), method] as const))(
-  "the largest body of %s is taken",
+  "the largest body of %s is accepted",
   (_, method) => {
     const { maxBodyBytes, scope } = getOption(method, rulesOption);
     const taken = maxBodyBytes || (scope === "public" ? 8 : 64) * 1024;

@@ -15,7 +15,7 @@ import { createOperatorCommandLine } from "../support/platform/operator-command-
 const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);
 
 test.each(methods.filter(({ output }) => "nextCursor" in output.field).map((method) => [String(method), method]))(
-  "%s takes a limit and a cursor",
+  "%s has a limit and a cursor",
   (_, { input }) => {
     const paging = input.field.page?.message ?? input;
     expect(Object.keys(paging.field)).toEqual(expect.arrayContaining(["limit", "cursor"]));
@@ -130,7 +130,7 @@ const unpaged: Readonly<Record<string, string>> = {
   "holdfast.v1.Token.scopes":                        "what the request could have",
 };
 
-test("everything else that an answer may have several of is bounded", () => {
+test("every other repeated member of a response is bounded", () => {
   const found = new Set<string>();
   const seen = new Set<DescMessage>();
   function walk(message: DescMessage): void {
@@ -147,7 +147,7 @@ test("everything else that an answer may have several of is bounded", () => {
   expect([...found].sort()).toEqual(Object.keys(unpaged).sort());
 });
 
-test("no request may have more entries than its body may have values", () => {
+test("no request may have more entries than the limit of values in a body", () => {
   // Methods with raw values admit more, and are parsed elsewhere.
   const entriesOf = (field: DescField, within: readonly DescMessage[]): number => {
     if (rulesOf(field).rawJson) return Number.NEGATIVE_INFINITY;
@@ -161,7 +161,7 @@ test("no request may have more entries than its body may have values", () => {
   expect(methods.filter(({ input }) => several(input) > inlineValues).map(String)).toEqual([]);
 });
 
-describe("lists of operators that are whole in memory", () => {
+describe("lists of operators that are complete in memory", () => {
   const ids = Array.from({ length: 450 }, (_, at) => `c-${String(at).padStart(3, "0")}`);
   const kinds = ["clock", "maintenance", "restored"];
   const never = () => {
@@ -208,7 +208,7 @@ describe("lists of operators that are whole in memory", () => {
     ["ListHolds",       "holds",       "kind", 2,   kinds, [2, 1]],
     ["ListHolds",       "holds",       "kind", 3,   kinds, [3]],
     ["ListStores",      "stores",      "name", 2,   ["etcd a", "etcd b", "history"], [2, 1]],
-  ])("%s goes on page by page: %s by %s, %i at once", async (method, plural, key, limit, all, lengths) => {
+  ])("%s has pages: %s by %s, %i at once", async (method, plural, key, limit, all, lengths) => {
     const pages: string[][] = [];
     let cursor: string | undefined;
     do {

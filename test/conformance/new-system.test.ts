@@ -15,8 +15,8 @@ import { nounsWithNotes, systemsWithNotes } from "../support/note/with-notes.ts"
 import { freePorts } from "../support/platform/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-// A system of one resource is added as CONTRIBUTING says: by files of its own (test/support/note), a line in the list of
-// systems and one in that of the command line's nouns. The controller around it is the real one.
+// The fixture system in test/support/note has one resource, and is added as CONTRIBUTING.md describes: by files of its
+// own, a line in the list of systems and a line in the list of nouns. The controller around it is the real one.
 
 interface Note {
   readonly id: string;
@@ -57,16 +57,16 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** A controller that has no machines on its host. */
-async function settingsIn(directory: string): Promise<Record<string, string>> {
+/** Settings of a controller without machines on its host. */
+async function settingsIn(root: string): Promise<Record<string, string>> {
   const [api, agents, dns] = await freePorts(3);
   const file = async (name: string, content: string) => {
-    await writeFile(join(directory, name), content, { mode: 0o600 });
-    return join(directory, name);
+    await writeFile(join(root, name), content, { mode: 0o600 });
+    return join(root, name);
   };
   const folder = async (name: string) => {
-    await mkdir(join(directory, name));
-    return join(directory, name);
+    await mkdir(join(root, name));
+    return join(root, name);
   };
   const masterKey = { current: "v1", keys: { v1: randomBytes(32).toString("base64") } };
   return {
@@ -84,7 +84,7 @@ async function settingsIn(directory: string): Promise<Record<string, string>> {
     HOLDFAST_PROVIDER: "none",
     HOLDFAST_IMAGES_DIR: await folder("images"),
     HOLDFAST_BOOTSTRAP_FILE: await file("bootstrap.json", JSON.stringify(bootstrap)),
-    HOLDFAST_CA_FILE: join(directory, "authority.pem"),
+    HOLDFAST_CA_FILE: join(root, "authority.pem"),
     HOLDFAST_LOG_LEVEL: "error",
     HOLDFAST_NOTE_PREFIX: "In this house",
   };
@@ -100,15 +100,15 @@ async function renderedNote(id: string): Promise<Note> {
   return note;
 }
 
-test("a resource of a new system is created over REST, converged, told of, counted, bounded and printed", async () => {
+test("a resource of a new system has REST, a reconciler, events, metrics, a quota and a command", async () => {
   const made = await rest.post<Note>("/notes", { text: "Ada slept" });
   expect(made.status).toBe(201);
   const { id } = made.json;
 
-  // The reconciler, with the system's setting.
+  // The reconciler applies the system's setting.
   expect(await renderedNote(id)).toEqual({ id, text: "Ada slept", rendered: "In this house: Ada slept" });
 
-  // Its event, by way of the outbox, and the audit entry of its creation.
+  // Its event arrives through the outbox, with the audit entry of its creation.
   const seen = async (path: string, member: string) =>
     ((await rest.get<Record<string, Record<string, unknown>[]>>(path)).json[member] ?? []).find(
       (entry) => entry["event_type"] === "note.rendered" || entry["action"] === "note.create",
@@ -123,17 +123,17 @@ test("a resource of a new system is created over REST, converged, told of, count
   });
   await waitUntil("the audit entry is there", async () => (await seen("/audit-log", "entries")) !== undefined);
 
-  // Its metric, among those of the process.
+  // Its metric is among those of the process.
   expect(await controller.metrics.text()).toMatch(/^holdfast_notes 1$/m);
 
-  // Its quota, with the figures.
+  // Its quota rejects a third note, with the figures.
   expect((await rest.post("/notes", { text: "Grace too" })).status).toBe(201);
   const refused = await rest.post("/notes", { text: "one too many" });
   expect(refused.json).toMatchObject({ code: "quota_exceeded", quota: "notes", used: 2, asked: 1, limit: 2 });
   await waitUntil("the refusal is in the audit log", async () => (await refusal()) !== undefined);
   expect(await refusal()).toMatchObject({ object_kind: "note", result: "refused" });
 
-  // Its noun.
+  // Its noun lists it.
   const written: string[] = [];
   const screen = { write: (text: string) => written.push(text) };
   const noAnswer = () => Promise.reject(new Error("no question is expected"));

@@ -108,7 +108,7 @@ describe.each([
     return found && (await buffer(found)).toString();
   }
 
-  it("has an object as it was written, in whole or in part, and overwritten as a whole", async () => {
+  it("has an object as written, in full or by range, and overwritten as a whole", async () => {
     const { objects } = store;
     expect(await objects.put("a/b/one", stream("hello ", "world"))).toMatchObject({ key: "a/b/one", sizeBytes: 11 });
     expect(await objects.head("a/b/one")).toMatchObject({ key: "a/b/one", sizeBytes: 11 });
@@ -121,7 +121,7 @@ describe.each([
     expect(await read("a/b/one")).toBeUndefined();
   });
 
-  it("has nothing where nothing was written, and deletes that", async () => {
+  it("has no object that was not written, and accepts its deletion", async () => {
     expect(await read("none")).toBeUndefined();
     expect(await store.objects.head("none")).toBeUndefined();
     await store.objects.delete("none");
@@ -135,7 +135,7 @@ describe.each([
     for (const result of results) if (result.status === "rejected") expect(result.reason).toBeInstanceOf(ObjectExists);
   });
 
-  it("has nothing of a stream that breaks", async () => {
+  it("has no object of an interrupted stream", async () => {
     async function* broken() {
       yield Buffer.from("half");
       throw new Error("broken");

@@ -123,7 +123,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     return rows[0];
   }
 
-  test(`answers ${allowedStatements.length} honest statements`, async () => {
+  test(`runs ${allowedStatements.length} allowed statements`, async () => {
     expect(allowedStatements.length).toBeGreaterThanOrEqual(100);
     const refused: string[] = [];
     for (const sql of allowedStatements) {
@@ -133,7 +133,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     expect(refused).toEqual([]);
   });
 
-  test(`refuses ${attacks.length} attacks, and none leaves a trace`, async () => {
+  test(`rejects ${attacks.length} attacks, and none leaves a trace`, async () => {
     expect(attacks.length).toBeGreaterThanOrEqual(300);
     const before = await traces();
     const passed: string[] = [];
@@ -224,7 +224,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     "SELECT repeat('x', 50000000)",
     "SELECT length(lpad('', 200000000, 'x') || lpad('', 200000000, 'y'))",
     "EXPLAIN SELECT repeat('x', 500000000)",
-  ])("%s fails at the memory of one session, and the engine goes on", async (sql) => {
+  ])("%s fails at the memory limit of one session, and the engine continues", async (sql) => {
     const started = async () => (await owner.query("SELECT pg_postmaster_start_time()::text AS at")).rows[0].at;
     const sessions = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE usename = 'holdfast_console'";
     const before = await started();
@@ -235,7 +235,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     expect((await answered("SELECT count(*) FROM orders")).rows).toEqual([["20"]]);
   });
 
-  test("a session of users fails at half of the machine's memory, and the engine goes on", async () => {
+  test("a user's session fails at half of the machine's memory, and the engine continues", async () => {
     const started = async () => (await owner.query("SELECT pg_postmaster_start_time()::text AS at")).rows[0].at;
     const before = await started();
     await expect(owner.query("SELECT length(repeat('x', 600000000))")).rejects.toThrow(/^out of memory$/);
@@ -335,7 +335,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     });
   });
 
-  describe("in a database with code of users that no statement names", () => {
+  describe("in a database with users' code that no statement names", () => {
     let client: Client;
 
     beforeAll(async () => {
@@ -370,7 +370,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     });
   });
 
-  test("runs nothing in a database with a cast that users made", async () => {
+  test("runs nothing in a database with a user's cast", async () => {
     await owner.query(`CREATE TYPE pair AS (a int); CREATE FUNCTION harm_cast(pair) RETURNS text LANGUAGE sql AS 'SELECT harm()::text';
       CREATE CAST (pair AS text) WITH FUNCTION harm_cast(pair) AS IMPLICIT`);
     expect(await execute("SELECT 1")).toMatchObject({ refusal: { message: expect.stringMatching(/cast of its own/) } });

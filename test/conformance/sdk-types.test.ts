@@ -480,7 +480,11 @@ type RequestOf<Schema extends DescMessage> = Omit<RestShape<Schema, never>, Else
 type Given<Input> = { [K in keyof Input]-?: Exclude<Input[K], undefined | null> };
 
 /** Names and types of a request's members; whether they are optional or nullable is written by hand. */
-type SameInput<Input, Schema extends DescMessage> = Mutual<Given<Input>, Given<RequestOf<Schema>>, Given<RequestOf<Schema>>>;
+type SameInput<Input, Schema extends DescMessage> = Mutual<
+  Given<Input>,
+  Given<RequestOf<Schema>>,
+  Given<RequestOf<Schema>>
+>;
 
 /** A message in a request has all of its members, each optional. */
 type WithConfig<Input> = Omit<Input, "config"> & {

@@ -209,7 +209,7 @@ const atToken: readonly Difference[] = [
   },
 ];
 
-test("token requests are refused as oidc-provider refuses them, but for differences with a reason", async () => {
+test("token requests are rejected as by oidc-provider, with listed differences", async () => {
   await fc.assert(
     fc.asyncProperty(tokenRequest, async ({ authorization, ...form }) => {
       const request = new Map(

@@ -34,7 +34,7 @@ const delivered = (channelId: string) =>
     channelId,
   );
 
-test(`of ${alerts} alerts at once, those for a channel that hangs delay no other, and none is lost`, async () => {
+test(`of ${alerts} concurrent alerts, those for a hanging channel delay no other, and none is lost`, async () => {
   let pending: ServerResponse[] | undefined = [];
   const hanging = await receiver((response) => void (pending === undefined ? response.end() : pending.push(response)));
   const [beside, elsewhere] = [await receiver(), await receiver()];

@@ -29,7 +29,7 @@ async function backup(fixture: BackupKillFixture, victim: BackupVictim): Promise
   // Later parts wait, and so does the reader of the engine: the kill comes in the middle.
   const resume = fixture.pauseStore();
   await fixture.kill(victim, primaryOf(fixture));
-  if (victim === "engine") await waitUntil("nobody reads the engine", () => !fixture.isBeingRead(), wait);
+  if (victim === "engine") await waitUntil("the backup stopped reading", () => !fixture.isBeingRead(), wait);
   resume();
   const ended = await fixture.ended(id);
   expect(ended).toMatchObject({ status: "completed", error_message: null });

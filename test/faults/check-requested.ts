@@ -33,11 +33,9 @@ export async function checkRequested(platform: Platform, requests: RequestLog): 
   await checkList(platform, requests);
   const waiting = await warmMachines(platform);
   const idle = [...waiting, ...(await retainedMachines(platform, requests))];
-  await becomesTrue("only the machines are there that were asked for", () =>
-    checkMachines(platform, requests, { waiting, idle }),
-  );
+  await becomesTrue("only requested machines exist", () => checkMachines(platform, requests, { waiting, idle }));
   await checkNames(platform, requests);
-  await becomesTrue("only what was asked for is in the store", () => checkStore(platform, requests, idle));
+  await becomesTrue("only requested objects are in the store", () => checkStore(platform, requests, idle));
 }
 
 /** Work that follows a deletion or a new machine becomes visible a moment later in some lists. */
@@ -57,7 +55,7 @@ async function warmMachines(platform: Platform): Promise<string[]> {
       const rest = unowned.every(({ state, desired }) => state === "waiting" && desired === "on");
       return rest && unowned.length === warmPoolSize ? unowned.map(({ id }) => id) : undefined;
     };
-    return waitUntil("machines that nobody owns wait, as many as are to", look, {
+    return waitUntil("the warm pool is full", look, {
       withinMs: convergeMs,
       everyMs: 200,
       describe: async () => lastLogLines(platform.directory, 10),
@@ -76,7 +74,7 @@ async function retainedMachines(platform: Platform, requests: RequestLog): Promi
     const { status } = JSON.parse(value) as { status: { deleted: { keptNodes?: string[] } | null } };
     return status.deleted?.keptNodes ?? [];
   });
-  const undeletable = requests.services.filter(({ desired: wanted, isForGood }) => wanted === "gone" && !isForGood);
+  const undeletable = requests.services.filter(({ desired, isForGood }) => desired === "gone" && !isForGood);
   const nodeIds = new Set(undeletable.flatMap((service) => service.nodeIds));
   expectSame(
     "disks that are kept of what may not come back",
@@ -88,21 +86,21 @@ async function retainedMachines(platform: Platform, requests: RequestLog): Promi
 
 async function checkService(platform: Platform, service: RequestedService): Promise<void> {
   const services = createServices(platform);
-  const { id, desired: wanted, name } = service;
+  const { id, desired, name } = service;
   const describe = async () =>
     `asked: ${JSON.stringify({ ...service, users: [...service.users] })}\nis: ${await services.describe(id)}`;
   const look = async () => {
     const answer = await platform.rest.get<ServiceJson>(`/managed-services/${id}`);
-    if (wanted === "gone") return answer.status === 404;
+    if (desired === "gone") return answer.status === 404;
     const { status, operation } = answer.json;
-    return answer.status === 200 && status === wanted && operation === null;
+    return answer.status === 200 && status === desired && operation === null;
   };
-  await waitUntil(`${name} is ${wanted} and no operation is in progress`, look, {
+  await waitUntil(`${name} is ${desired} and no operation is in progress`, look, {
     withinMs: convergeMs,
     everyMs: 100,
     describe,
   });
-  if (wanted === "gone") return;
+  if (desired === "gone") return;
   const { tags, allowed_cidrs: allowedCidrs } = await services.get(id);
   expectSame(`tags of ${name}`, tags, service.tags);
   expectSame(`allowed_cidrs of ${name}`, allowedCidrs, service.allowedCidrs);
@@ -111,7 +109,7 @@ async function checkService(platform: Platform, service: RequestedService): Prom
     const open = (await services.operations(id)).filter(({ finished_at }) => finished_at === null);
     expectSame(`operations of ${name} without an end`, open, []);
   });
-  if (wanted !== "Running") return;
+  if (desired !== "Running") return;
   await waitUntil(`${name} lets its users in`, () => canSignIn(platform, service), {
     everyMs: 200,
     describe,
@@ -156,7 +154,7 @@ async function checkMachines(
 ): Promise<void> {
   const living = requests.living();
   const nodes = [...idle, ...living.flatMap(({ nodeIds }) => nodeIds)].sort();
-  const up = living.filter(({ desired: wanted }) => wanted === "Running");
+  const up = living.filter(({ desired }) => desired === "Running");
   const running = [...waiting, ...up.flatMap(({ nodeIds }) => nodeIds)].sort();
   await asOperator(platform, FleetService, async (fleet) => {
     const { machines } = await fleet.listMachines({ page: { limit: 200 } });
@@ -193,10 +191,10 @@ async function loopDevices(directory: string): Promise<string[]> {
 }
 
 async function checkNames(platform: Platform, requests: RequestLog): Promise<void> {
-  for (const { hostname, desired: wanted } of requests.services) {
-    await waitUntil(`${hostname} is ${wanted === "gone" ? "no name" : "a name"}`, async () => {
+  for (const { hostname, desired } of requests.services) {
+    await waitUntil(`${hostname} is ${desired === "gone" ? "no name" : "a name"}`, async () => {
       const addresses = await resolveName(platform.admin.dns_server, hostname);
-      return addresses.length === (wanted === "gone" ? 0 : 1);
+      return addresses.length === (desired === "gone" ? 0 : 1);
     });
   }
 }
@@ -223,7 +221,7 @@ async function checkStore(platform: Platform, requests: RequestLog, idle: readon
   );
   const users = living.flatMap(({ id, users: made }) => ["app_user", ...made].map((user) => `${id}.${user}`));
   expectSame("keys of users", below("database-user"), users.sort());
-  const deleted = requests.services.filter(({ desired: wanted }) => wanted === "gone").map(({ hostname }) => hostname);
+  const deleted = requests.services.filter(({ desired }) => desired === "gone").map(({ hostname }) => hostname);
   expectSame(
     "keys of names of what is gone",
     below("dns-record").filter((name) => deleted.some((host) => name.endsWith(host))),
@@ -231,7 +229,7 @@ async function checkStore(platform: Platform, requests: RequestLog, idle: readon
   );
 }
 
-function expectSame(what: string, is: unknown, wanted: unknown): void {
-  const [shown, requests] = [JSON.stringify(is), JSON.stringify(wanted)];
-  if (shown !== requests) throw new Error(`${what}:\n  asked ${requests}\n  is    ${shown}`);
+function expectSame(what: string, actual: unknown, expected: unknown): void {
+  const [actualText, expectedText] = [JSON.stringify(actual), JSON.stringify(expected)];
+  if (actualText !== expectedText) throw new Error(`${what}:\n  expected ${expectedText}\n  actual   ${actualText}`);
 }

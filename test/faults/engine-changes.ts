@@ -75,7 +75,7 @@ export async function changeUnderLocks(platform: Platform, { service, connection
 
   const requests = [create("coming"), create("rival"), reset(), rest.delete<UnderWayJson>(user("leaving"))] as const;
   const dropped = rest.delete<UnderWayJson>(path("/databases/leaving"));
-  const underWay = await waitUntil("the users that come are shown with their operations", async () => {
+  const underWay = await waitUntil("pending users are listed with their operations", async () => {
     const { json } = await rest.get<{ users: UserJson[] }>(path("/database-users"));
     const changing = json.users.filter(({ operation }) => operation !== null);
     return changing.length === 4 && new Map(changing.map((each) => [each.username, each]));

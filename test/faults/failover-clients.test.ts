@@ -124,15 +124,23 @@ describe.skipIf(!isEnabled)("a failover as third-party clients see it", () => {
 
   it("psql: finds the primary among all nodes before and after a failover, while the old one is paused", async () => {
     const nodes = await everyNode();
-    await runOfImage("psql", "-Xqc", "CREATE TABLE judged (id bigint PRIMARY KEY); CREATE TABLE benched (id int)", nodes);
+    await runOfImage(
+      "psql",
+      "-Xqc",
+      "CREATE TABLE judged (id bigint PRIMARY KEY); CREATE TABLE benched (id int)",
+      nodes,
+    );
     const output = await failedOver(
       (async () => {
         const seen = new Set<string>();
         const untilMs = performance.now() + 25_000;
         while (performance.now() < untilMs) {
-          const output = await runOfImage("psql", "-XAtc", "SELECT inet_server_addr(), pg_is_in_recovery()", nodes).catch(
-            () => "",
-          );
+          const output = await runOfImage(
+            "psql",
+            "-XAtc",
+            "SELECT inet_server_addr(), pg_is_in_recovery()",
+            nodes,
+          ).catch(() => "");
           if (output !== "") seen.add(output.trim());
         }
         return [...seen];
@@ -143,7 +151,7 @@ describe.skipIf(!isEnabled)("a failover as third-party clients see it", () => {
     expect(output.every((output) => output.endsWith("|f"))).toBe(true);
   });
 
-  it("psycopg: loses no row of a failover when it begins again", async () => {
+  it("psycopg: loses no row in a failover when it retries", async () => {
     const nodes = await everyNode();
     const script = join(scripts, "retrying-writer.py");
     const output = await failedOver(asClient(["/usr/bin/python3", script, nodes, "25"]));

@@ -71,7 +71,7 @@ describe.skipIf(!isEnabled || library === undefined)(
       stepped("a minute ahead, while it waits", 0, minuteS),
       stepped("two minutes back", -minuteS, -minuteS),
     ])(
-      "$name: the replica takes writes as soon as ever, and has every row",
+      "$name: the replica accepts writes without extra delay, and has every row",
       async (fault) => {
         const { withoutWritesMs, lost } = await injectFault(fixture, fault);
         console.log(`${fault.name}: ${(withoutWritesMs / 1_000).toFixed(1)} s without writes`);
@@ -81,7 +81,7 @@ describe.skipIf(!isEnabled || library === undefined)(
     );
 
     it(
-      "is no failover at all while the machine is well",
+      "causes no failover while the machine is healthy",
       async () => {
         const { primary, term } = await fixture.roles();
         for (const seconds of [minuteS, -minuteS, 0]) {

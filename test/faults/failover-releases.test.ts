@@ -157,7 +157,9 @@ describe.skipIf(faultCount === 0 || !asRoot)(
       const ask = async () => (await platform.rest.post(fixture.path(`/nodes/${replica}/failover`))).status === 202;
       await waitUntil("the switchover is taken", ask, { everyMs: 20 });
       await fixture.ends(operations);
-      const [own] = (await fixture.services.operations(fixture.main.service.id)).filter(({ id }) => !operations.has(id));
+      const [own] = (await fixture.services.operations(fixture.main.service.id)).filter(
+        ({ id }) => !operations.has(id),
+      );
       expect(own).toMatchObject({ type: "failover", status: "completed" });
     }
 

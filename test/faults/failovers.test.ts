@@ -51,7 +51,7 @@ describe.skipIf(faultCount === 0)("services of two nodes whose primary fails rep
   const laden = loadFaults({ lagMb, sessions });
   const all = [...machineFaults, ...sharedFaults, ...etcdFaults, ...laden].filter(({ name }) => name.includes(only));
 
-  it("has one writable primary at any time, every operation ended, and no row lost that may not be", {
+  it("have one writable primary at any time, every operation ended, and only permitted losses", {
     timeout: faultCount * longestMs,
   }, async () => {
     const schedules = new Map(kinds.map((kind) => [kind, scheduleOf(kind, all, random.fork())]));
@@ -64,7 +64,9 @@ describe.skipIf(faultCount === 0)("services of two nodes whose primary fails rep
       played += 1;
       const outcome = await injectFault(fixture, fault).catch((error: unknown) => {
         const why = error instanceof Error ? error.message : String(error);
-        throw new Error(`${fixture.kind}, ${fault.name}, seed ${seed}: ${why}\n${lastLogLines(platform.directory, 60)}`);
+        throw new Error(
+          `${fixture.kind}, ${fault.name}, seed ${seed}: ${why}\n${lastLogLines(platform.directory, 60)}`,
+        );
       });
       figures.note(fault.name, outcome.withoutWritesMs, outcome.hasFailedOver);
       const { withoutWritesMs, hasFailedOver, lost } = outcome;

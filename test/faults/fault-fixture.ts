@@ -7,8 +7,14 @@ import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { createServices, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type AcknowledgedWriter, flushedAtOnce, writeRows, writeValues } from "./acknowledged-writer.ts";
-import { createFaultFigures, type FaultFigures } from "./fault-figures.ts";
 import { type StatusSampler, sampleStatuses } from "./status-samples.ts";
+
+/** Times in milliseconds until the API reported a fault, and from its end until recovery. */
+export interface FaultFigures {
+  note(fault: string, figures: { readonly reportedMs?: number; readonly backMs: number }): void;
+  /** Prints a table; the promise is 15 s on an idle machine. */
+  print(): void;
+}
 
 /** A service on a machine of its own with a continuous writer. */
 export interface WrittenService extends RunningService {
@@ -124,4 +130,17 @@ export async function openFaultFixture(): Promise<FaultFixture> {
 export async function setFrozen(incus: IncusClient, machineId: string, frozen: boolean): Promise<void> {
   const action = frozen ? "freeze" : "unfreeze";
   await incus.run("PUT", `/1.0/instances/${instanceName(machineId)}/state`, AbortSignal.timeout(60_000), { action });
+}
+
+function createFaultFigures(): FaultFigures {
+  const rows: string[] = [];
+  const inSeconds = (ms: number | undefined) => (ms === undefined ? "-" : (ms / 1_000).toFixed(1)).padStart(8);
+  return {
+    note(fault, { reportedMs, backMs }) {
+      rows.push(`${fault.padEnd(44)}${inSeconds(reportedMs)}${inSeconds(backMs)}`);
+    },
+    print() {
+      console.log([`${"fault".padEnd(44)}${"report s".padStart(8)}${"back s".padStart(8)}`, ...rows].join("\n"));
+    },
+  };
 }

@@ -107,7 +107,10 @@ const fatal: Readonly<Record<string, { readonly fault: Fault; readonly reason: R
     fault: { method: "PUT", matches: always, misbehave: answered(403) },
     reason: /the store answered 403 to PUT/,
   },
-  "takes nothing": { fault: { method: "PUT", matches: always, misbehave: answered(400) }, reason: /answered 400 to PUT/ },
+  "takes nothing": {
+    fault: { method: "PUT", matches: always, misbehave: answered(400) },
+    reason: /answered 400 to PUT/,
+  },
   "says that it stored what it did not": {
     fault: { method: "PUT", matches: first(1), misbehave: answered(200) },
     reason: /has no bytes instead of \d+/,
@@ -243,20 +246,23 @@ async function backedUp(backup: string, fault: Fault): Promise<Report> {
   }
 }
 
-test.concurrent.each(Object.entries(tolerated))("a backup is stored whole in a store that %s", async (name, fault) => {
-  const backup = name.replaceAll(" ", "-");
-  const report = await backedUp(backup, fault);
-  expect(report).toMatchObject({ state: "stored" });
-  const objects = createDirectoryStore(join(directory, "objects"));
-  const place = { service: "s-1", backup, attempt: 1 };
-  const reader = await openBackup({
-    place,
-    key: { id: key.id, secret: Buffer.from(key.secret, "base64") },
-    get: (object) => objects.get(object),
-    manifestSha256: String(report["manifestSha256"]),
-  });
-  await reader.verify("all");
-});
+test.concurrent.each(Object.entries(tolerated))(
+  "a backup is stored completely in a store that %s",
+  async (name, fault) => {
+    const backup = name.replaceAll(" ", "-");
+    const report = await backedUp(backup, fault);
+    expect(report).toMatchObject({ state: "stored" });
+    const objects = createDirectoryStore(join(directory, "objects"));
+    const place = { service: "s-1", backup, attempt: 1 };
+    const reader = await openBackup({
+      place,
+      key: { id: key.id, secret: Buffer.from(key.secret, "base64") },
+      get: (object) => objects.get(object),
+      manifestSha256: String(report["manifestSha256"]),
+    });
+    await reader.verify("all");
+  },
+);
 
 test.concurrent.each(Object.entries(fatal))(
   "no backup is stored in a store that %s, and its error has the reason",

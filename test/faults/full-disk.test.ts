@@ -94,7 +94,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     await services.delete(id);
   });
 
-  it("that leaves not a byte, for everything at once, loses nothing", async () => {
+  it("without a free byte, for all programs at once, loses nothing", async () => {
     const body = { name: "third", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 1 };
     const created = platform.rest.insist<ServiceJson>("POST", "/managed-services", {
       body,

@@ -78,8 +78,8 @@ export async function fillPool(fixture: FaultFixture, bystander: WrittenService)
   try {
     const at = Date.now();
     ({ id } = await services.create("too-much"));
-    const shownMs = await sights.until(id, "the service is in Error", at, ({ status }) => status === "Error");
-    figures.note("storage pool full", { reportedMs: shownMs, backMs: 0 });
+    const reportedMs = await sights.until(id, "the service is in Error", at, ({ status }) => status === "Error");
+    figures.note("storage pool full", { reportedMs, backMs: 0 });
     expect((await services.get(id)).error?.message).toMatch(/storage pool is too full: .* GiB/);
     expect(await instancesOf(fixture)).toEqual(before);
     const written = bystander.writer.acknowledged;

@@ -166,7 +166,7 @@ describe.skipIf(missing !== undefined)(
       const at = Date.now();
       await hostIs(({ state }) => state === "unreachable");
       const node = async () => (await services.get(far.service.id)).nodes[0]?.status;
-      await waitUntil("its machine is said to be unreachable", async () => (await node()) === "Unreachable");
+      await waitUntil("its machine is reported unreachable", async () => (await node()) === "Unreachable");
       console.log(`host lost: shown after ${Date.now() - at} ms`);
       expect(await count(near)).toBeGreaterThanOrEqual(0);
       const elsewhere = await running(await create("elsewhere"));
@@ -192,7 +192,7 @@ describe.skipIf(missing !== undefined)(
       await services.delete(elsewhere.service.id);
     });
 
-    it("may be spoken to by HTTPS with certificates from one start to the next", async () => {
+    it("accept HTTPS clients with certificates until the next start", async () => {
       const files = await mkdtemp(join(tmpdir(), "holdfast-hosts-"));
       try {
         const { cert, key } = await createTestCertificate(Date.now() + 90 * 86_400_000);

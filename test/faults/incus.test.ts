@@ -44,43 +44,43 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
   const instances = async () =>
     (await machines.incus.call<string[]>("GET", "/1.0/instances", signal)).map((path) => path.split(/[/?]/)[3]);
 
-  it("makes one machine when its daemon is killed while it is made, and leaves no stray", async () => {
-    const asked = [spec(), spec(), spec()];
+  it("creates one machine when its daemon is killed during the creation, and leaves no other", async () => {
+    const specs = [spec(), spec(), spec()];
     const ends = await killedAtWork(() =>
-      asked.map((each) => machines.provider.create(each, AbortSignal.timeout(60_000)).catch((error: unknown) => error)),
+      specs.map((each) => machines.provider.create(each, AbortSignal.timeout(60_000)).catch((error: unknown) => error)),
     );
     for (const end of ends) expect(end).not.toBeInstanceOf(ComputeFailure);
-    for (const each of asked) {
+    for (const each of specs) {
       expect(await machines.provider.create(each, signal)).toMatchObject({ state: "stopped" });
       // It exists completely, not by its name alone.
       await machines.provider.start(each.id, enrollment, signal);
     }
-    expect((await instances()).sort()).toEqual(asked.map(({ id }) => instanceName(id)).sort());
-    for (const { id } of asked) await machines.provider.destroy(id, signal);
+    expect((await instances()).sort()).toEqual(specs.map(({ id }) => instanceName(id)).sort());
+    for (const { id } of specs) await machines.provider.destroy(id, signal);
     expect(await instances()).toEqual([]);
   });
 
-  it("removes all of a machine when its daemon is killed while it is removed", async () => {
-    const asked = [spec(), spec(), spec()];
-    for (const each of asked) {
+  it("removes a machine completely when its daemon is killed during the removal", async () => {
+    const specs = [spec(), spec(), spec()];
+    for (const each of specs) {
       await machines.provider.create(each, signal);
       await machines.provider.start(each.id, enrollment, signal);
     }
     await killedAtWork(() =>
-      asked.map(({ id }) => machines.provider.destroy(id, AbortSignal.timeout(60_000)).catch(() => undefined)),
+      specs.map(({ id }) => machines.provider.destroy(id, AbortSignal.timeout(60_000)).catch(() => undefined)),
     );
-    for (const { id } of asked) await machines.provider.destroy(id, signal);
+    for (const { id } of specs) await machines.provider.destroy(id, signal);
     expect(await instances()).toEqual([]);
     expect(await machines.provider.list(signal)).toEqual([]);
   });
 
-  it("takes a start for no failure when its daemon is killed meanwhile", async () => {
-    const asked = [spec(), spec(), spec()];
-    for (const each of asked) await machines.provider.create(each, signal);
+  it("reports no failed start when its daemon is killed meanwhile", async () => {
+    const specs = [spec(), spec(), spec()];
+    for (const each of specs) await machines.provider.create(each, signal);
     const start = ({ id }: MachineSpec) => machines.provider.start(id, enrollment, signal);
-    const ends = await killedAtWork(() => asked.map((each) => start(each).catch((error: unknown) => error)));
+    const ends = await killedAtWork(() => specs.map((each) => start(each).catch((error: unknown) => error)));
     for (const end of ends) expect(end).not.toBeInstanceOf(ComputeFailure);
-    for (const each of asked) {
+    for (const each of specs) {
       await start(each);
       expect(await machines.provider.get(each.id, signal)).toMatchObject({ state: "running" });
       await machines.provider.destroy(each.id, signal);
@@ -88,24 +88,24 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
   });
 
   it("creates no second machine after an abandoned creation", async () => {
-    const asked = spec();
+    const machine = spec();
     const impatient = new AbortController();
     await machines.incus.events.ready(signal);
     const events = machines.incus.events.subscribe({
       event: ({ type }) => type === "operation" && impatient.abort(new Error("enough")),
       opened: () => undefined,
     });
-    await expect(machines.provider.create(asked, impatient.signal)).rejects.toThrow("enough");
+    await expect(machines.provider.create(machine, impatient.signal)).rejects.toThrow("enough");
     events.close();
-    const facts = await machines.another().create(asked, signal);
-    expect(facts).toMatchObject({ id: asked.id, state: "stopped" });
-    expect(await instances()).toEqual([instanceName(asked.id)]);
-    await machines.provider.start(asked.id, enrollment, signal);
-    expect(await machines.provider.get(asked.id, signal)).toMatchObject({ state: "running", starts: 1 });
-    await machines.provider.destroy(asked.id, signal);
+    const facts = await machines.another().create(machine, signal);
+    expect(facts).toMatchObject({ id: machine.id, state: "stopped" });
+    expect(await instances()).toEqual([instanceName(machine.id)]);
+    await machines.provider.start(machine.id, enrollment, signal);
+    expect(await machines.provider.get(machine.id, signal)).toMatchObject({ state: "running", starts: 1 });
+    await machines.provider.destroy(machine.id, signal);
   });
 
-  it("fences a machine that is paused, and takes it for running until then", async () => {
+  it("fences a paused machine, and reports it as running until then", async () => {
     const { id } = await machines.provider.create(spec(), signal);
     await machines.provider.start(id, enrollment, signal);
     await setFrozen(machines.incus, id, true);
@@ -115,23 +115,23 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
     await machines.provider.destroy(id, signal);
   });
 
-  it("imports an image that is missing again, and makes a container that is missing again around its data", async () => {
-    const asked = spec();
-    await machines.provider.create(asked, signal);
-    await machines.provider.start(asked.id, enrollment, signal);
-    await machines.provider.fence(asked.id, signal);
-    await machines.incus.run("DELETE", `/1.0/instances/${instanceName(asked.id)}`, signal);
+  it("imports a missing image again, and recreates a missing container around its data", async () => {
+    const machine = spec();
+    await machines.provider.create(machine, signal);
+    await machines.provider.start(machine.id, enrollment, signal);
+    await machines.provider.fence(machine.id, signal);
+    await machines.incus.run("DELETE", `/1.0/instances/${instanceName(machine.id)}`, signal);
     for (const path of await machines.incus.call<string[]>("GET", "/1.0/images", signal))
       await machines.incus.run("DELETE", path.split("?")[0] ?? "", signal);
-    expect(await machines.provider.get(asked.id, signal)).toMatchObject({ address: "", hasData: true });
-    expect(await machines.provider.create(asked, signal)).toMatchObject({ hasData: true, starts: 1 });
-    await machines.provider.start(asked.id, enrollment, signal);
-    expect(await machines.provider.get(asked.id, signal)).toMatchObject({ state: "running", starts: 2 });
-    await machines.provider.destroy(asked.id, signal);
+    expect(await machines.provider.get(machine.id, signal)).toMatchObject({ address: "", hasData: true });
+    expect(await machines.provider.create(machine, signal)).toMatchObject({ hasData: true, starts: 1 });
+    await machines.provider.start(machine.id, enrollment, signal);
+    expect(await machines.provider.get(machine.id, signal)).toMatchObject({ state: "running", starts: 2 });
+    await machines.provider.destroy(machine.id, signal);
   });
 
   it.skipIf(process.env["HOLDFAST_TEST_PAUSE_S"] === undefined)(
-    "ends a daemon that hangs, and is answered by the next one",
+    "kills a hanging daemon, and uses the next one",
     async () => {
       const { id } = await machines.provider.create(spec(), signal);
       await machines.provider.start(id, enrollment, signal);

@@ -88,7 +88,7 @@ describe.skipIf(missing !== undefined)(`services on machines of Incus${why}`, ()
       timeout,
     );
     it(
-      "of two nodes go on without controllers, and without replicas, and change their primary without both",
+      "of two nodes continue without controllers or replicas, and change the primary without both",
       async () => {
         await pair.remainsPrimary("no controllers", members.cutOff("controllers", "both"), 8_000);
         await pair.remainsPrimary("no replica", members.cutOff("replicas", "both"), 5_000);
@@ -106,18 +106,18 @@ describe.skipIf(missing !== undefined)(`services on machines of Incus${why}`, ()
   });
 
   // Faults of the host affect all of them.
-  it("are created, removed and left alone while the daemon of their host is killed", () =>
+  it("are created, removed and not affected while the daemon of their host is killed", () =>
     killDaemonAtWork(fixture, first));
 
   it("are rejected with the reason when their host is full, and created when it has space", () =>
     fillPool(fixture, first));
 
-  it("follow from one controller to another and back", () => changeController(fixture, [first, second, third, cache]));
+  it("reconnect from one controller to another and back", () =>
+    changeController(fixture, [first, second, third, cache]));
 
   it("find the controller at another address", () => moveController(fixture, [first, second, third, cache]));
 
-  it("come back by themselves when all hosts were without power", () =>
-    rebootHosts(fixture, [first, second, third, cache]));
+  it("recover by themselves after a power cut of all hosts", () => rebootHosts(fixture, [first, second, third, cache]));
 
   it("have lost no acknowledged row, and no machine without an owner remains", async () => {
     await fixture.settle();

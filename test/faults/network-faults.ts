@@ -58,7 +58,10 @@ export async function cutNetwork(
     const rows = await ask(`SELECT rolname::text AS at FROM pg_roles WHERE rolname = 'cut_${direction}'`);
     return listed === made && rows.length === (made ? 1 : 0);
   });
-  figures.note(`network cut, ${direction === "both" ? "both ways" : `${direction} the machine`}`, { reportedMs, backMs });
+  figures.note(`network cut, ${direction === "both" ? "both ways" : `${direction} the machine`}`, {
+    reportedMs,
+    backMs,
+  });
 }
 
 /** 300 ms round trip, and one of twenty packets lost each way. */
@@ -69,7 +72,10 @@ export async function slowDown(fixture: FaultFixture, service: WrittenService, n
   const mend = await network.slow(service.address, { delayMs: 150, lossPct: 5 });
   try {
     const user = { username: "slow", role: "readwrite" };
-    const response = await platform.rest.post<{ readonly operation: OperationJson | null }>(path("/database-users"), user);
+    const response = await platform.rest.post<{ readonly operation: OperationJson | null }>(
+      path("/database-users"),
+      user,
+    );
     // Lost packets are retransmitted after doubling pauses: several losses in a row take longer than a response may.
     if (response.status === 202)
       expect(await endOf(platform, response.json.operation?.id ?? "")).toMatchObject({ status: "completed" });

@@ -21,7 +21,7 @@ describe("an outage", () => {
   agentOutages(its);
   controllerOutages(its);
 
-  it("of everything at once: the same services come back with the same data", async () => {
+  it("of all processes at once: the same services return with the same data", async () => {
     const stopped = await its.services.createRunning("stopped", { database_type: "valkey" });
     await its.services.verb(stopped.service.id, "stop");
     await its.ask("INSERT INTO kept VALUES (2)");

@@ -30,7 +30,7 @@ export async function sendRequestsUntil(deps: RandomRequestDeps): Promise<void> 
   const own: RequestedService[] = [];
   let count = 0;
   while (!signal.aborted) {
-    const living = own.filter(({ desired: wanted }) => wanted !== "gone");
+    const living = own.filter(({ desired }) => desired !== "gone");
     count += 1;
     if (living.length === 0 || (living.length < mostServices && random.next() < 0.35)) {
       const created = await createOne(deps, `${deps.name}-${count}`);
@@ -52,7 +52,17 @@ async function createOne(deps: RandomRequestDeps, name: string): Promise<Request
   const { id, hostname, nodes, tags, allowed_cidrs: allowedCidrs } = answer.json;
   const users = new Set<string>();
   const nodeIds = nodes.map((node) => node.id);
-  const service: RequestedService = { id, name, engine, hostname, nodeIds, desired: "Running", tags, allowedCidrs, users };
+  const service: RequestedService = {
+    id,
+    name,
+    engine,
+    hostname,
+    nodeIds,
+    desired: "Running",
+    tags,
+    allowedCidrs,
+    users,
+  };
   deps.requests.services.push(service);
   return service;
 }
@@ -61,7 +71,8 @@ async function changeOne(deps: RandomRequestDeps, service: RequestedService, key
   const { random } = deps;
   const path = `/managed-services/${service.id}`;
   const action = random.pick(["tag", "tag", "networks", "stop", "start", "start", "restart", "user", "delete"]);
-  const logResponse = (answer: Answer) => deps.log(`${action} ${service.name}: ${answer.status} ${answer.json.code ?? ""}`);
+  const logResponse = (answer: Answer) =>
+    deps.log(`${action} ${service.name}: ${answer.status} ${answer.json.code ?? ""}`);
   switch (action) {
     case "tag": {
       const tags = { turn: key };
@@ -90,7 +101,7 @@ async function changeOne(deps: RandomRequestDeps, service: RequestedService, key
       const isForGood = random.next() < 0.5;
       const answer = await send(deps, "DELETE", `${path}?skip_final_backup=${isForGood}`, key);
       logResponse(answer);
-      if (answer.status === 202 || answer.status === 404) Object.assign(service, { wanted: "gone", isForGood });
+      if (answer.status === 202 || answer.status === 404) Object.assign(service, { desired: "gone", isForGood });
       else throw new Error(`deleting ${service.name}: ${answer.status} ${answer.text}`);
       return;
     }
@@ -115,7 +126,13 @@ async function isCompleted({ platform }: RandomRequestDeps, id: string): Promise
 }
 
 /** A verb's body is empty; a change inside an engine may wait until its machine is back. */
-function send({ platform }: RandomRequestDeps, verb: string, path: string, key: string, body?: object): Promise<Answer> {
+function send(
+  { platform }: RandomRequestDeps,
+  verb: string,
+  path: string,
+  key: string,
+  body?: object,
+): Promise<Answer> {
   const headers = verb === "POST" ? { "idempotency-key": key } : {};
   const options = { headers, withinMs: 90_000, ...(body === undefined ? {} : { body }) };
   return platform.rest.insist<ServiceJson & ProblemJson>(verb, path, options);

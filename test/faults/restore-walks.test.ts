@@ -19,7 +19,14 @@ it.each(seeds)(
 );
 
 it("a Valkey: moments, id, fork, drill, undelete and the store alone restore everything of a random life", async () => {
-  const walk = await walkUnderTest({ type: "valkey", seed: 7, steps, moments: 3, ends: walkEnds, without: excludedFeatures });
+  const walk = await walkUnderTest({
+    type: "valkey",
+    seed: 7,
+    steps,
+    moments: 3,
+    ends: walkEnds,
+    without: excludedFeatures,
+  });
   expect(walk.steps).toBe(steps);
   expect(walk.rows).toBeGreaterThan(500);
 }, 1_200_000);

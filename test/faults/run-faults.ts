@@ -76,7 +76,7 @@ function requestOf({ service }: RunningService) {
     engine,
     hostname,
     nodeIds,
-    wanted: "Running" as const,
+    desired: "Running" as const,
     tags,
     allowedCidrs,
     users: new Set<string>(),

@@ -26,7 +26,7 @@ const { values } = parseArgs({
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const [minutes, steps, moments] = [values.minutes, values.steps, values.moments].map(Number);
 if (![seed, steps, moments].every(Number.isInteger) || !(minutes !== undefined && minutes > 0))
-  throw new Error("--seed, --steps and --moments are whole numbers, --minutes is a number");
+  throw new Error("--seed, --steps and --moments are integers, --minutes is a number");
 
 const type = (["postgresql", "valkey"] as const).find((each) => each === values.type);
 if (type === undefined) throw new Error("--type is postgresql or valkey");

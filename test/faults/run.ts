@@ -11,7 +11,7 @@ const { values } = parseArgs({
 const kills = Number(values.kills);
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 if (!Number.isInteger(kills) || kills < 1 || !Number.isInteger(seed))
-  throw new Error("--kills and --seed are whole numbers");
+  throw new Error("--kills and --seed are integers");
 
 const startedAt = Date.now();
 const log = (line: string) => console.log(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(8)}  ${line}`);

@@ -25,7 +25,13 @@ export interface StatusSampler {
   /** All statuses of the service since then. */
   since(id: string, at: number): readonly StatusSample[];
   /** Milliseconds from `at` until the service first had such a status. */
-  until(id: string, what: string, at: number, is: (sample: StatusSample) => boolean, withinMs?: number): Promise<number>;
+  until(
+    id: string,
+    what: string,
+    at: number,
+    is: (sample: StatusSample) => boolean,
+    withinMs?: number,
+  ): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -46,7 +52,8 @@ export function sampleStatuses(platform: Platform): StatusSampler {
       const seen = samples.get(service.id) ?? [];
       samples.set(service.id, seen);
       const last = seen.at(-1);
-      if (last !== undefined && JSON.stringify({ ...last, at, lastAt: at }) === JSON.stringify(sample)) last.lastAt = at;
+      if (last !== undefined && JSON.stringify({ ...last, at, lastAt: at }) === JSON.stringify(sample))
+        last.lastAt = at;
       else seen.push(sample);
     }
   }

@@ -41,7 +41,7 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
   async function released(id: string, write: () => Promise<unknown>): Promise<void> {
     const options = { everyMs: 300, describe: () => services.describe(id) };
     await waitUntil("writes are taken again", async () => (await write(), true), options);
-    await waitUntil("and that is told", async () => !(await isBlocked(id)), options);
+    await waitUntil("its event is emitted", async () => !(await isBlocked(id)), options);
   }
 
   it(
@@ -131,7 +131,7 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
   );
 
   it(
-    "of valkey takes the same data again and again, with a log that is never larger than the disk",
+    "of valkey accepts the same data repeatedly, with a log that never exceeds the disk",
     async () => {
       const first = await services.createRunning("rewritten", { database_type: "valkey", plan_name: "tier-2" });
       const client = await openValkey(platform, first.connection, first);
@@ -150,7 +150,7 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
   );
 
   it(
-    "of valkey refuses writes while it is full, and a deletion or more storage releases it",
+    "of valkey rejects writes while it is full, until a deletion or more storage releases it",
     async () => {
       const first = await services.createRunning("cache", { database_type: "valkey", plan_name: "tier-2" });
       const { id } = first.service;

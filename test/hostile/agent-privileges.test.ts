@@ -59,9 +59,9 @@ describe.skipIf(!isRoot)("a machine whose agent's user an attacker controls", ()
     // The host's own program may be in a directory that other users cannot read.
     copyFileSync(process.execPath, join(base, "node"), constants.COPYFILE_FICLONE);
     keeper = start();
-    await until(() => existsSync(join(base, "look")) || keeper.exitCode !== null);
+    await until(() => existsSync(join(base, "pause")) || keeper.exitCode !== null);
     outer = environmentsOfRoot(keeper.pid as number);
-    rmSync(join(base, "look"));
+    rmSync(join(base, "pause"));
     await until(() => existsSync(join(base, "answers.json")) || keeper.exitCode !== null);
     answers = JSON.parse(readFileSync(join(base, "answers.json"), "utf8")) as Record<string, string>;
   });
@@ -72,7 +72,7 @@ describe.skipIf(!isRoot)("a machine whose agent's user an attacker controls", ()
     rmSync(base, { recursive: true, force: true });
   });
 
-  test("has none of its own programs run as root by its PATH", () => {
+  test("has none of its own programs run as root through its PATH", () => {
     expect(answers["PATH"]).toBe("started");
     expect(readdirSync(base).filter((name) => name.startsWith("ran-as-"))).not.toContain("ran-as-0");
   });
@@ -84,7 +84,7 @@ describe.skipIf(!isRoot)("a machine whose agent's user an attacker controls", ()
     expect(outer.split("\0").filter((each) => /^(LD_PRELOAD|ENV)=/.test(each))).toEqual([]);
   });
 
-  test("has no file made or written that is not its own, by no path and no link", () => {
+  test("has no foreign file created or written by any path or link", () => {
     for (const attempt of Object.keys(answers).filter((each) => each.startsWith("log")))
       expect(answers[attempt], attempt).not.toBe("started");
     const target = join(base, "target");
@@ -94,7 +94,7 @@ describe.skipIf(!isRoot)("a machine whose agent's user an attacker controls", ()
     for (const path of [target, join(target, "file"), join(target, "open")]) expect(statSync(path).uid, path).toBe(0);
   });
 
-  test("has no name of a component taken for a path, and so many names and no more", () => {
+  test("has no component's name used as a path, and a limited number of names", () => {
     for (const attempt of Object.keys(answers).filter((each) => each.startsWith("name ")))
       expect(answers[attempt], attempt).toBe("name is not a component name");
     expect(answers["too many names"]).toBe("there are too many components");
@@ -114,7 +114,7 @@ describe.skipIf(!isRoot)("a machine whose agent's user an attacker controls", ()
     });
   });
 
-  test("gets nothing from the keeper's next start that it has laid links for", async () => {
+  test("gains nothing from the keeper's next start by links", async () => {
     keeper.kill("SIGTERM");
     await until(() => keeper.exitCode !== null || keeper.signalCode !== null);
     keeper = start();

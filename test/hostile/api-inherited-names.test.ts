@@ -11,7 +11,7 @@ afterAll(() => gateway.close());
 
 const pathOf = (path: string) => path.replaceAll(/\{[^}]*\}/g, "x");
 
-describe("words of a client that every object knows", () => {
+describe("names that every object inherits, from a client", () => {
   const paths = [...new Set([...restMethods.map(({ path }) => pathOf(path)), "/docs", "/openapi.json", "/healthz"])];
 
   test.each(paths)("are no methods of %s: 405", async (path) => {

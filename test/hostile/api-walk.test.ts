@@ -104,7 +104,7 @@ describe("over REST", () => {
   );
 
   test.each(restMethods.map((each) => [`${each.verb} ${each.path}`, each] as const))(
-    "%s refuses the longest query in 16 KiB",
+    "%s rejects the longest query in 16 KiB",
     async (_, { verb, path }) => {
       const query = fill(12_000, "?", (n) => `q${n}=1`, "").replaceAll(",", "&");
       const answer = await gateway.send({ verb, path: `${pathOf(path)}${query}`, as: "owner" });
@@ -137,7 +137,7 @@ describe("over gRPC's methods", () => {
   );
 });
 
-test("requests that end half way leave nothing behind, and the next ones are answered", async () => {
+test("requests that end midway leave nothing behind, and the next ones get responses", async () => {
   for (const { verb, path } of restMethods.filter((each) => each.verb === "POST"))
     await gateway.cancelMidway(verb, path.replaceAll(/\{[^}]*\}/g, "x"));
   const answer = await gateway.send({ verb: "GET", path: "/catalog", as: "owner" });

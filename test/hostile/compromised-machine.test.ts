@@ -25,7 +25,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const rightRules = createRightRules({
   get: (id) =>
-    id === "service-of-evil" || id === "service-of-honest" ? { object: serviceOf(id), modRevision: 1n } : undefined,
+    id === "service-of-attacker" || id === "service-of-honest" ? { object: serviceOf(id), modRevision: 1n } : undefined,
   reached: async () => undefined,
 });
 
@@ -37,7 +37,7 @@ function serviceOf(id: string): ManagedServiceObject {
 }
 
 /** A real controller, and an agent with a real certificate that sends harmful messages. */
-describe("a machine that was broken into", () => {
+describe("a compromised machine", () => {
   let installation: TestInstallation;
   let controller: TestController;
   let attacker: AgentIdentity;
@@ -58,7 +58,7 @@ describe("a machine that was broken into", () => {
         },
       },
     });
-    attacker = await controller.newAgent("evil");
+    attacker = await controller.newAgent("attacker");
     honest = openSession(controller.dial(await controller.newAgent("honest")), helloOf("honest"));
     await honest.expect("welcome");
     honest.beat();
@@ -67,7 +67,7 @@ describe("a machine that was broken into", () => {
 
   async function open(): Promise<TestSession> {
     for (;;) {
-      const session = openSession(controller.dial(attacker), helloOf("evil"));
+      const session = openSession(controller.dial(attacker), helloOf("attacker"));
       try {
         await session.expect("welcome");
         return session;
@@ -82,14 +82,14 @@ describe("a machine that was broken into", () => {
   async function afterAllOf(session: TestSession): Promise<void> {
     const known = session.received.length;
     session.say({ case: "heartbeat", value: {} });
-    await waitUntil("it is answered", () =>
+    await waitUntil("it responds", () =>
       session.received.slice(known).some((each) => each.frame.case === "heartbeatAck"),
     );
   }
 
-  const key = `${root}/observation/evil`;
+  const key = `${root}/observation/attacker`;
   const huge = (n: number) => ({
-    serviceId: "service-of-evil",
+    serviceId: "service-of-attacker",
     state: "running",
     reason: `${n}${"r".repeat(500_000)}`,
     effectiveParameters: Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`p${at}`, "v".repeat(1_000)])),
@@ -99,10 +99,10 @@ describe("a machine that was broken into", () => {
     const session = await open();
     for (let n = 0; n < 12; n += 1) session.say({ case: "observation", value: { instance: huge(n) } });
     await waitUntil("the last one is known", () => {
-      return controller.fleet.observation("evil")?.instance.reason.startsWith("11r");
+      return controller.fleet.observation("attacker")?.instance.reason.startsWith("11r");
     });
-    const { instance } = controller.fleet.observation("evil") ?? {};
-    expect(instance).toMatchObject({ serviceId: "service-of-evil", state: "running", effectiveParameters: {} });
+    const { instance } = controller.fleet.observation("attacker") ?? {};
+    expect(instance).toMatchObject({ serviceId: "service-of-attacker", state: "running", effectiveParameters: {} });
     expect(instance?.reason.length).toBeLessThanOrEqual(1_000);
     await waitUntil("it is stored", async () => (await controller.store.get(key))?.value.includes("11r") === true);
     expect((await controller.store.get(key))?.value.length).toBeLessThan(4_096);
@@ -112,24 +112,25 @@ describe("a machine that was broken into", () => {
       session.say({ case: "observation", value: { instance: { state: "running", reason: `loop ${n}` } } });
     await waitUntil(
       "the last one is known",
-      () => controller.fleet.observation("evil")?.instance.reason === "loop 499",
+      () => controller.fleet.observation("attacker")?.instance.reason === "loop 499",
     );
     expect(Number((await controller.store.revision()) - before)).toBeLessThan(100);
     session.close();
   });
 
-  test("changes nothing of the tasks of others, and is cut for their results", async () => {
+  test("cannot change tasks of others, and its stream is closed for their results", async () => {
     await controller.fleet.submit("honest", "t-honest", taskRequest);
     await honest.expect("task", ({ id }) => id === "t-honest");
     const session = await open();
-    session.say({ case: "taskProgress", value: { taskId: "t-honest", step: "evil", progressPct: 99 } });
+    session.say({ case: "taskProgress", value: { taskId: "t-honest", step: "attacker", progressPct: 99 } });
     const made = Array.from({ length: 200 }, (_, n) => `t-made-up-${n}`);
-    for (const taskId of made) session.say({ case: "taskProgress", value: { taskId, step: "evil", progressPct: 99 } });
-    session.say({ case: "taskResult", value: { taskId: "t-honest", failure: { code: "evil", message: "" } } });
+    for (const taskId of made)
+      session.say({ case: "taskProgress", value: { taskId, step: "attacker", progressPct: 99 } });
+    session.say({ case: "taskResult", value: { taskId: "t-honest", failure: { code: "attacker", message: "" } } });
     expect(await session.ended).toMatchObject({ details: "a result for another machine's task" });
     expect(controller.fleet.task("t-honest")?.progress).toBeUndefined();
     honest.say({ case: "taskProgress", value: { taskId: "t-honest", step: "honest", progressPct: 10 } });
-    await waitUntil("the machine's own progress shows", () => {
+    await waitUntil("the machine's own progress is visible", () => {
       return controller.fleet.task("t-honest")?.progress?.step === "honest";
     });
     await controller.fleet.cancel("t-honest");
@@ -138,7 +139,7 @@ describe("a machine that was broken into", () => {
 
   test("ends its own task once, however often it reports results and whatever they are", async () => {
     const session = await open();
-    await controller.fleet.submit("evil", "t-replayed", taskRequest);
+    await controller.fleet.submit("attacker", "t-replayed", taskRequest);
     await session.expect("task", ({ id }) => id === "t-replayed");
     const say = (code: string) =>
       session.say({ case: "taskResult", value: { taskId: "t-replayed", failure: { code, message: "" } } });
@@ -167,20 +168,20 @@ describe("a machine that was broken into", () => {
     const before = await controller.store.revision();
     const ids = ["", "..", "../machine/honest", "t-replayed/../t-honest", "\u0000", "i".repeat(1 << 20)];
     for (const taskId of [...ids, ...Array.from({ length: 200 }, (_, n) => `t-forged-${n}`)])
-      session.say({ case: "taskResult", value: { taskId, failure: { code: "evil", message: "" } } });
+      session.say({ case: "taskResult", value: { taskId, failure: { code: "attacker", message: "" } } });
     await afterAllOf(session);
     // Leases and presence are still written meanwhile.
     expect(Number((await controller.store.revision()) - before)).toBeLessThan(20);
     session.close();
   });
 
-  test("has a right neither for another machine's service, nor under a lower term or a higher one", async () => {
+  test("gets no lease of another machine's service, nor under a lower or higher term", async () => {
     const session = await open();
     const requests = [
-      ["service-of-evil", 7n, true],
-      ["service-of-evil", 6n, false],
-      ["service-of-evil", 8n, false],
-      ["service-of-evil", 2n ** 62n, false],
+      ["service-of-attacker", 7n, true],
+      ["service-of-attacker", 6n, false],
+      ["service-of-attacker", 8n, false],
+      ["service-of-attacker", 2n ** 62n, false],
       ["service-of-honest", 7n, false],
       ["", 7n, false],
     ] as const;
@@ -199,18 +200,18 @@ describe("a machine that was broken into", () => {
 
   test("has its own progress stored in a printable form", async () => {
     const session = await open();
-    await controller.fleet.submit("evil", "t-evil", taskRequest);
-    await session.expect("task", ({ id }) => id === "t-evil");
-    session.say({ case: "taskProgress", value: { taskId: "t-evil", step: "s".repeat(1 << 20), progressPct: -7 } });
-    await waitUntil("it shows", () => controller.fleet.task("t-evil")?.progress !== undefined);
-    const progress = controller.fleet.task("t-evil")?.progress;
+    await controller.fleet.submit("attacker", "t-attacker", taskRequest);
+    await session.expect("task", ({ id }) => id === "t-attacker");
+    session.say({ case: "taskProgress", value: { taskId: "t-attacker", step: "s".repeat(1 << 20), progressPct: -7 } });
+    await waitUntil("it is visible", () => controller.fleet.task("t-attacker")?.progress !== undefined);
+    const progress = controller.fleet.task("t-attacker")?.progress;
     expect(progress?.step.length).toBeLessThanOrEqual(128);
     expect(progress?.progressPct).toBe(0);
     session.close();
   });
 
   test("has an oversized hello rejected", async () => {
-    const { value } = helloOf("evil");
+    const { value } = helloOf("attacker");
     for (const more of [{ agentVersion: "v".repeat(1 << 20) }, { openTasks: Array.from({ length: 20_000 }, String) }]) {
       await waitUntil("it is refused for that", async () => {
         const session = openSession(controller.dial(attacker), { case: "hello", value: { ...value, ...more } });
@@ -219,7 +220,7 @@ describe("a machine that was broken into", () => {
     }
   });
 
-  test("stores so many payloads and no more", async () => {
+  test("stores a limited number of payloads", async () => {
     const client = controller.dial(attacker);
     const refused: string[] = [];
     for (let n = 0; n < 12; n += 1) {
@@ -233,7 +234,7 @@ describe("a machine that was broken into", () => {
     expect(refused[0]).toContain("this machine has too many payloads");
   });
 
-  test("has one batch of samples taken at a time", async () => {
+  test("has one batch of samples processed at a time", async () => {
     const session = await open();
     const sample = { timeMs: 0n, slots: [1], values: [1] };
     for (let n = 1; n <= 50; n += 1) session.say({ case: "samples", value: { batch: BigInt(n), samples: [sample] } });
@@ -256,7 +257,7 @@ describe("a machine that was broken into", () => {
 
     const clients = Array.from({ length: 10 }, () => controller.dial(attacker));
     const sessions = clients.flatMap((client) =>
-      Array.from({ length: 1_000 }, () => openSession(client, helloOf("evil"))),
+      Array.from({ length: 1_000 }, () => openSession(client, helloOf("attacker"))),
     );
     const welcomed = await Promise.all(
       sessions.map(({ ended, expect: matches }) =>
@@ -273,6 +274,6 @@ describe("a machine that was broken into", () => {
     expect(welcomed.filter(Boolean).length).toBeLessThan(100);
     for (const client of clients) client.close();
     const before = honest.received.length;
-    await waitUntil("the honest one is heard", () => honest.received.length > before);
+    await waitUntil("the other agent's frame arrives", () => honest.received.length > before);
   });
 });

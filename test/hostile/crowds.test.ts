@@ -94,12 +94,12 @@ const json = { "content-type": "application/json" };
 /** One RPC of each kind, with the statuses that a thousand of them may have. */
 const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H2Request; nobody?: true }>> = {
   "a list": { statuses: [200, 429], ask: () => ({ verb: "GET", path: "/managed-services" }) },
-  "an object that is not there": {
+  "an absent object": {
     statuses: [404, 429],
     ask: () => ({ verb: "GET", path: `/managed-services/${randomUUID()}` }),
   },
-  "a dear read": { statuses: [200, 429, 503], ask: () => ({ verb: "GET", path: "/audit-log" }) },
-  "a change with a key of its own": {
+  "an expensive read": { statuses: [200, 429, 503], ask: () => ({ verb: "GET", path: "/audit-log" }) },
+  "a change under a key of its own": {
     // The quota of webhooks, concurrent changes of others, and the rate limit.
     statuses: [201, 409, 429, 503],
     ask: () => ({
@@ -109,7 +109,7 @@ const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H
       body: JSON.stringify({ url: "https://1.1.1.1/" }),
     }),
   },
-  "one change over and over": {
+  "a repeated change": {
     statuses: [201, 409, 429, 503],
     ask: () => ({
       verb: "POST",
@@ -118,7 +118,7 @@ const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H
       body: JSON.stringify({ url: "https://1.1.1.1/" }),
     }),
   },
-  "a change that is refused": {
+  "a rejected change": {
     statuses: [400, 429],
     ask: () => ({
       verb: "POST",
@@ -159,7 +159,7 @@ const kinds: Readonly<Record<string, { statuses: readonly number[]; ask: () => H
 };
 
 for (let round = 0; round < rounds; round += 1)
-  test.each(Object.entries(kinds))(`a thousand at once of %s`, async (_, { statuses, ask, nobody }) => {
+  test.each(Object.entries(kinds))(`a thousand concurrent requests of %s`, async (_, { statuses, ask, nobody }) => {
     const headers = nobody === true ? {} : { authorization: await newKey() };
     const [stored, memory] = [await storedBytes(), controllerMemory()];
     const answers = await Promise.all(
@@ -207,7 +207,9 @@ test("calls that are canceled midway release their limits, over REST and gRPC", 
   // A credential has 16 concurrent expensive reads: those of canceled calls are released.
   const other = await newKey();
   const isFree = async () => {
-    statuses = (await Promise.all(Array.from({ length: 16 }, () => caller.send(expensive)))).map(({ status }) => status);
+    statuses = (await Promise.all(Array.from({ length: 16 }, () => caller.send(expensive)))).map(
+      ({ status }) => status,
+    );
     return statuses.every((status) => status === 200);
   };
   let statuses: number[] = [];

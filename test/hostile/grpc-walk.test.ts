@@ -51,7 +51,7 @@ describe("over binary gRPC", () => {
     },
   );
 
-  test("calls that are cancelled half way come to no method, and the next ones are answered", async () => {
+  test("calls that are canceled midway invoke no method, and the next ones get responses", async () => {
     const before = gateway.invoked;
     await Promise.all(methods.map((method) => gateway.cancelCall(pathOf(method))));
     const body = framed(Buffer.alloc(0));
@@ -59,7 +59,7 @@ describe("over binary gRPC", () => {
     expect([gateway.invoked - before, gateway.stored.size, gateway.logged]).toEqual([0, 0, []]);
   });
 
-  test("bodies that come a byte now and then are ended, all at once, while others are answered", async () => {
+  test("slow bodies are ended, all concurrently, while others get responses", async () => {
     const call = { "content-type": "application/grpc+proto", te: "trailers" };
     const request = { "content-type": "application/json", "content-length": "8000" };
     const authorization = gateway.authorizationOf("owner");

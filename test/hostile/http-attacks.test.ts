@@ -121,7 +121,7 @@ describe("over h2", () => {
     expect(paths.length).toBeLessThan(3_000);
   });
 
-  test("ten thousand streams are 250, and then the connection is over", async () => {
+  test("of ten thousand streams 250 are opened, and the connection is closed", async () => {
     const client = await raw();
     for (let n = 0; n < 10_000 && client.send(ask(n, "/never")); n += 1) if (n % 50 === 49) await turn();
     expect(await honest()).toBe(200);
@@ -129,7 +129,7 @@ describe("over h2", () => {
     expect(paths.filter((path) => path === "/never").length).toBeLessThanOrEqual(streamsMax);
   });
 
-  test("headers without an end are cut after a few frames", async () => {
+  test("endless headers are cut off after a few frames", async () => {
     const client = await raw();
     client.send(frame(frameTypes.headers, 0, 1, get("/")));
     const more = frame(
@@ -144,7 +144,7 @@ describe("over h2", () => {
     expect(paths).toEqual(["/"]);
   });
 
-  test("a few bytes that stand for many headers are no request", async () => {
+  test("a few bytes that expand to many headers are no request", async () => {
     const client = await raw();
     // One field of 3 KB enters the table, and each later byte refers to it once more.
     const stored = Buffer.concat([Buffer.from([0x40]), field("large", "x".repeat(3_000)).subarray(1)]);
@@ -167,10 +167,10 @@ describe("over h2", () => {
     expect(paths).not.toContain("/bomb");
   });
 
-  test("answers to a window of zero are cut, and small ones too", async () => {
+  test("responses to a window of zero are cut off, including small ones", async () => {
     const client = await raw(setting(4, 0));
     for (let n = 0; n < 200; n += 1) client.send(ask(n, n % 2 === 0 ? "/large" : "/"));
-    await waitUntil("all are asked", () => paths.length >= 200 || client.socket.destroyed);
+    await waitUntil("all are requested", () => paths.length >= 200 || client.socket.destroyed);
     expect(await honest()).toBe(200);
     await waitUntil("all are cut", () => underWay.size === 0);
   });
@@ -178,7 +178,7 @@ describe("over h2", () => {
   test.each([
     ["PING", frame(frameTypes.ping, 0, 0, Buffer.alloc(8))],
     ["SETTINGS", frame(frameTypes.settings, 0, 0, setting(3, 100))],
-  ])("%s without an end ends the connection, whether its answers are read or not", async (_, bytes) => {
+  ])("endless %s close the connection, whether their responses are read or not", async (_, bytes) => {
     for (const reads of [true, false]) {
       const client = await raw();
       if (!reads) client.socket.pause();
@@ -194,9 +194,9 @@ describe("over h2", () => {
   test.each([
     ["PRIORITY", frame(frameTypes.priority, 0, 1, Buffer.alloc(5))],
     ["WINDOW_UPDATE", frame(frameTypes.windowUpdate, 0, 0, Buffer.from([0, 0, 0, 1]))],
-    ["frames of a kind that nobody knows", frame(0xf7, 0, 0, Buffer.alloc(1_000))],
+    ["frames of an unknown type", frame(0xf7, 0, 0, Buffer.alloc(1_000))],
     ["DATA without data", frame(frameTypes.data, 0, 1)],
-  ])("%s without an end delay no other client", async (_, bytes) => {
+  ])("endless %s delay no other client", async (_, bytes) => {
     const client = await raw();
     client.send(frame(frameTypes.headers, endHeaders, 1, get("/never")));
     const flooding = flood(client, Buffer.concat(Array.from({ length: 20 }, () => bytes)), 1_000);
@@ -231,7 +231,7 @@ describe("over HTTP/1.1", () => {
     ["a length in hexadecimal", post("Content-Length: 0x0") + smuggled],
     ["a length that is a list", post("Content-Length: 0, 36") + smuggled],
     ["chunks that are no last coding", post("Transfer-Encoding: chunked, identity") + `0\r\n\r\n${smuggled}`],
-    ["a coding that nobody knows", post("Transfer-Encoding: xchunked") + `0\r\n\r\n${smuggled}`],
+    ["an unknown coding", post("Transfer-Encoding: xchunked") + `0\r\n\r\n${smuggled}`],
     ["a blank before the colon", post("Transfer-Encoding : chunked", "Content-Length: 5") + `0\r\n\r\n${smuggled}`],
     ["a folded header", post("Transfer-Encoding:\r\n chunked", "Content-Length: 5") + `0\r\n\r\n${smuggled}`],
     ["a line feed alone", `POST / HTTP/1.1\nHost: x\nContent-Length: 0\n\n${smuggled}`],
@@ -241,17 +241,17 @@ describe("over HTTP/1.1", () => {
     ],
     ["a zero byte", post("A: b\0c", "Content-Length: 0") + smuggled],
     ["a chunk whose size is no number", post("Transfer-Encoding: chunked") + `0x0\r\n\r\n${smuggled}`],
-    ["a chunk that is longer than it says", post("Transfer-Encoding: chunked") + `1\r\nab0\r\n\r\n${smuggled}`],
+    ["a chunk that is longer than its size", post("Transfer-Encoding: chunked") + `1\r\nab0\r\n\r\n${smuggled}`],
     ["a chunk's extension of 64 KiB", post("Transfer-Encoding: chunked") + `1;${"e".repeat(65_536)}\r\na\r\n0\r\n\r\n`],
     ["no host", `GET /smuggled HTTP/1.1\r\n\r\n`],
-  ])("%s is refused and nothing after it is taken for a request", async (_, text) => {
-    const { answer, paths: paths } = await exchange(text);
+  ])("%s is rejected, and no later bytes are parsed as a request", async (_, text) => {
+    const { answer, paths: parsed } = await exchange(text);
     expect(answer.slice(0, 12)).toMatch(/^(HTTP\/1\.1 4\d\d)?$/);
-    expect(paths).not.toContain("/smuggled");
+    expect(parsed).not.toContain("/smuggled");
     expect(await honest()).toBe(200);
   });
 
-  test("heads that come a byte now and then are ended", async () => {
+  test("slow request heads are ended", async () => {
     const sockets = await Promise.all(Array.from({ length: 20 }, () => openTls(target, "http/1.1")));
     open.push(...sockets);
     const ends = sockets.map((socket) => closeOf(socket.resume()));
@@ -263,7 +263,7 @@ describe("over HTTP/1.1", () => {
     expect(paths.filter((path) => path !== "/")).toEqual([]);
   });
 
-  test("more requests than 250 before the first is answered end the connection", async () => {
+  test("more than 250 pipelined requests close the connection", async () => {
     const socket = await openTls(target, "http/1.1");
     open.push(socket);
     socket.resume();
@@ -278,13 +278,13 @@ describe("over HTTP/1.1", () => {
     const sockets = await Promise.all(Array.from({ length: 20 }, () => openTls(target, "http/1.1")));
     open.push(...sockets);
     for (const socket of sockets) socket.pause().write("GET /large HTTP/1.1\r\nHost: x\r\n\r\n".repeat(10));
-    await waitUntil("all are asked", () => paths.length >= 20);
+    await waitUntil("all are requested", () => paths.length >= 20);
     expect(await honest()).toBe(200);
     await waitUntil("all are cut", () => underWay.size === 0);
   });
 });
 
-describe("before there is a request", () => {
+describe("before the first request", () => {
   function openPlain(): Socket {
     const socket = connect({ host: "127.0.0.1", port: target.port, localAddress: target.localAddress });
     socket.on("error", () => undefined).resume();

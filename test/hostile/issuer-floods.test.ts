@@ -71,7 +71,7 @@ async function tokensOf(url: string, client: Readonly<Record<string, string>> = 
   return JSON.parse(text) as { refresh_token: string };
 }
 
-test("requests to sign in that are as long as they may be leave a browser that every page serves", async () => {
+test("sign-in requests of the greatest length leave a browser that every page accepts", async () => {
   const browser = its.browser("127.0.42.1");
   for (let times = 0; times < 8; times += 1) {
     const page = await its.begin(browser, { state: "s".repeat(1_024), nonce: "n".repeat(512) });
@@ -82,7 +82,7 @@ test("requests to sign in that are as long as they may be leave a browser that e
   expect((await browser.get(`${its.url}/jwks.json`)).status).toBe(200);
 });
 
-test("a second factor judges five guesses of forty at once", async () => {
+test("a second factor checks five of forty concurrent guesses", async () => {
   const browser = its.browser("127.0.42.2");
   await signIn("hugo@example.com", "127.0.42.2", browser);
   const setUp = await browser.post(`${its.url}/account/second-factor`);
@@ -110,7 +110,7 @@ test("a second factor judges five guesses of forty at once", async () => {
   expect(await count("mfa_recovery_codes", "used_at IS NOT NULL")).toBe(0);
 });
 
-test("guesses of a mailed code at once are five", async () => {
+test("a mailed code has five concurrent guesses", async () => {
   const browser = its.browser("127.0.42.3");
   const codePage = await browser.submit(await its.begin(browser), { email: "carl@example.com" });
   const { code } = await its.mailTo("carl@example.com");
@@ -122,7 +122,7 @@ test("guesses of a mailed code at once are five", async () => {
   expect((await its.post(path, { code }, options)).status).toBe(400);
 });
 
-test("a flood of addresses gets the page of any address, and leaves no rows but those of mails", async () => {
+test("a flood of addresses gets one and the same page, and leaves rows of mails alone", async () => {
   const from = "127.0.42.4";
   const browser = its.browser(from);
   const page = await its.begin(browser);
@@ -136,7 +136,7 @@ test("a flood of addresses gets the page of any address, and leaves no rows but 
   expect((await count("login_tokens")) - before).toBeLessThanOrEqual(30);
 });
 
-test("strangers of any number use up no mail of a user", async () => {
+test("floods of unknown addresses use up no mail of a user", async () => {
   await flood(60, async (at) => {
     const from = `127.0.43.${at}`;
     const browser = its.browser(from);
@@ -150,7 +150,7 @@ test("strangers of any number use up no mail of a user", async () => {
   expect((await its.mailTo("dora@example.com")).code).toMatch(/^\d{6}$/);
 });
 
-test("refreshes go on while every form of a database that was filled is flooded", async () => {
+test("refreshes continue while every form is flooded over a large database", async () => {
   await its.restart({ mailsPerHour: 10_000 });
   const tokens = await tokensOf((await signIn("edna@example.com", "127.0.42.7")).url);
   for (let at = 0; at < filled; at += filledAtOnce)
@@ -206,7 +206,7 @@ test("refreshes go on while every form of a database that was filled is flooded"
   expect(await count("login_tokens", "email LIKE 'filled%'")).toBe(0);
 });
 
-test("clients behind a trusted proxy are limited apart, and headers of other peers are ignored", async () => {
+test("clients behind a trusted proxy have separate limits, and headers of other peers are ignored", async () => {
   const guess = { client_id: its.appId, grant_type: "refresh_token", refresh_token: "guess" };
   const guessAs = (from: string, client: string) =>
     its.post("/token", guess, { dispatcher: its.agent(from), headers: { "x-forwarded-for": client } });

@@ -97,7 +97,7 @@ function ask(method: string, path: string, headers: Record<string, string> = {},
 const step = "/sign-in/AAAAAAAAAAAAAAAA";
 const form = { "content-type": "application/x-www-form-urlencoded" };
 
-describe("words of a client that every object knows", () => {
+describe("names that every object inherits, from a client", () => {
   test("are no methods of a page: 405 with those that are", async () => {
     for (const method of [...clientWords, ...unknownMethods])
       for (const path of [step, `${step}/code`, "/authorize", "/token", "/style.css", "/callback/oidc"])
@@ -136,7 +136,7 @@ describe("words of a client that every object knows", () => {
     expect(answers.map(({ status }) => status)).toEqual(clientWords.map(() => 401));
   });
 
-  test("and bodies that break off, paths that are none and other names fail nothing", async () => {
+  test("and interrupted bodies, invalid paths and unknown host names fail nothing", async () => {
     for (const path of ["/token", step]) {
       const stream = session.request({ ":method": "POST", ":path": path, ...form });
       const over = new Promise((resolve) => stream.once("close", resolve));

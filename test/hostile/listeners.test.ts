@@ -44,7 +44,7 @@ const opens =
 const makesServer = /\bcreate(?:Secure)?(?:Server|Socket)\(/;
 const begins = /\.(?:listen|bind)\(/;
 
-test("words that every object knows meet every listener that a file of the platform opens", () => {
+test("every listener of the platform has a test of inherited names", () => {
   const found = sourceFiles()
     .filter((path) => /^(?!bench|test)[a-z]+\/(src|keeper)\/.*(?<!\.test)\.ts$/.test(path) && !looks.includes(path))
     .filter((path) => {
@@ -56,7 +56,7 @@ test("words that every object knows meet every listener that a file of the platf
     expect(textOf(test), `${test} sends the words`).toMatch(/import \{ clientWords.*client-words\.ts"/);
 });
 
-describe("words that every object knows", () => {
+describe("names that every object inherits", () => {
   const rejections: unknown[] = [];
   const note = (error: unknown) => {
     rejections.push(error);
@@ -69,7 +69,7 @@ describe("words that every object knows", () => {
     expect(rejections.splice(0)).toEqual([]);
   });
 
-  test.each(["a port", "a socket of the file system"])("are nothing to the metrics at %s", async (place) => {
+  test.each(["a port", "a socket of the file system"])("are unknown to the metrics at %s", async (place) => {
     const [port = 0] = await freePorts(1);
     const socketPath = join(tmpdir(), `hf-metrics-${process.pid}.sock`);
     const server = await serveMetrics(place === "a port" ? `127.0.0.1:${port}` : socketPath, {
@@ -101,7 +101,7 @@ describe("words that every object knows", () => {
     }
   });
 
-  test("are no methods of a host's port, for strangers and for controllers", async () => {
+  test("are no methods of a host's port, with and without a certificate", async () => {
     const authority = await createTestAuthority();
     const host = await startTestHost(emptyProvider, authority);
     const controller = await authority.identityOf(hostInstallation, { kind: "controller", id: "c-1" });

@@ -196,7 +196,7 @@ test("a follower of events receives only its own organization's, while others ha
     };
     await eventOf(platform.rest, `${marked.text}-again`);
     const own = await eventOf(platform.rest.as(authorization), "heard");
-    await waitUntil("its own event is heard", async () => received.includes(own));
+    await waitUntil("its own event arrives", async () => received.includes(own));
     expect(leakedIn(received, "")).toEqual([]);
   } finally {
     outgoing.destroy();

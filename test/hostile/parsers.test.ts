@@ -73,7 +73,7 @@ describe("JSON", () => {
     );
   });
 
-  test("in bytes of any kind is an object or a fault", () => {
+  test("decodes any bytes to an object or a fault", () => {
     const bytes = fc.oneof(
       fc.uint8Array(),
       nearly(fc.json()).map((text) => new TextEncoder().encode(text)),
@@ -89,7 +89,7 @@ describe("JSON", () => {
   });
 });
 
-test("a network is canonical, and stays so, or is a fault", () => {
+test("a network is canonical and stable, or is a fault", () => {
   const network = fc.oneof(
     fc.tuple(fc.ipV4(), fc.nat(32)).map(([address, bits]) => `${address}/${bits}`),
     fc.tuple(fc.ipV6(), fc.nat(128)).map(([address, bits]) => `${address}/${bits}`),
@@ -101,7 +101,7 @@ test("a network is canonical, and stays so, or is a fault", () => {
   });
 });
 
-test("a time that is read is one that can be written and read again", () => {
+test("a parsed time survives printing and parsing", () => {
   const date = fc.date({
     min: new Date("0001-01-01T00:00:00Z"),
     max: new Date("9999-12-31T23:59:59Z"),
@@ -119,7 +119,7 @@ test("a time that is read is one that can be written and read again", () => {
   );
 });
 
-test("an endpoint has a host and a port that there is, or is none", () => {
+test("an endpoint has a host and a valid port, or is rejected", () => {
   const endpoint = fc
     .tuple(fc.oneof(fc.ipV4(), fc.ipV6(), fc.domain()), fc.nat(70_000))
     .map(([host, port]) => endpointText(host, port));
@@ -131,7 +131,7 @@ test("an endpoint has a host and a port that there is, or is none", () => {
   });
 });
 
-test("a token names an id or nothing, and a setup token a name or nothing", () => {
+test("a token contains an id or is invalid, and a setup token a name", () => {
   tried(fc.uuid().map(newTokenText), (text) => {
     const id = tokenIdOf(text);
     if (id !== undefined) expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);

@@ -66,7 +66,7 @@ async function use(dispatcher: Agent, method: "PUT" | "GET", object: string): Pr
   return answer.statusCode;
 }
 
-test("silent connections of one source beyond the port's number close each other, and machines store", async () => {
+test("silent connections of one source over the limit are closed, and machines can store", async () => {
   for (let n = 0; n < 1_100; n += 1) {
     const socket = connect({ host: "127.0.0.1", port: server.port, localAddress: "127.0.0.66" });
     sockets.push(socket);

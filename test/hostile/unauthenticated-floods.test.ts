@@ -265,7 +265,7 @@ const cases = Object.entries(forms).flatMap(([name, form], at) => [
   { name, form, crowd: "many sources", network: `127.0.${100 + at}`, sources: sourcesOfMany },
 ]);
 
-test.each(cases)("a flood of $crowd leaves nothing: $name", async ({ form, network, sources }) => {
+test.each(cases)("a flood by $crowd leaves no traces: $name", async ({ form, network, sources }) => {
   const before = await left();
   const open = Array.from({ length: sources }, (_, at) => {
     const address = `${network}.${1 + at}`;
@@ -291,7 +291,7 @@ test.each(cases)("a flood of $crowd leaves nothing: $name", async ({ form, netwo
   expect(after.memory - before.memory).toBeLessThan(128 << 20);
 });
 
-test("the audit log has a bounded number of refusals of each flood", async () => {
+test("the audit log has a bounded number of rejections of each flood", async () => {
   const countOf = async (network: string) => {
     const { rows } = await history.query<{ count: number }>(
       "SELECT count(*)::int AS count FROM audit WHERE source LIKE $1",

@@ -76,7 +76,7 @@ describe("CloudWatch of moto", () => {
     expect(read.toSorted()).toEqual(items.map(sampleKey).toSorted());
   });
 
-  test("has every log entry once group and stream of its day are made", async (context) => {
+  test("has every log entry once the group and the stream of its day exist", async (context) => {
     if (typeof started === "string") return context.skip(started);
     const { url } = started;
     const delivery = createExportDelivery(destinations.cloud_monitoring, key, { egress, vendors: { cloud: url } });

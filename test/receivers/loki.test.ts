@@ -28,7 +28,7 @@ describe("Loki", () => {
     return readKey({ name: "log", value: message, timeMs: Number(nanos.slice(0, -6)), nodeId });
   };
 
-  test("has every entry of a push once, also if it was sent twice, in streams of service and level", async (context) => {
+  test("has every entry of a push once, even when sent twice, in streams by service and level", async (context) => {
     if (typeof started === "string") return context.skip(started);
     const { url } = started;
     const delivery = createExportDelivery(

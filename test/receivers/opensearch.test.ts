@@ -78,7 +78,7 @@ describe("OpenSearch with security", () => {
     expect((await read(started, "logs")).toSorted()).toEqual(entries.map(entryKey).toSorted());
   });
 
-  test("refuses items by its mapping, each alone", async (context) => {
+  test("rejects items by its mapping, one by one", async (context) => {
     if (typeof started === "string") return context.skip(started);
     await started.ask("PUT", "/narrow-platform-metrics", {
       mappings: { properties: { value: { type: "byte", coerce: true } } },

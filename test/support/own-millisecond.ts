@@ -8,4 +8,4 @@ export async function ownMillisecond(): Promise<number> {
   return at;
 }
 
-const untilAfter = (ms: number) => waitUntil("the clock goes on", () => Date.now() > ms, { everyMs: 1 });
+const untilAfter = (ms: number) => waitUntil("the clock advances", () => Date.now() > ms, { everyMs: 1 });

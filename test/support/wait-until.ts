@@ -5,12 +5,12 @@ import { inspect } from "node:util";
 export class GiveUp extends Error {}
 
 /**
- * Returns the first result of `look` that is neither undefined nor false. After the time limit it throws with the text
- * of `describe` and the last error of `look`, so that a failed test reports the state.
+ * Returns the first result of `check` that is neither undefined nor false. After the time limit it throws with the text
+ * of `describe` and the last error of `check`, so that a failed test reports the state.
  */
 export async function waitUntil<T>(
   what: string,
-  look: () => Promise<T | undefined | false> | T | undefined | false,
+  check: () => Promise<T | undefined | false> | T | undefined | false,
   options: { withinMs?: number; everyMs?: number; describe?: () => Promise<string> | string } = {},
 ): Promise<T> {
   const { withinMs = 120_000, everyMs = 50, describe } = options;
@@ -18,7 +18,7 @@ export async function waitUntil<T>(
   let last: unknown;
   for (;;) {
     try {
-      const found = await look();
+      const found = await check();
       if (found !== undefined && found !== false) return found;
       last = undefined;
     } catch (error) {

@@ -137,7 +137,7 @@ function logged(words: string): number {
 
 const refusal = "the certificate is not valid any more";
 
-test("an instance is brought up through either controller, and both see it", async () => {
+test("an instance is started through either controller, and both see it", async () => {
   onTestFailed(() => console.log(agentLog()));
   for (const [index, controller] of controllers.entries()) {
     expect((await converge(controller, BigInt(index + 1))).failure).toBeUndefined();
@@ -147,7 +147,7 @@ test("an instance is brought up through either controller, and both see it", asy
   }
 });
 
-test("30 MB go through a task by reference and back while other tasks are answered", async () => {
+test("30 MB pass through a task by reference and back while other tasks complete", async () => {
   onTestFailed(() => console.log(agentLog()));
   const { fleet } = controllers.find(({ fleet }) => fleet.streamCount === 1) ?? first();
   const transfer = fleet.probeTransfer("m-1", 30 << 20);
@@ -166,7 +166,7 @@ test("30 MB go through a task by reference and back while other tasks are answer
   expect(answered).toBeGreaterThan(3);
 });
 
-test("no task fails while certificates and streams change, whichever controller it comes by", async () => {
+test("no task fails while certificates and streams change, through either controller", async () => {
   onTestFailed(() => console.log(agentLog()));
   const handedOver = () =>
     controllers.flatMap(({ logged }) => logged).filter(({ message }) => message === "agent stream handed over").length;
@@ -220,7 +220,7 @@ test("an agent with a rejected certificate enrolls again once a new token is the
   expect(logged("engine started")).toBe(started);
 });
 
-test("an agent that spent its token and died before it had saved the answer enrolls with the next one", async () => {
+test("an agent that died after its token was used enrolls with the next one", async () => {
   onTestFailed(() => console.log(agentLog()));
   keeper.kill("SIGKILL");
   await expect.poll(seenByNone).toBe(true);
@@ -233,7 +233,7 @@ test("an agent that spent its token and died before it had saved the answer enro
   expect((await converge(first(), 600n)).failure).toBeUndefined();
 });
 
-test("the other controller takes over when one goes, and the engine does not notice", async () => {
+test("the other controller takes over when one stops, without an effect on the engine", async () => {
   onTestFailed(() => console.log(agentLog()));
   const index = holder() === "c-1" ? 0 : 1;
   const [gone] = controllers.splice(index, 1);

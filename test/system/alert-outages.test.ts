@@ -63,7 +63,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     try {
       const [first = 0] = its.platform.processes().controllers;
       killAtOnce(first);
-      await waitUntil("it is started anew", () => its.platform.processes().controllers.some((pid) => pid !== first));
+      await waitUntil("it is started again", () => its.platform.processes().controllers.some((pid) => pid !== first));
       await waitUntil("the second one owns everything", () =>
         asOperator(its.platform, ControlService, async (rpcs) => {
           await rpcs.drainController({ controllerId: "controller-1" });
@@ -100,7 +100,7 @@ describe("alerts", { timeout: 600_000 }, () => {
       expectStatus(await its.platform.rest.get<{ alerts: AlertJson[] }>("/alerts/firing"), 200).json.alerts.filter(
         ({ rule_id }) => rule_id === silence.id,
       );
-    await waitUntil("nothing is heard", async () => (await stateOfSilence()) === "no_data", { withinMs: 240_000 });
+    await waitUntil("no sample arrives", async () => (await stateOfSilence()) === "no_data", { withinMs: 240_000 });
     expect(await firing()).toMatchObject([{ state: "no_data" }]);
     killAtOnce(agentOfSilent(), "SIGCONT");
     await waitUntil(

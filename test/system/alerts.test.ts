@@ -122,7 +122,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     expectStatus(await platform.rest.delete(`/alerts/channels/${id}`), 204);
   });
 
-  it("fires under load, by webhook and mail, and resolves, with the controller killed in between", async () => {
+  it("fires under load, by webhook and mail, and resolves, although the controller is killed in between", async () => {
     const channel = await answer<ChannelJson>(`channels create on-call --url ${receiver.url}`);
     const byMail = (await answer<ChannelJson[]>("channels list")).find(({ type }) => type === "email");
     const rule = await answer<RuleJson>(
@@ -165,7 +165,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     for (const pid of platform.processes().controllers) killAtOnce(pid);
     for (const client of clients) await client.end();
     await waitUntil("the alert is resolved", () => alertsOf(rule.id).some(({ state }) => state === "resolved"));
-    await waitUntil("the mail says so", () => mailsOf("is resolved").length > 0);
+    await waitUntil("the mail arrives", () => mailsOf("is resolved").length > 0);
     expect(alertsOf(rule.id)).toMatchObject([
       { id: fired?.id, state: "firing" },
       { id: fired?.id, state: "resolved", reason: "condition_false" },
@@ -217,7 +217,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     expect(alertsOf(id)[3]).toMatchObject({ state: "resolved", reason: "rule_deleted" });
   });
 
-  it("ends a firing alert when its rule is paused, and starts anew when it is resumed", async () => {
+  it("ends a firing alert when its rule is paused, and evaluates again when it is resumed", async () => {
     const body = { metric: "memory", condition: "gt", threshold: 0 };
     const { id } = expectStatus(await platform.rest.post<RuleJson>(rulesPath(), body), 201).json;
     await waitUntil("it fires", () => alertsOf(id).length === 1);
@@ -300,7 +300,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     }
   });
 
-  it("leaves a question without an answer where operators have named no model", async () => {
+  it("returns no answer to a question where operators have configured no model", async () => {
     const translate = (question: string) =>
       platform.rest.post(`/managed-services/${watched.service.id}/ai-query/translate`, { question });
     expect(await translate("How many orders are open?")).toMatchObject({

@@ -36,7 +36,7 @@ describe("the API's contract", () => {
       expect((await its.stranger.get<PageJson<"services", object>>("/managed-services")).json.services).toEqual([]);
     });
 
-    it("do not take names from each other", async () => {
+    it("may have equal names", async () => {
       const body = { ...valid, name: "main" };
       const answer = await its.stranger.post<ServiceJson>("/managed-services", body);
       expect(expectStatus(answer, 202).json.hostname).not.toBe(its.service.hostname);
@@ -57,7 +57,7 @@ describe("the API's contract", () => {
       for (const { id } of json.services) await its.services.gone(id);
     });
 
-    it("come in pages that together are all of them, oldest first", async () => {
+    it("come in pages that together contain all, oldest first", async () => {
       const seen: string[] = [];
       for (let cursor = ""; ; ) {
         const at = `/managed-services?limit=2&tag=list:yes${cursor}`;
@@ -70,7 +70,7 @@ describe("the API's contract", () => {
       expect(seen).toEqual(names);
     });
 
-    it("refuse a cursor of another filter, another list and another organization", async () => {
+    it("reject a cursor of another filter, another list and another organization", async () => {
       const { json } = await its.platform.rest.get<PageJson<"services", ServiceJson>>("/managed-services?limit=1");
       const cursor = `cursor=${encodeURIComponent(json.next_cursor ?? "")}`;
       expectStatus(await its.platform.rest.get(`/managed-services?limit=1&${cursor}`), 200);
@@ -125,7 +125,7 @@ describe("the API's contract", () => {
   });
 
   describe("a quota", () => {
-    it("refuses one service more, with the figures", async () => {
+    it("rejects a service over the quota, with the figures", async () => {
       const organizations = createOrganizations(its.platform);
       const key = await organizations.createKey(await organizations.create("small", 1));
       organizations.close();

@@ -108,7 +108,7 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
       );
     });
     expect((await backups())?.gaps).toEqual([]);
-    const rewound = await waitUntil("what only the old primary had is told", async () => {
+    const rewound = await waitUntil("the discarded log is reported", async () => {
       const { json } = await its.platform.rest.get<Events>(its.path("/events?type=node.rewound"));
       return json.events.find(({ data }) => data.node_id === old && data.discarded_bytes > 1 << 20);
     });
@@ -119,7 +119,7 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
     expectStatus(await its.platform.rest.patch(its.path("/backup-settings"), dueSoonAfter(newest)), 200);
   });
 
-  it("brings back the rows of seconds before and after both, and of the time between", {
+  it("restores the rows of moments before, between and after both", {
     timeout: restoringMs,
   }, async () => {
     await its.stopWriting();

@@ -10,7 +10,7 @@ import type { ConnectionJson } from "../support/api/service-json.ts";
 import { createServices, expectStatus, type RunningService } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-describe("the hand-over to another certificate authority", () => {
+describe("the rotation of the certificate authority", () => {
   let platform: Platform;
   let database: RunningService;
   let cache: RunningService;
@@ -90,7 +90,7 @@ describe("the hand-over to another certificate authority", () => {
     };
   }
 
-  it("fails no new connection, and leaves nothing of the old one", async () => {
+  it("fails no new connection, and removes the old one completely", async () => {
     const before = await withAuthority((rpcs) => rpcs.getAuthority({}));
     expect(before).toMatchObject({ rotation: "idle", trusted: [{ signs: true }], behindCount: 0 });
     const writer = startWriting(connectionOf);
@@ -163,7 +163,7 @@ describe("the hand-over to another certificate authority", () => {
     expect(after.trusted[0]?.fingerprint).not.toBe(before.trusted[0]?.fingerprint);
   }, 300_000);
 
-  it("is given up while the old one signs", async () => {
+  it("is aborted while the old one signs", async () => {
     const [remaining] = (await withAuthority((rpcs) => rpcs.getAuthority({}))).trusted;
     const { rotation, trusted: left } = await whileAgentsPaused(async () => {
       await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 1 }));

@@ -21,12 +21,12 @@ describe("a moment of a service", () => {
   afterAll(its.remove, longMs);
 
   it(
-    "rows are brought back as they were at a second that no backup is of",
+    "rows are restored as they were at a second between backups",
     async () => {
       const { id } = source.service;
       const restorable = async () => (await services.get(id)).backups?.restorable ?? null;
       const wait = { withinMs: longMs, everyMs: 200 };
-      await waitUntil("the log goes on from a base", async () => (await restorable()) !== null, wait);
+      await waitUntil("the log continues from a base", async () => (await restorable()) !== null, wait);
       await sql(source, "CREATE TABLE later AS SELECT generate_series(1, 100) AS i");
       await sql(source, "CREATE DATABASE doomed");
       const doomed = { ...source, connection: { ...source.connection, database: "doomed" } };

@@ -28,7 +28,7 @@ describe("backups whose processes are killed", () => {
   afterAll(() => fixture?.remove(), longMs);
 
   it.each(process.env["HOLDFAST_TEST_BACKUPS"] === "all" ? all : sample)(
-    "%s ends well though the %s was killed, and leaves nothing behind",
+    "%s completes although the %s is killed, and leaves nothing behind",
     async (step, victim) => {
       await backupKillSteps[step](fixture, victim);
       await fixture.expectNothingLeft();

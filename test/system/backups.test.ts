@@ -32,7 +32,7 @@ describe("backups of a service", () => {
   }
 
   it(
-    "a manual backup is completed, and sealed",
+    "a manual backup is completed, and encrypted",
     async () => {
       await its.writeRows();
       const client = await openPostgresql(platform, source.connection, { password: source.password });
@@ -70,7 +70,7 @@ describe("backups of a service", () => {
         expect(await digest(one)).toEqual(before);
         const path = `/managed-services/${one.service.id}/events?type=service.restored`;
         // An event is in the store together with its change, and in the history a moment later.
-        const events = await waitUntil("its restore is told", async () => {
+        const events = await waitUntil("its restore has an event", async () => {
           const response = await platform.rest.get<{ events: { data: object }[] }>(path);
           return expectStatus(response, 200).json.events.length > 0 && response.json.events;
         });
@@ -107,7 +107,7 @@ describe("backups of a service", () => {
     longMs,
   );
 
-  it("a backup is verified whole, also after its key was rotated", async () => {
+  it("a backup is fully verified, also after its key was rotated", async () => {
     expect(await holdfast("backups rotate-key orders")).toMatchObject({ key_version: 2 });
     const verified = await holdfast<BackupJson>(`backups verify orders ${first.id} --wait`);
     expect(verified.verified_at).not.toBeNull();
@@ -158,7 +158,7 @@ describe("backups of a service", () => {
   });
 
   it(
-    "one that is cancelled has failed, and leaves the good ones alone",
+    "a canceled one has failed, and does not affect completed ones",
     async () => {
       const requested = expectStatus(await platform.rest.post<BackupJson>(pathOf(source.service.id)), 202).json;
       expectStatus(await platform.rest.post(pathOf(source.service.id, `/${requested.id}/cancel`)), 202);
@@ -171,7 +171,7 @@ describe("backups of a service", () => {
     longMs,
   );
 
-  it("a manual backup goes when it is deleted, with its bytes", async () => {
+  it("a deleted manual backup is removed with its bytes", async () => {
     await its.run("backups", "delete", "orders", first.id, "--yes");
     expect((await platform.rest.get(pathOf(source.service.id, `/${first.id}`))).status).toBe(404);
   });
@@ -201,7 +201,7 @@ describe("backups of a service", () => {
   );
 
   it(
-    "a service that is deleted while it is written to comes back with all that it acknowledged",
+    "a service that is deleted during writes is restored with every acknowledged row",
     async () => {
       const { id } = source.service;
       const { acknowledged, ended: cut } = await writeRowsUntilEnd(platform, source);

@@ -12,7 +12,7 @@ interface Options extends RunOptions {
   readonly asProcess?: boolean;
 }
 
-type Case = readonly [line: string, code: number, said: RegExp, environment?: Readonly<Record<string, string>>];
+type Case = readonly [line: string, code: number, message: RegExp, environment?: Readonly<Record<string, string>>];
 
 const ansi = "\u001b[";
 
@@ -67,7 +67,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
   let organization: { HOLDFAST_ORGANIZATION: string };
   let key: { id: string; secret: string };
 
-  it("takes a new user from nothing to a signed event", async () => {
+  it("takes a new user from a login to a signed event", async () => {
     const made = await jsonOf<{ id: string }>("orgs create acme", { asProcess: true });
     organization = { HOLDFAST_ORGANIZATION: made.id };
     const inAcme = { environment: organization };
@@ -121,8 +121,8 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     ["services wait told --for Stopped --timeout 0",         6,   /not Stopped within 0 s/],
     ["services list",                                        1,   /does not answer/,           { HOLDFAST_BASE_URL: "https://127.0.0.1:1", HOLDFAST_TOKEN: "hft_x" }],
   ];
-  const named = codes.map(([line, code, message, environment]) => ({ line, code, said: message, environment }));
-  it.each(named)("$line ends with $code", async ({ line, code, said: message, environment }) => {
+  const named = codes.map(([line, code, message, environment]) => ({ line, code, message, environment }));
+  it.each(named)("$line ends with $code", async ({ line, code, message, environment }) => {
     const ran = await holdfast(line, { environment: { ...organization, ...environment } });
     expect(ran.stderr).toMatch(message);
     expect(ran.code).toBe(code);
@@ -137,7 +137,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     expect(await suggested("keys delete")).toContain(`${key.id}\tdashboard\n`);
   });
 
-  it("is interrupted with 130 while it waits or follows", async () => {
+  it("exits with 130 when it is interrupted during a wait", async () => {
     const waiting = shell.start(wordsOf("services wait told --for Stopped"), { environment: organization });
     await waitUntil("it waits", () => waiting.written().includes("told:"));
     waiting.child.kill("SIGINT");
@@ -151,7 +151,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     expect(code).toBe(130);
   });
 
-  it("has colours and questions on a terminal alone", async () => {
+  it("has colors and prompts on a terminal alone", async () => {
     expect((await holdfast("services list", { environment: organization, asProcess: true })).stdout).not.toContain(
       ansi,
     );

@@ -163,9 +163,13 @@ describe("two controllers, one of which exports", () => {
     hook = () => undefined;
     const stoppedAt = Date.now();
     try {
-      await waitUntil("the other one goes on", () => taken.some((item) => item.atMs > stoppedAt && item.pid !== pid), {
-        withinMs: 120_000,
-      });
+      await waitUntil(
+        "the other one continues",
+        () => taken.some((item) => item.atMs > stoppedAt && item.pid !== pid),
+        {
+          withinMs: 120_000,
+        },
+      );
       await delay(Math.max(0, stoppedAt + 30_000 - Date.now()));
     } finally {
       killAtOnce(pid, "SIGCONT");

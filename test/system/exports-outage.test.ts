@@ -17,7 +17,7 @@ interface ExportJson {
 
 const path = "/api/v1/metrics-exports";
 
-describe("an export to a Prometheus that goes away", () => {
+describe("an export to a Prometheus that stops for a while", () => {
   let platform: Platform;
   let prometheus: Prometheus | string;
   let serviceId: string;
@@ -32,7 +32,7 @@ describe("an export to a Prometheus that goes away", () => {
     await platform?.remove();
   });
 
-  it("has no hole afterwards, also when the controller was killed meanwhile", async (context) => {
+  it("has no hole afterwards, even when the controller was killed meanwhile", async (context) => {
     if (typeof prometheus === "string") return context.skip(prometheus);
     const real = prometheus;
     const made = await platform.rest.post<ExportJson>(path, {
@@ -47,7 +47,7 @@ describe("an export to a Prometheus that goes away", () => {
     const query = `platform_cpu{service_id="${serviceId}"}`;
     await waitUntil("the series is there", () => real.newest(query));
     await real.stop();
-    const failing = await waitUntil("the outage is told", async () => {
+    const failing = await waitUntil("the outage is reported", async () => {
       const { json } = expectStatus(await platform.rest.get<ExportJson>(`${path}/${id}`), 200);
       return json.consecutive_failures > 1 ? json : undefined;
     });
@@ -55,7 +55,7 @@ describe("an export to a Prometheus that goes away", () => {
     for (const pid of platform.processes().controllers) killAtOnce(pid);
     await real.start();
     const startedAt = Date.now();
-    await waitUntil("it goes on", async () => {
+    await waitUntil("it continues", async () => {
       const [series] = await real.series(query);
       return (series?.timestamps.at(-1) ?? 0) > startedAt;
     });

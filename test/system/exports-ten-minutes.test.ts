@@ -21,7 +21,7 @@ const path = "/api/v1/metrics-exports";
 const minuteMs = 60_000;
 const outageMs = 10 * minuteMs;
 
-describe("an export made at the command line, to a Prometheus that is away for ten minutes", () => {
+describe("an export by the command line, to a Prometheus that is down for ten minutes", () => {
   let platform: Platform;
   let prometheus: Prometheus | string;
   let serviceId: string;

@@ -63,7 +63,7 @@ describe("exports", () => {
     return made;
   }
 
-  it("bring series to a real Prometheus, and log entries to OTLP", async (context) => {
+  it("deliver series to a real Prometheus, and log entries to OTLP", async (context) => {
     if (typeof prometheus === "string") return context.skip(prometheus);
     const real = prometheus;
     const made = await cli.runHere(
@@ -118,7 +118,7 @@ describe("exports", () => {
     expect(JSON.parse(tested.stdout)).toEqual({ success: true, error: null });
   });
 
-  it("are checked, and name each fault", async () => {
+  it("are validated, and each fault is named", async () => {
     const body = { service_id: serviceId, name: "n", destination_type: "otlp", data_type: "metrics" };
     const bad = await platform.rest.post<{ detail: string; errors: { field: string }[] }>(path, {
       ...body,
@@ -128,7 +128,7 @@ describe("exports", () => {
     expect(bad.status).toBe(400);
     expect(bad.json.errors.map(({ field }) => field)).toEqual([
       "export_interval_seconds",
-      "configuration.colour",
+      "configuration.color",
       "configuration.timeout_seconds",
       "configuration.endpoint",
     ]);
@@ -161,7 +161,7 @@ describe("exports", () => {
     expect(saas.status).toBe(422);
   });
 
-  it("reveal secrets to nobody, and send them only to the host that they were given for", async () => {
+  it("never reveal secrets, and send them only to the host that they were given for", async () => {
     const client = createNodeClient({ dataDirectory: platform.directory });
     const tokenFile = join(directory, "token");
     writeFileSync(tokenFile, `${secret}\n`);

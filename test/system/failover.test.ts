@@ -56,7 +56,10 @@ describe("a PostgreSQL whose primary fails", () => {
           asOperator(platform, FailoverService, (rpcs) => rpcs.forceFailover({ serviceId, nodeId, acceptLoss }));
         const response = await force(false);
         expect(response).toMatchObject({ operationId: "" });
-        expect(response.positions.find((each) => each.nodeId === nodeId)).toMatchObject({ answers: true, lostBytes: 0n });
+        expect(response.positions.find((each) => each.nodeId === nodeId)).toMatchObject({
+          answers: true,
+          lostBytes: 0n,
+        });
         expect((await force(true)).operationId).not.toBe("");
       });
     } finally {
@@ -64,7 +67,7 @@ describe("a PostgreSQL whose primary fails", () => {
     }
   });
 
-  it("fails over while its engine stands still, and loses no message where commits wait for a replica", async () => {
+  it("fails over while its engine is paused, and loses no message with synchronous commits", async () => {
     await setMode("sync");
     const queue = await startQueueWorkload(its.platform, its.main.service.id, "synchronous");
     await failsOver("engine paused, synchronous", pauseEngine);
@@ -82,7 +85,7 @@ describe("a PostgreSQL whose primary fails", () => {
     });
   });
 
-  it("goes on for longer than a right while there is no controller", async () => {
+  it("continues for longer than a primary lease without a controller", async () => {
     await untilReplicaCounts();
     const { primary, term, oldHost } = await roles();
     await its.platform.killControlPlane();

@@ -93,7 +93,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
       "of a replica is reported, blocks no write, and recovers by itself with more storage",
       async () => {
         await fillDisk(data(replica));
-        await waitUntil("it is told", async () =>
+        await waitUntil("its event is emitted", async () =>
           (await percentsOf(id, "service.storage_low")).some(({ node_id: node }) => node === replica),
         );
         for (let turn = 0; turn < 5; turn += 1) await insert();
@@ -109,7 +109,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     );
 
     it(
-      "that is the primary's fails nothing over, also when its engine ends",
+      "of the primary causes no failover, even when its engine ends",
       async () => {
         await rm(join(data(replica), "filler"));
         await fillDisk(data(primary));

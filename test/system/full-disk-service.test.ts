@@ -63,14 +63,19 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
   const dataDirectory = () => `/proc/${machine()?.agent}/root/data`;
   const reserve = () => join(dataDirectory(), "reserve");
   const fillUp = () => fillDisk(dataDirectory());
-  const storageReason = async () => (await service()).health.checks.find(({ name }) => name === "storage")?.reason ?? "";
+  const storageReason = async () =>
+    (await service()).health.checks.find(({ name }) => name === "storage")?.reason ?? "";
   const takesWrites = (what: string) => waitUntil(what, async () => (await insert()).code === 0, options);
 
   it(
     "is informed while it fills, rejected with text, and recovers it by deletes",
     async () => {
       expect((await insertAll()).stderr).toMatch(/terminating connection|read-only transaction|pg_hba.conf/);
-      await waitUntil("that is told", async () => (await percentsOf("service.writes_blocked")).length > 0, options);
+      await waitUntil(
+        "its event is emitted",
+        async () => (await percentsOf("service.writes_blocked")).length > 0,
+        options,
+      );
       // Removed segments of its log may have freed a little space once more.
       const refused = await waitUntil(
         "it stays refused",
@@ -90,7 +95,7 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
       );
       await fillUp();
       expect(existsSync(reserve())).toBe(true);
-      await waitUntil("nobody is admitted", async () => /The disk is full/.test(await storageReason()), options);
+      await waitUntil("no connection is admitted", async () => /The disk is full/.test(await storageReason()), options);
 
       // An engine that ends now recovers with the reserve, which clients do not get for that.
       const engine = machine()?.engine ?? 0;
@@ -123,7 +128,7 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
   );
 
   it(
-    "comes out of it by stop, expand and start, at 100%",
+    "recovers by stop, expansion and start, at 100%",
     async () => {
       await fillUp();
       await done("services stop orders --wait");
@@ -137,11 +142,11 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
   );
 
   it(
-    "comes out of it by expand alone, also when agent and controllers are killed in the middle",
+    "recovers by expansion alone, even when agent and controllers are killed midway",
     async () => {
       await fillUp();
       // Not rejected: the 15 minutes for which deletes were enabled are not over.
-      await waitUntil("the disk is told to be full", async () => /full/.test(await storageReason()), options);
+      await waitUntil("the disk is reported full", async () => /full/.test(await storageReason()), options);
       await done("services expand orders --storage-gb 3");
       for (const pid of platform.processes().controllers) killAtOnce(pid);
       killAtOnce(machine()?.agent ?? 0);

@@ -29,7 +29,7 @@ describe("gRPC", () => {
     await platform?.remove();
   });
 
-  it("makes, shows, changes and deletes a service as REST does", async () => {
+  it("creates, shows, changes and deletes a service as REST does", async () => {
     const rpcs = owner.of(ManagedServiceService);
     const made = await rpcs.createManagedService({
       name: "by-grpc",
@@ -54,7 +54,7 @@ describe("gRPC", () => {
     );
   });
 
-  it("tells errors as statuses with the reason of the problem document", async () => {
+  it("returns errors as statuses with the reason of the problem document", async () => {
     const rpcs = owner.of(ManagedServiceService);
     const bad = { name: "Bad Name", databaseType: "postgresql", planName: "tier-1", storageSizeGb: 1 };
     await expect(rpcs.createManagedService(bad)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
@@ -68,14 +68,14 @@ describe("gRPC", () => {
     await expect(rpcs.getManagedService({ id: "none" })).rejects.toMatchObject({ code: status.NOT_FOUND });
   });
 
-  it("refuses what has no credential or a wrong one", async () => {
+  it("rejects calls without a credential or with a wrong one", async () => {
     const wrong = grpcAs(platform, "Bearer hft_wrong");
     expect(await statusOf(nobody.of(CatalogService).getCatalog({}))).toBe(status.UNAUTHENTICATED);
     expect(await statusOf(wrong.of(CatalogService).getCatalog({}))).toBe(status.UNAUTHENTICATED);
     wrong.close();
   });
 
-  it("answers health without a credential, for the whole and for each service", async () => {
+  it("returns health without a credential, for the server and for each service", async () => {
     const health = nobody.of(Health);
     const { SERVING } = HealthCheckResponse_ServingStatus;
     expect((await health.check({})).status).toBe(SERVING);
@@ -107,7 +107,7 @@ describe("gRPC", () => {
       expect(await statusOf(nobody.of(FleetService).listMachines({}))).toBe(status.UNAUTHENTICATED);
     });
 
-    it("shows machines, sessions, tasks and terms of what runs", async () => {
+    it("lists machines, sessions, tasks and terms", async () => {
       const rpcs = owner.of(ManagedServiceService);
       const { id } = await rpcs.createManagedService({
         name: "fleet",
@@ -136,7 +136,7 @@ describe("gRPC", () => {
       await waitUntil("it is gone", async () => (await statusOf(rpcs.getManagedService({ id }))) === status.NOT_FOUND);
     });
 
-    it("records who did what from where, newest first", async () => {
+    it("records each action with its actor and source, newest first", async () => {
       const entries = await waitUntil("the audit has the deletion", async () => {
         const { entries: found } = await operator.of(OrganizationService).listAuditEntries({ page: { limit: 200 } });
         return found.some(({ action }) => action === "managed-service.delete") ? found : undefined;
@@ -166,12 +166,12 @@ describe("gRPC", () => {
       expect(await statusOf(rpcs.createOrganization({ name: "page-a" }))).toBe(status.ALREADY_EXISTS);
     });
 
-    it("makes a sealed snapshot of the control plane", async () => {
+    it("creates an encrypted snapshot of the control plane", async () => {
       const backup = await operator.of(ControlService).backupControlPlane({});
       expect(backup.sizeBytes).toBeGreaterThan(0n);
     });
 
-    it("does not give platform scopes to keys", async () => {
+    it("grants no platform scopes to keys", async () => {
       const rpcs = operator.of(OrganizationService);
       const organizationId = (await rpcs.listOrganizations({})).organizations[0]?.id ?? "";
       const ask = (scopes: string[]) => statusOf(rpcs.createApiKey({ organizationId, name: "key", scopes }));

@@ -66,7 +66,7 @@ describe("a PostgreSQL of two nodes on two hosts", () => {
   }
 
   it(
-    "has the node of the drained host made anew on the other, and goes without it then",
+    "has the node of the drained host recreated on the other, or runs without it",
     async () => {
       const { nodes, primary_node_id: primary } = await services.get(id);
       expect([nodesOn(platform, nodes).length, nodesOn(second, nodes).length]).toEqual([1, 1]);
@@ -83,7 +83,7 @@ describe("a PostgreSQL of two nodes on two hosts", () => {
   );
 
   it(
-    "leaves a host with both of its nodes, the primary by a switchover, though the controllers are killed",
+    "leaves a drained host with both nodes, the primary by a switchover, though controllers are killed",
     async () => {
       const { nodes, primary_node_id: primary } = await services.get(id);
       const hostId = nodesOn(platform, nodes).length === 2 ? "local" : "second";
@@ -99,7 +99,7 @@ describe("a PostgreSQL of two nodes on two hosts", () => {
     longMs,
   );
 
-  it("has lost no row that was acknowledged", async () => {
+  it("has lost no acknowledged row", async () => {
     writing.abort();
     await writer.done;
     expect(await writer.missing()).toEqual([]);

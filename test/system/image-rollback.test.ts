@@ -78,7 +78,10 @@ describe.skipIf(missing !== undefined)(
         for (const one of [plainTier, cache])
           expect(await pending(one, images.spoiling)).toMatchObject({ no_snapshot_reason: null });
         const [ofPlainTier, ofCache] = [await apply(plainTier), await apply(cache)];
-        await waitUntil("an engine that runs admits nobody", () => refuses(plainTier), { withinMs: longMs, everyMs: 50 });
+        await waitUntil("a running engine rejects connections", () => refuses(plainTier), {
+          withinMs: longMs,
+          everyMs: 50,
+        });
         for (const [one, id] of [[plainTier, ofPlainTier] as const, [cache, ofCache] as const]) {
           const { error, snapshot } = await ended(one, id);
           expect(error).toMatchObject({ code: "rolled_back_engine_failed" });
@@ -114,7 +117,7 @@ describe.skipIf(missing !== undefined)(
     );
 
     it(
-      "goes with its snapshot when the service is deleted in the middle",
+      "is deleted with its snapshot when the service is deleted midway",
       async () => {
         await pending(cache, images.good);
         await apply(cache);

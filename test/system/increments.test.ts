@@ -117,7 +117,7 @@ describe("daily backups", () => {
   }
 
   it(
-    "are a full one and increments since it, whatever key seals them, and a manual one is full",
+    "are a full one and increments since it, under any keys, and a manual one is full",
     async () => {
       await completed(1);
       await sql(source, "CREATE TABLE kept AS SELECT i, md5(i::text) AS text FROM generate_series(1, 20000) AS i");
@@ -231,7 +231,7 @@ describe("daily backups", () => {
       const began = new Date().toISOString();
       const to = async () => (await after.get(id)).backups?.restorable?.to ?? "";
       const describe = () => after.describe(id);
-      await waitUntil("its new log goes on from a new base", async () => (await to()) > began, { ...wait, describe });
+      await waitUntil("its new log continues from a new base", async () => (await to()) > began, { ...wait, describe });
     },
     3 * longMs,
   );

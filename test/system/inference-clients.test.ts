@@ -3,7 +3,7 @@ import { createInferenceCallers, type InferenceCallers } from "../support/platfo
 import { createOrganizations, type Organizations } from "../support/platform/organizations.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { type LlamaServer, startLlamaServer } from "../support/servers/llama-server.ts";
-import { runPythonClients } from "../support/servers/python-clients.ts";
+import { runPythonClients } from "../support/servers/python-environment.ts";
 import { type ScriptedProvider, startScriptedProvider } from "../support/servers/scripted-provider.ts";
 import { waitUntil } from "../support/wait-until.ts";
 

@@ -70,17 +70,17 @@ describe("a process of the inference proxy that is killed", () => {
     } finally {
       killAtOnce(controller, "SIGCONT");
     }
-    const usageOfHeld = async () => (await usage("model")).items.find(({ model }) => model === "provider_c/held");
-    const item = await waitUntil("it is in usage", usageOfHeld);
+    const pendingUsage = async () => (await usage("model")).items.find(({ model }) => model === "provider_c/held");
+    const item = await waitUntil("it is in usage", pendingUsage);
     expect(item).toMatchObject({ requests: 1, estimated_requests: 1, prompt_tokens: 16, completion_tokens: 50 });
     provider.release();
     await other.kill9();
     await other.start();
     expect(await call(other.url, json.secret)).toBe("ok");
-    expect(await usageOfHeld()).toEqual(item);
+    expect(await pendingUsage()).toEqual(item);
   }, 60_000);
 
-  it(`${kills} times, and a controller with it, loses no charge, makes none twice, and passes no limit`, async () => {
+  it(`${kills} times, with a controller, loses no charge, doubles none, and exceeds no limit`, async () => {
     const limit = tokensOfCall * 600;
     const { json } = await platform.rest.post<{ id: string; secret: string }>(`${base}/keys`, {
       name: "app",

@@ -27,7 +27,7 @@ describe("limits of the inference proxy", () => {
     const own = [platform.admin.inference_url];
     const fits = Math.floor(10_000_000 / microcentsOfCall);
     expect(await theirs.ends([other.url], 1, () => secret)).toEqual({ ok: 1 });
-    await waitUntil("it is told", async () => (await theirs.usage("key")).total.requests === 1);
+    await waitUntil("its event is emitted", async () => (await theirs.usage("key")).total.requests === 1);
     const list = async () =>
       (await asOperator(platform, InferenceProcessService, (rpcs) => rpcs.listInferenceProcesses({}))).processes;
     const following = new Set((await list()).map(({ id }) => id));
@@ -64,7 +64,7 @@ describe("limits of the inference proxy", () => {
     await theirs.close();
   }, 60_000);
 
-  it("lets streams end when the platform stops, for longer than anything else is given", async () => {
+  it("lets streams end when the platform stops, for longer than other programs", async () => {
     const { platform, provider, its } = under;
     const { secret } = await its.newKey();
     const streams = Array.from({ length: 24 }, async () => {

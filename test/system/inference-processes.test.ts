@@ -49,7 +49,7 @@ describe("processes of the inference proxy", () => {
       const raised = await theirs.put("settings", { monthly_cost_limit_cents: 200, reset_circuit: true });
       expect(raised.json["circuit"]).toMatchObject({ open: false });
       expect(await theirs.ends(urls, 1, secretOf)).toEqual({ ok: 1 });
-      const events = await waitUntil("the events are told", async () => {
+      const events = await waitUntil("the events are emitted", async () => {
         const { json } = await rest.get<{ events: { event_type: string }[] }>("/events?limit=200");
         const types = json.events.map(({ event_type: type }) => type);
         return types.includes("inference.circuit_closed") && types;
@@ -61,7 +61,7 @@ describe("processes of the inference proxy", () => {
     120_000,
   );
 
-  it("have a share of the calls each", async () => {
+  it("each serve a share of the calls", async () => {
     for (const name of ["inference-metrics", "inference-metrics-2", "inference-metrics-3"]) {
       const socketPath = join(under.platform.directory, "run", `${name}.sock`);
       const dispatcher = new Agent({ connect: { socketPath } });

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { InferenceService } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
 import OpenAI from "openai";
 import { Agent, fetch as undiciFetch } from "undici";
@@ -24,7 +23,7 @@ import {
   type ScriptedProvider,
   startScriptedProvider,
   streamBytes,
-  usageToldAt,
+  usageSentAt,
 } from "../support/servers/scripted-provider.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -56,7 +55,7 @@ describe("the inference proxy", () => {
   const holdfast = (line: string, input?: string) =>
     commandLine.runHere(line.split(" "), input === undefined ? {} : { input: `${input}\n` });
 
-  it("is set up, called and looked at by the commands of its page", async () => {
+  it("is set up, called and inspected by the commands of its page", async () => {
     const set = await holdfast(`inference providers set provider_c --base-url ${provider.url}`, providerKey);
     expect(set).toMatchObject({ code: 0, stderr: "" });
     expect(set.stdout).not.toContain(providerKey);
@@ -119,7 +118,7 @@ describe("the inference proxy", () => {
     expect((await its.client(secret).models.list()).data).toEqual([]);
   });
 
-  it("refuses in the order of its table, each time for the first reason of several", async () => {
+  it("rejects in the order of its table, for the first reason of several", async () => {
     const other = await organizations.create("refused");
     const rest = platform.rest.as((await organizations.createKey(other)).authorization);
     const theirs = createInferenceCallers(platform, other, rest);
@@ -248,7 +247,7 @@ describe("the inference proxy", () => {
     expect((await platform.rest.delete(`${its.base}/providers/provider_a`)).status).toBe(204);
   });
 
-  it("sends no stored key to another destination: a change of it needs the key anew", async () => {
+  it("sends no stored key to another destination: changing it requires the key again", async () => {
     const { secret } = await its.newKey();
     const rogue = await startScriptedProvider();
     try {
@@ -311,7 +310,7 @@ describe("the inference proxy", () => {
     const exact = new Map(
       usage.items.filter(({ estimated_requests: estimated }) => estimated === 0).map((item) => [item.model, item]),
     );
-    for (const at of cuts) expect([at, exact.has(`provider_c/cut-${at}`)]).toEqual([at, at >= usageToldAt]);
+    for (const at of cuts) expect([at, exact.has(`provider_c/cut-${at}`)]).toEqual([at, at >= usageSentAt]);
     for (const [model, item] of exact) {
       const charged = provider.ledger.get(model?.slice("provider_c/".length) ?? "");
       expect([model, item.prompt_tokens, item.completion_tokens]).toEqual([
@@ -349,21 +348,21 @@ describe("the inference proxy", () => {
     const answer = await new Promise<NodeJS.ReadableStream>((resolve) => reader.once("response", resolve));
     answer.on("error", () => undefined);
     let last = -1;
-    const stood = await waitUntil("the provider stands still", async () => {
-      await delay(250);
+    const isStopped = () => {
       const isStill = provider.flooded > 0 && provider.flooded === last;
       last = provider.flooded;
       return isStill && last;
-    });
+    };
+    const stood = await waitUntil("the provider has stopped", isStopped, { everyMs: 250 });
     // The rest is in the sockets of both connections, which the kernel bounds; a complete response may have 64 MiB.
     expect(stood).toBeLessThan(40 << 20);
     expect(residentMb() - before).toBeLessThan(24);
     answer.resume();
-    await waitUntil("it goes on for one who reads", () => provider.flooded > stood);
+    await waitUntil("it continues for a client that reads", () => provider.flooded > stood);
     reader.destroy();
   }, 30_000);
 
-  it("is reached by its name, which the zone has and its certificate too", async () => {
+  it("is reached by its name, which is in the zone and in its certificate", async () => {
     const name = "inference.local.holdfast.test";
     await waitUntil("the zone has it", async () =>
       (await resolveName(platform.admin.dns_server, name)).includes("127.0.0.1"),

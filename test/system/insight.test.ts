@@ -62,13 +62,13 @@ describe("insight into a database", { timeout: 600_000 }, () => {
 
   it("is its health, and its history of conditions", async () => {
     const names = ["liveness", "connections", "long_transaction", "transaction_ids"];
-    await waitUntil("all checks are well", async () => {
+    await waitUntil("all checks are healthy", async () => {
       const path = pathOf(orders, "health");
       const health = (await platform.rest.get<{ status: string; checks: { name: string }[] }>(path)).json;
       const checkNames = new Set(health.checks.map(({ name }) => name));
       return health.status === "healthy" && names.every((name) => checkNames.has(name));
     });
-    const changes = await waitUntil("the first status has held", async () => {
+    const changes = await waitUntil("the first status has lasted", async () => {
       const path = pathOf(orders, "health/history");
       const { events } = (
         await platform.rest.get<{ events: { event_type: string; data: Record<string, unknown> }[] }>(path)
@@ -81,8 +81,8 @@ describe("insight into a database", { timeout: 600_000 }, () => {
     });
   });
 
-  it("is read by Prometheus, of one service and of all", async () => {
-    const all = await waitUntil("both have told", async () => {
+  it("is scraped by Prometheus, of one service and of all", async () => {
+    const all = await waitUntil("both have reported", async () => {
       const text = await textAt("/metrics");
       return /holdfast_valkey_used_memory\{/.test(text) && /holdfast_pg_connections\{/.test(text) ? text : undefined;
     });
@@ -109,7 +109,12 @@ describe("insight into a database", { timeout: 600_000 }, () => {
       secret: admin.password,
     });
     const names = new Set(parseExposition(own).map(({ name }) => name));
-    const metricNames = ["rpc_seconds_count", "etcd_call_seconds_count", "reconcile_seconds_count", "reconcile_queue_keys"];
+    const metricNames = [
+      "rpc_seconds_count",
+      "etcd_call_seconds_count",
+      "reconcile_seconds_count",
+      "reconcile_queue_keys",
+    ];
     const more = ["agent_sessions", "outbox_waiting", "samples_waiting", "sample_lag_seconds"];
     for (const name of [...metricNames, ...more]) expect(names).toContain(`holdfast_${name}`);
   });
@@ -191,7 +196,7 @@ describe("insight into a database", { timeout: 600_000 }, () => {
     );
   });
 
-  it("is seen while it runs, and ended by the name of its session", async () => {
+  it("lists a running query, and ends it by its session", async () => {
     const client = await connect();
     const slow = client.query("SELECT pg_sleep(60)").catch((error: Error) => error.message);
     const running = await waitUntil("it is among the running", async () => {
@@ -206,7 +211,7 @@ describe("insight into a database", { timeout: 600_000 }, () => {
     await client.end();
   });
 
-  it("answers a statement that reads, and refuses all others with the reason", async () => {
+  it("runs a reading statement, and rejects all others with the reason", async () => {
     const execute = (body: object, at = orders) =>
       platform.rest.post<ProblemJson & { rows: unknown[][] }>(pathOf(at, "ai-query/execute"), body);
     const answer = expectStatus(await execute({ sql: "SELECT count(*), 'x;y' AS text FROM counted" }), 200).json;
@@ -308,7 +313,7 @@ describe("insight into a database", { timeout: 600_000 }, () => {
     expect(await make("team@example.com")).toMatchObject({ status: 501, json: { code: "not_configured" } });
   });
 
-  it("is there on the command line", async () => {
+  it("is available on the command line", async () => {
     const cli = createCommandLine({ HOLDFAST_DATA: platform.directory });
     try {
       expect((await cli.runHere(["health", "orders"])).stdout).toMatch(/^orders is healthy[\s\S]*transaction_ids/);
@@ -327,7 +332,7 @@ describe("insight into a database", { timeout: 600_000 }, () => {
     }
   });
 
-  it("has a console for services that run, and no other", async () => {
+  it("has a console for running services alone", async () => {
     await services.verb(orders.service.id, "stop");
     for (const [rpc, body] of [
       ["execute", { sql: "SELECT 1" }],

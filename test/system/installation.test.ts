@@ -54,7 +54,7 @@ describe("an installation", () => {
     await queryOnce(platform, service.connection, service, "SELECT 1");
   });
 
-  it("leaves nothing running when it is stopped, and goes on where it was", async () => {
+  it("leaves no process when it is stopped, and continues where it was", async () => {
     const before = readFileSync(join(platform.directory, "admin.json"), "utf8");
     const { all } = platform.processes();
     await platform.stop();
@@ -70,7 +70,7 @@ describe("an installation", () => {
     expect(rows).toEqual([{ answer: 7 }]);
   });
 
-  it("is reached from other machines by the address that it advertises, and by another one when it moved", async (context) => {
+  it("is reached from other machines at its advertised address, and at a new one after a move", async (context) => {
     if (process.getuid?.() !== 0) context.skip("only root makes networks");
     const elsewhere = join(platform.directory, "elsewhere");
     const foreign = await tryStart(["up", "--data", elsewhere, "--advertise", "192.0.2.9"]);

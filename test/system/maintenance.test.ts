@@ -146,7 +146,9 @@ describe("maintenance of a real service", () => {
         `/managed-services/${id}/events?limit=200`,
       );
       const maintenanceEvents = json.events.filter(({ event_type }) => event_type.startsWith("service.maintenance"));
-      return maintenanceEvents.some(({ event_type }) => event_type === "service.maintenance_failed") && maintenanceEvents;
+      return (
+        maintenanceEvents.some(({ event_type }) => event_type === "service.maintenance_failed") && maintenanceEvents
+      );
     });
     const completed = ["service.maintenance_started", "service.maintenance_completed"];
     const failed = ["service.maintenance_started", "service.maintenance_failed"];

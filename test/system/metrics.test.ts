@@ -55,7 +55,7 @@ describe("the metrics of services", () => {
       [cache, "metric=valkey_keyspace_hits"],
     ] as const) {
       const metrics = "metric=disk_iops&metric=disk&metric=memory&metric=network_in&metric=replication_lag_seconds";
-      const answer = await waitUntil("both have told rates", async () => {
+      const answer = await waitUntil("both have rates", async () => {
         const nodeMetrics = await metricsOf(running, `${metrics}&${own}&period=15m`);
         const rates = nodeMetrics.series.filter(
           ({ metric }) => metric === "disk_iops" || metric === own.slice("metric=".length),
@@ -118,7 +118,8 @@ describe("the metrics of services", () => {
       const [low, high] = span(nodeMetrics, "disk");
       // Where the host has no control groups for machines, cpu is absent.
       const cpuIsThere = !nodeMetrics.absent.some(({ metric }) => metric === "cpu");
-      const moved = high > low + 2 && span(nodeMetrics, "disk_iops")[1] > 1 && (!cpuIsThere || span(nodeMetrics, "cpu")[1] > 1);
+      const moved =
+        high > low + 2 && span(nodeMetrics, "disk_iops")[1] > 1 && (!cpuIsThere || span(nodeMetrics, "cpu")[1] > 1);
       return moved ? nodeMetrics : undefined;
     });
     expect(answer.period).toBeNull();
@@ -139,7 +140,7 @@ describe("the metrics of services", () => {
     }
   });
 
-  it("lose nothing while the control plane is away", async () => {
+  it("lose nothing while the control plane is down", async () => {
     const node = orders.service.nodes[0]?.id ?? "";
     const spool = join(platform.directory, "machines", node, "state", "samples");
     const bufferedSamples = () =>

@@ -68,7 +68,7 @@ const provide = async (port: number) => {
   return [status, json["code"]];
 };
 
-it("listeners that processes open while others run are no targets for any of them", { timeout: 240_000 }, async () => {
+it("listeners that processes open later are no targets for any of them", { timeout: 240_000 }, async () => {
   const [issuerPort = 0, metricsPort = 0] = await freePorts(2);
   const { secret } = await its.newKey();
   await its.put("settings", { eu_only: false, monthly_cost_limit_cents: 5_000 });

@@ -34,13 +34,13 @@ describe("a managed PostgreSQL", () => {
       });
     });
 
-    it("has a node that runs, also as a list", async () => {
+    it("has a running node, also in a list", async () => {
       const { json } = expectStatus(await its.platform.rest.get<PageJson<"nodes", object>>(its.path("/nodes")), 200);
       expect(json.nodes).toMatchObject([{ role: "primary", status: "Running" }]);
       expect(json.next_cursor).toBeNull();
     });
 
-    it("has an operation for its creation that is over", async () => {
+    it("has an ended operation for its creation", async () => {
       const [create] = await its.services.operations(its.main.service.id);
       expect(create).toMatchObject({ type: "create", status: "completed", progress_pct: 100, error: null });
       const { json } = await its.platform.rest.get(`/operations/${create?.id}`);

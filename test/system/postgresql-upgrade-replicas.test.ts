@@ -90,7 +90,7 @@ describe.skipIf(!isEnabled)("a PostgreSQL of three nodes that is upgraded to ano
   }
 
   it(
-    "is as it was when its data cannot be upgraded, and its replicas follow again",
+    "is unchanged when its data cannot be upgraded, and its replicas follow again",
     async () => {
       // A column that 18 does not have.
       await query("CREATE VIEW old_view AS SELECT wal_write FROM pg_stat_wal");
@@ -112,7 +112,7 @@ describe.skipIf(!isEnabled)("a PostgreSQL of three nodes that is upgraded to ano
   );
 
   it(
-    "has all its data under the other version, on its replicas too, though its primary's machine is killed",
+    "has its data under the other version, on replicas too, though its primary's machine is killed",
     async () => {
       const primary = (await services.get(id)).primary_node_id;
       const check = await shell.runHere(["services", "upgrade", "orders", "18", "--check"]);

@@ -102,7 +102,7 @@ describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${ski
   );
 
   it.skipIf(!isEnabled)(
-    "is brought back as it was when its data cannot be upgraded",
+    "is rolled back when its data cannot be upgraded",
     async () => {
       // A column that 18 does not have.
       await within(orders, (client) => client.query("CREATE VIEW old_view AS SELECT wal_write FROM pg_stat_wal"));
@@ -162,7 +162,7 @@ describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${ski
   );
 
   it.skipIf(!isEnabled)(
-    "has a backup of its own version, and comes back from before in the version of then",
+    "has a backup of its own version, and a restore from before has the old version",
     async () => {
       const { id } = orders.service;
       const after = new Date().toISOString();
@@ -187,7 +187,7 @@ describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${ski
   );
 
   it.skipIf(!isEnabled)(
-    "is upgraded also when a restore made it, with several jobs at once",
+    "is upgraded also after a restore, with several parallel jobs",
     async () => {
       const path = `/managed-services/${orders.service.id}/backups/restore`;
       // pg_upgrade has as many jobs as the plan has vCPUs.
@@ -211,7 +211,7 @@ describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${ski
     2 * longMs,
   );
 
-  it("has lost no row that was acknowledged", async () => {
+  it("has lost no acknowledged row", async () => {
     writing.abort();
     await writer.done;
     expect(await writer.missing()).toEqual([]);

@@ -142,7 +142,7 @@ describe("controllers that die", () => {
   }
 
   it(
-    "at each write of a deployment and of a later one bring both about",
+    "at each write of a deployment and of a later one complete both",
     async () => {
       const first = await dyingAtEach(async () => {
         const record = await fixture.ended("shop", await deploy(project("shop")));
@@ -168,7 +168,7 @@ describe("controllers that die", () => {
   );
 
   it(
-    "at each write of a later deployment that cannot come about touch nothing that runs",
+    "at each write of a failing later deployment affect no running resource",
     async () => {
       own.add((await services.createRunning("shop-d", { database_type: "valkey" })).service.id);
       const before = await projectNow("shop");
@@ -183,7 +183,7 @@ describe("controllers that die", () => {
   );
 
   it(
-    "at each write of a first deployment that cannot come about leave nothing of it",
+    "at each write of a failing first deployment leave nothing of it",
     async () => {
       own.add((await services.createRunning("brief-b", { database_type: "valkey" })).service.id);
       const states = await dyingAtEach(async () => {
@@ -224,7 +224,7 @@ describe("controllers that die", () => {
   );
 
   it(
-    "at each write of a launch, an upgrade and a deletion bring each about",
+    "at each write of a launch, an upgrade and a deletion complete each",
     async () => {
       let id = "";
       fixture.writeTemplate("stacks", "one-cache", "2.0.0", oneCache("tier-2"));
@@ -272,7 +272,7 @@ describe("controllers that die", () => {
     longMs,
   );
 
-  it("two at once, one of which dies now and then, make nothing twice and leave nothing behind", async () => {
+  it("two at once, one of which dies repeatedly, create nothing twice and leave nothing behind", async () => {
     let second: SecondController = await startSecondController(fixture.platform);
     let kills = 0;
     const writes = await killAfterWrites(fixture.platform.directory, async (write) => {

@@ -163,7 +163,7 @@ describe("projects, stacks and pipelines", () => {
     expect([drifted.status, drifted.json["code"]]).toEqual([409, "plan_changed"]);
   });
 
-  it("come up whole and in order, though their controller is killed", async () => {
+  it("are created completely and in order, though their controller is killed", async () => {
     const file = fixture.fileOf(shop);
     const launching = printed("stacks", "launch", "cached", "--template", "one-cache", "--accept-cost", "15.21");
     const creating = printed("pipelines", "create", "events", "--template", "test-pair");
@@ -240,7 +240,7 @@ describe("projects, stacks and pipelines", () => {
     organizations.close();
   });
 
-  it("read noop when they are applied again, and touch nothing", async () => {
+  it("are noop when they are applied again, and change nothing", async () => {
     const before = (await rest.get("/managed-services")).text;
     const again = await printed("projects", "apply", "-f", fixture.fileOf(shop), "--yes");
     expect(again).toMatch(/orders\s+postgres\s+noop/);

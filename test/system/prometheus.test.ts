@@ -27,7 +27,7 @@ describe("metrics of the platform and of services", { timeout: 600_000 }, () => 
       services.createRunning("orders"),
       services.createRunning("cache", { database_type: "valkey" }),
     ]);
-    await waitUntil("both have told", async () => {
+    await waitUntil("both have reported", async () => {
       const text = await textAt("/metrics");
       return text.includes("holdfast_valkey_used_memory{") && text.includes("holdfast_pg_connections{");
     });
@@ -47,7 +47,8 @@ describe("metrics of the platform and of services", { timeout: 600_000 }, () => 
       const samples = parseExposition(await textAt(pathOf(at, "metrics/export")));
       const service = { service_id: at.service.id, service_name: at.service.name, db_type: at.service.database_type };
       const labelText = JSON.stringify({ ...service, ...labels });
-      return samples.find((each) => each.name === `holdfast_${name}` && JSON.stringify(each.labels) === labelText)?.value;
+      return samples.find((each) => each.name === `holdfast_${name}` && JSON.stringify(each.labels) === labelText)
+        ?.value;
     };
     await waitUntil(
       "the backup is counted",

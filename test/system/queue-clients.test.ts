@@ -79,7 +79,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a queue has third-party clients
     },
   };
 
-  it.each(Object.keys(programs))("sends, claims, acks and gives back by %s", async (name) => {
+  it.each(Object.keys(programs))("sends, claims, acks and nacks by %s", async (name) => {
     const queue = name.toLowerCase().replace(".", "-");
     await database.createQueue(queue);
     const output = (await programs[name]?.(queue)) ?? "";
@@ -94,7 +94,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a queue has third-party clients
     expect(rows).toEqual([{ id: ids[2]?.[2], payload: { number: 1 }, last_error: "not yet", attempt_count: 1 }]);
   });
 
-  it("is worked on by pgbench with the statements of users: each message is acked once, and none is lost", async () => {
+  it("is processed by pgbench with users' statements: each message is acked once, and none is lost", async () => {
     const { machine } = database;
     const { spec, paths } = machine.instance;
     await database.createQueue("benched");
@@ -151,7 +151,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a queue has third-party clients
     expect(await count("acked WHERE message NOT IN (SELECT message FROM sent)")).toBe(0);
   });
 
-  it("is worked on behind PgBouncer in transaction mode", async () => {
+  it("is processed behind PgBouncer in transaction mode", async () => {
     if (typeof image === "string") throw new Error(image);
     const [port = 0] = await freePorts(1);
     const { PGHOST, PGPORT } = environment();

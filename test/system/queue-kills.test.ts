@@ -44,7 +44,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of a queue", () => {
   const count = async (query: string) =>
     Number((await pool.query<{ n: string }>(`SELECT count(*) AS n FROM ${query}`)).rows[0]?.n);
 
-  it("are each handled, no claim twice, while workers and the engine are killed", async () => {
+  it("are each processed, no claim twice, while workers and the engine are killed", async () => {
     for (let n = 0; n < workers; n += 1) start();
     const answered: string[] = [];
     let isWriting = true;

@@ -29,7 +29,7 @@ describe("queues of a service", () => {
     await its.remove();
   });
 
-  it("are made by the command, and refused where they cannot be", async () => {
+  it("are created by the command, and rejected where they cannot be", async () => {
     const made = await cli("queues", "create", "orders", "jobs", "--visibility-seconds", "20", "--output", "json");
     expect(made).toMatchObject({ code: 0 });
     expect(JSON.parse(made.stdout)).toMatchObject({ name: "jobs", status: "Active", database_name: "defaultdb" });
@@ -41,7 +41,7 @@ describe("queues of a service", () => {
     expect((await its.platform.rest.get(`${queues}/none`)).json["code"]).toBe("queue_not_found");
   });
 
-  it("take messages over REST, each once for its key, and give them to SQL with every digit", async () => {
+  it("accept messages over REST, once by key, and return them to SQL with every digit", async () => {
     const rawBody = '{"messages":[{"payload":{"n":12345678901234567890.10}},{"payload":{"n":2},"delay_seconds":0}]}';
     const headers = { "content-type": "application/json", "idempotency-key": "first" };
     const send = () =>
@@ -132,7 +132,7 @@ describe("queues of a service", () => {
     expect(await settle("jobs", "ack", [{ receipt: again?.receipt }])).toMatchObject({ done: [again?.receipt] });
   });
 
-  it("wake a claim that waits", async () => {
+  it("wake a waiting claim", async () => {
     const waiting = claim("jobs", { wait_seconds: 20 });
     await enqueue("jobs", [{ woken: true }]);
     const [message] = await waiting;
@@ -140,7 +140,7 @@ describe("queues of a service", () => {
     await settle("jobs", "ack", [{ receipt: message?.receipt }]);
   });
 
-  it("lose no message that was answered when engine, agent and controller are killed", async () => {
+  it("lose no acknowledged message when engine, agent and controller are killed", async () => {
     await cli("queues", "create", "orders", "hard", "--max-attempts", "100");
     const sent: number[] = [];
     const acked: number[] = [];
@@ -208,7 +208,7 @@ describe("queues of a service", () => {
     expect(foreign.json["code"]).toBe("task_not_found");
   });
 
-  it("are worked on by the SDK's worker over HTTP", async () => {
+  it("are processed by the SDK's worker over HTTP", async () => {
     await cli("queues", "create", "orders", "worked", "--max-attempts", "2");
     const client = createNodeClient({ dataDirectory: its.platform.directory });
     const queue = createQueue<{ n: number }>({ client, service: its.orders.service.id, queue: "worked" });
@@ -244,7 +244,7 @@ describe("queues of a service", () => {
   limitCases(its);
   hostileCases(its);
 
-  it("go with their messages, and leave the next one of the name none", async () => {
+  it("are deleted with their messages, and a new one of the name has none", async () => {
     await enqueue("jobs", [{ old: true }]);
     expect((await its.platform.rest.delete(`${queues}/jobs`)).json).toMatchObject({ status: "Deprovisioning" });
     await waitUntil("the queue is gone", async () => (await its.platform.rest.get(`${queues}/jobs`)).status === 404);

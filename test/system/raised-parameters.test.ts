@@ -6,7 +6,7 @@ import { expectStatus, type RunningService, type Services } from "../support/pla
 import { waitUntil } from "../support/wait-until.ts";
 import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
-describe("log that was written under raised parameters and a larger plan", () => {
+describe("a log that was written under raised parameters and a larger plan", () => {
   const its = createBackupsUnderTest();
   const { pathOf, sql } = its;
   let platform: Platform;
@@ -44,7 +44,7 @@ describe("log that was written under raised parameters and a larger plan", () =>
   }
 
   it(
-    "is restored to now, examined by a drill, and forked",
+    "is restored to now, tested by a drill, and forked",
     async () => {
       const { id } = source.service;
       const based = async () => (await services.get(id)).backups?.restorable ?? null;

@@ -19,7 +19,7 @@ interface Parameters {
   readonly parameters: Readonly<Record<string, { readonly status: string; readonly reason: string | null }>>;
 }
 
-describe("replica that starts with less of some settings than its primary has", () => {
+describe("a replica that starts with lower settings than its primary", () => {
   const its = createReplicationUnderTest();
   const failures = createFailures(its, () => undefined, []);
   beforeAll(async () => {
@@ -36,7 +36,7 @@ describe("replica that starts with less of some settings than its primary has", 
     return (await its.queryNode(nodeId, `SELECT ${columns.join(", ")}`))[0];
   };
 
-  it("starts again with as much, and no parameter is rolled back", async () => {
+  it("starts again with equal settings, and no parameter is rolled back", async () => {
     const { primary, replica } = await failures.roles();
     const before = await settingsOf(replica);
     await set({ work_mem: "11MB" });
@@ -83,7 +83,7 @@ describe("replica that starts with less of some settings than its primary has", 
       expect(await settingsOf(node.id)).toEqual(before);
   });
 
-  it("has lost no row that was acknowledged", async () => {
+  it("has lost no acknowledged row", async () => {
     await its.stopWriting();
     expect(await its.writer.missing()).toEqual([]);
   });

@@ -22,7 +22,7 @@ describe("a PostgreSQL of several nodes", () => {
   });
   afterAll(its.remove);
 
-  it("is made with its replicas when all of them follow its primary", async () => {
+  it("is created with its replicas once all of them follow its primary", async () => {
     const { service } = await its.services.createRunning("three", { node_count: 3, replication_mode: "async" });
     expect(service.nodes.map(({ role, status }) => `${role} ${status}`)).toEqual([
       "primary Running",
@@ -54,7 +54,7 @@ describe("a PostgreSQL of several nodes", () => {
       return json.events.map(({ data }) => data);
     };
     await whilePaused(agent, async () => {
-      await waitUntil("both are told", async () => {
+      await waitUntil("both are reported", async () => {
         const [unhealthy] = await eventsOf("node.unhealthy");
         const [degraded] = await eventsOf("service.replication_degraded");
         return unhealthy?.node_id === replica?.id && degraded?.missing?.join() === replica?.hostname;
@@ -111,7 +111,7 @@ describe("a PostgreSQL of several nodes", () => {
 
   poolerCases(its);
 
-  it("has lost no row that was acknowledged", async () => {
+  it("has lost no acknowledged row", async () => {
     await its.stopWriting();
     expect(await its.writer.missing()).toEqual([]);
   });

@@ -21,7 +21,7 @@ describe("a PostgreSQL of several nodes", () => {
   replicaCases(its);
   switchoverCases(its);
 
-  it("has lost no row that was acknowledged", async () => {
+  it("has lost no acknowledged row", async () => {
     expect(await its.writer.missing()).toEqual([]);
   });
 

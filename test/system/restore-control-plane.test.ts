@@ -63,7 +63,7 @@ describe("the control plane, lost and restored from its snapshot", () => {
     expect(platform.processes().machines.map(({ id }) => id)).toEqual(machines);
     await withControl((rpcs) => rpcs.releaseHold({ kind: "restored" }));
     expect(await pausedKinds()).toEqual([]);
-    await waitUntil("it is nobody's from then on", async () => (await swept(true))[0]?.action === "stopped");
+    await waitUntil("it has no owner from then on", async () => (await swept(true))[0]?.action === "stopped");
 
     // The data of queues are newer than the store: existing ones are adopted, and deleted ones end here.
     expect(await queues.active("late")).toMatchObject({ id: late.id, max_attempts: 9 });

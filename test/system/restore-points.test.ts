@@ -85,7 +85,7 @@ describe("any second of a PostgreSQL", () => {
   const restorable = async () => (await services.get(ledger.service.id)).backups?.restorable ?? null;
 
   it(
-    "is written to through a restart, a rotated key and other settings, and then rests",
+    "accepts writes through a restart, a rotated key and other settings, and then is idle",
     async () => {
       const { id } = ledger.service;
       await within(ledger, async (client) => {
@@ -148,7 +148,7 @@ describe("any second of a PostgreSQL", () => {
   );
 
   it(
-    "has every row that was acknowledged until then, and none that was begun later",
+    "has every row that was acknowledged until then, and no later one",
     async () => {
       const { id } = ledger.service;
       const waiting = targets.map((target, index) => ({ ...target, name: `then-${index}` }));

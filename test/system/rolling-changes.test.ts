@@ -10,7 +10,7 @@ import { type EngineWatch, watchEngines } from "./replication/engine-watch.ts";
 
 const longMs = 360_000;
 
-describe("a PostgreSQL of three nodes that is changed while it is written to", () => {
+describe("a PostgreSQL of three nodes that is changed during writes", () => {
   const writing = new AbortController();
   let platform: Platform;
   let services: Services;
@@ -131,7 +131,7 @@ describe("a PostgreSQL of three nodes that is changed while it is written to", (
   );
 
   it(
-    "leaves the other nodes as they are when the first does not start with a parameter",
+    "leaves other nodes unchanged when the first does not start with a parameter",
     async () => {
       const { primary_node_id: primary, nodes } = await now();
       // A name that the API accepts, and the engine rejects.
@@ -172,14 +172,14 @@ describe("a PostgreSQL of three nodes that is changed while it is written to", (
     longMs,
   );
 
-  it("has lost no row that was acknowledged", async () => {
+  it("has lost no acknowledged row", async () => {
     writing.abort();
     await writer.done;
     expect(await writer.missing()).toEqual([]);
   });
 
   it(
-    "is the same with a Valkey of two nodes",
+    "works equally for a Valkey of two nodes",
     async () => {
       const cache = await services.createRunning("cache", { database_type: "valkey", node_count: 2 });
       const ids = cache.service.nodes.map((node) => node.id);

@@ -9,7 +9,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const longMs = 360_000;
 
-describe("a PostgreSQL of two nodes that gets another image while it is written to", () => {
+describe("a PostgreSQL of two nodes that gets another image during writes", () => {
   const writing = new AbortController();
   let images: ChangingImages;
   let platform: Platform;
@@ -66,7 +66,7 @@ describe("a PostgreSQL of two nodes that gets another image while it is written 
   );
 
   it(
-    "makes a replica anew that the image harms, and never comes to the primary",
+    "recreates a replica that the image damages, and never updates the primary",
     async () => {
       const { primary_node_id: primary, nodes, term } = await services.get(id);
       const engine = engineOf(primary);
@@ -86,7 +86,7 @@ describe("a PostgreSQL of two nodes that gets another image while it is written 
     longMs,
   );
 
-  it("has lost no row that was acknowledged", async () => {
+  it("has lost no acknowledged row", async () => {
     writing.abort();
     await writer.done;
     expect(await writer.missing()).toEqual([]);

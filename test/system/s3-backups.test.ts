@@ -68,12 +68,12 @@ describe.each(servers)("backups in a bucket of $title", (program) => {
   }
 
   it(
-    "are taken there, and restored from there, by id and to a second",
+    "are stored there, and restored from there, by id and to a second",
     async () => {
       await ask(source, "CREATE TABLE kept AS SELECT i FROM generate_series(1, 5000) AS i");
       const backup = await taken();
       expect(backup).toMatchObject({ status: "completed", error_message: null });
-      await waitUntil("the log goes on from a base", async () => (await restorable()) !== null, wait);
+      await waitUntil("the log continues from a base", async () => (await restorable()) !== null, wait);
       await ask(source, "DELETE FROM kept WHERE i > 4000");
       const point = new Date().toISOString();
       await ask(source, "SELECT pg_sleep(1); DELETE FROM kept");
@@ -91,7 +91,7 @@ describe.each(servers)("backups in a bucket of $title", (program) => {
   );
 
   it(
-    "wait for a store that is away, and the log has no gap afterwards",
+    "wait for an unavailable store, and the log has no gap afterwards",
     async () => {
       await server.kill();
       await ask(source, "INSERT INTO kept SELECT i FROM generate_series(1, 100) AS i");

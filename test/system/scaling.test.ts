@@ -59,7 +59,7 @@ describe("a service's size", () => {
   );
 
   it(
-    "changes its plan with one restart and loses nothing, whatever is killed meanwhile",
+    "changes its plan with one restart and loses nothing, whichever process is killed",
     async () => {
       const stop = new AbortController();
       const writer = await writeRows(platform, running, stop.signal);
@@ -84,7 +84,7 @@ describe("a service's size", () => {
         expect(await lastOf("resize")).toMatchObject({ status: "completed" });
         expect(await query("SHOW shared_buffers")).toEqual([{ shared_buffers: "512MB" }]);
         // An event is in the store together with its change, and in the history a moment later.
-        const events = await waitUntil("both changes are told", async () => {
+        const events = await waitUntil("both changes have events", async () => {
           const response = await platform.rest.get<{ events: { event_type: string; data: object }[] }>(
             `/managed-services/${id}/events?type=service.resized`,
           );
@@ -101,7 +101,7 @@ describe("a service's size", () => {
   );
 
   it(
-    "is changed while the service is stopped, and is there when it starts",
+    "is changed while the service is stopped, and applied when it starts",
     async () => {
       await services.verb(id, "stop");
       expectStatus(await post("storage/expand", { storage_size_gb: 5 }), 202);
@@ -120,7 +120,7 @@ describe("a service's size", () => {
     ["storage/expand", { storage_size_gb: 16_000 }, 422, "not_possible"],
     ["resize", { plan_name: "tier-1" }, 422, "not_possible"],
     ["resize", { plan_name: "tier-3" }, 400, "invalid_request"],
-  ])("refuses %s %j with %i %s", async (path, body, status, code) => {
+  ])("rejects %s %j with %i %s", async (path, body, status, code) => {
     const refused = await platform.rest.post<ProblemJson>(`/managed-services/${id}/${path}`, body);
     expect(expectStatus(refused, status).json.code).toBe(code);
     expect(await services.get(id)).toMatchObject({ operation: null, plan_name: "tier-1", storage_size_gb: 5 });

@@ -84,7 +84,7 @@ describe("the SDK, against a platform", () => {
     },
   );
 
-  test("believes the authority that it is given, for one client alone", async () => {
+  test("trusts the configured authority, for one client alone", async () => {
     const { base_url: baseUrl, token } = platform.admin;
     const credentials = { kind: "bearer", token } as const;
     const trusting = createNodeClient({ environment: {}, baseUrl, credentials, caFile: platform.admin.ca_file });

@@ -115,7 +115,7 @@ describe("a second host that joined by a file", () => {
     expect(isAlive(machine?.engine ?? 0)).toBe(true);
   });
 
-  it("goes on where it was after it was stopped, without a token", async () => {
+  it("continues where it was after a stop, without a token", async () => {
     await host.stop();
     expect(host.processes().machines).toEqual([]);
     await host.start(undefined, [], environment);
@@ -212,7 +212,7 @@ describe("a second host that joined by a file", () => {
       expect(json.parameters["io-threads"]).toMatchObject({ value: "2", status: "applied" });
     }, 300_000);
 
-    it("takes an image back that has no engine, with all its data, and leaves it alone", async () => {
+    it("rolls back an image without an engine, with all its data, and avoids it later", async () => {
       await images.choose(images.broken);
       await pending(cache, images.broken);
       const response = await requests().apply(cache.service.id);

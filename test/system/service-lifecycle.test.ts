@@ -16,7 +16,7 @@ describe("the life of a managed service", () => {
   verbCases(its);
   timeToLiveCases(its);
 
-  it("goes on under another name, with the same host name, and the old name is free", async () => {
+  it("continues under another name, with the same host name, and the old name is free", async () => {
     const { service, connection, password } = await its.services.createRunning("before");
     const renamed = await its.platform.rest.patch<ServiceJson>(`/managed-services/${service.id}`, { name: "after" });
     expect(expectStatus(renamed, 200).json).toMatchObject({ name: "after", hostname: service.hostname });

@@ -103,7 +103,7 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
     expect(back.text).toContain("for signed-in users only");
   });
 
-  it("gives Authlib tokens that it verifies and refreshes", async () => {
+  it("issues tokens that Authlib verifies and refreshes", async () => {
     if (typeof image === "string") throw new Error(image);
     const callback = "http://127.0.0.1:9/callback";
     const { client_id: id, client_secret: secret } = await newClient(callback);

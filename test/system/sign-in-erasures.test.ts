@@ -35,7 +35,7 @@ describe("erased users of an app", () => {
     });
   }
 
-  it("do not come back with a fork of the database from before", { timeout: longMs }, async () => {
+  it("do not return with a fork of the database from before", { timeout: longMs }, async () => {
     const { rest } = its.platform;
     await its.signIn("yara@example.com");
     await its.signIn("zoe@example.com");
@@ -105,6 +105,6 @@ describe("erased users of an app", () => {
       );
       expect(result).toEqual({ erased: true });
     }
-    await waitUntil("every erasure is told of", async () => (await eventsOf()) - before === addresses.length);
+    await waitUntil("every erasure has an event", async () => (await eventsOf()) - before === addresses.length);
   });
 });

@@ -18,7 +18,7 @@ interface Person {
   refused: string | undefined;
 }
 
-describe("users of an app, while its parts are killed", { timeout: longMs }, () => {
+describe("users of an app, while its processes are killed", { timeout: longMs }, () => {
   const its = createSignInUnderTest();
   beforeAll(async () => {
     await its.start();
@@ -35,7 +35,7 @@ describe("users of an app, while its parts are killed", { timeout: longMs }, () 
     for (const pid of pids) if (pid !== undefined) killAtOnce(pid);
   }
 
-  it(`stay signed in through ${kills} kills, and new ones come in`, async () => {
+  it(`stay signed in through ${kills} kills, and new ones sign in`, async () => {
     const config = await its.discover();
     const all: Person[] = [];
     for (let n = 0; n < people; n += 1) {

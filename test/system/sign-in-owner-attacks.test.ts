@@ -161,7 +161,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
     return rows[0]?.rolname ?? "";
   }
 
-  it("changes none of nine tables, puts nothing on them, and reads two", async () => {
+  it("changes none of nine tables, attaches nothing to them, and reads two", async () => {
     await its.signIn("amy@example.com");
     const before = await rights();
     const allowed: string[] = [];
@@ -222,7 +222,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
     expect((await owner.query("SELECT what FROM evil.called")).rows).toEqual([]);
   });
 
-  it("takes all connections, and ends those of issuers, and people sign in meanwhile", async () => {
+  it("uses all connections and ends those of issuers, while users sign in", async () => {
     const role = await issuersRole();
     const clients: Client[] = [];
     await waitUntil("every connection is taken", async () => {

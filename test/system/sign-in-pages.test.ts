@@ -101,7 +101,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     }).toString()}`;
   };
 
-  it.each(looks)("have no fault that axe finds, $name", async ({ name, colorScheme, width }) => {
+  it.each(looks)("have no finding of axe, $name", async ({ name, colorScheme, width }) => {
     const page = await open({ colorScheme, width });
     const email = `${colorScheme}@example.com`;
     await page.goto(await authorizeUrl());
@@ -174,7 +174,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     forbidden.length = 0;
   });
 
-  it("can be read with any brand colour", async () => {
+  it("are readable with any brand color", async () => {
     const page = await open();
     for (const color of ["#000000", "#ffffff", "#808080", "#ff0000", "#0000ff", "#767676"]) {
       await its.platform.rest.patch(its.path(), { theme: { brand_color: color } });

@@ -59,7 +59,7 @@ describe("the protocol of an app's issuer", () => {
     return { status: answer.statusCode, json: text === "" ? {} : (JSON.parse(text) as Record<string, unknown>) };
   }
 
-  it("lets one of 50 at once in by the link of a mail", async () => {
+  it("signs one of 50 concurrent requests in by the link of a mail", async () => {
     const config = await its.discover();
     const browser = its.browser();
     const begun = await its.begin(browser, config);
@@ -178,7 +178,7 @@ describe("the protocol of an app's issuer", () => {
     );
   });
 
-  it("answers scripts of the app's origins, of any origin its metadata, and of no other", async () => {
+  it("serves scripts of the app's origins, and its metadata to any origin", async () => {
     const dispatcher = there();
     const allowedOf = async (path: string, origin: string, method: "GET" | "OPTIONS" = "OPTIONS") => {
       const answer = await request(`${issuer}${path}`, { dispatcher, method, headers: { origin } });

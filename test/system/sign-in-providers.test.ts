@@ -84,7 +84,7 @@ describe("providers and domains of an app's own", () => {
     expectStatus(await put("oidc", stored), 200);
   });
 
-  it("signs in by another provider, and knows a person again by its subject", async () => {
+  it("signs in by another provider, and identifies a user by the subject", async () => {
     const config = await its.discover();
     const browser = its.browser(elsewhere());
     await waitUntil("the issuer offers it", async () => linkOf((await its.begin(browser, config)).page.text) !== "");
@@ -150,7 +150,7 @@ describe("providers and domains of an app's own", () => {
     await sql.end();
   });
 
-  it("puts the issuer under a domain once its TXT record is there", async () => {
+  it("serves the issuer under a domain once its TXT record exists", async () => {
     const { rest } = its.platform;
     const path = `/app-services/${its.appId}/domains`;
     expect((await rest.post(path, { name: "no domain" })).status).toBe(400);

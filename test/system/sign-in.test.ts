@@ -76,7 +76,7 @@ describe("sign-in for an app", () => {
     expect(active.issuer_url).toMatch(/^https:\/\/auth-[0-9a-f]{12}\.local\.holdfast\.test:\d+$/);
   });
 
-  it("signs a person in by the code of a mail, with tokens that anybody can verify", async () => {
+  it("signs a user in by the code of a mail, with verifiable tokens", async () => {
     anns = its.browser();
     const signedIn = await its.signIn("ann@example.com", {}, anns);
     const claims = signedIn.claims();
@@ -93,7 +93,7 @@ describe("sign-in for an app", () => {
     expect(refreshed.claims()?.sub).toBe(claims?.sub);
   });
 
-  it("signs in by the link, which no program that only opens it uses up, and which is of no use elsewhere", async () => {
+  it("signs in by the link, which mail scanners do not use up, in the same browser alone", async () => {
     const browser = its.browser();
     const config = await its.discover();
     const begun = await its.begin(browser, config);
@@ -116,7 +116,7 @@ describe("sign-in for an app", () => {
     expect(new URL(fresh.page.url).searchParams.get("error")).toBe("login_required");
   });
 
-  it("takes five wrong codes and no sixth", async () => {
+  it("accepts five wrong codes and no sixth", async () => {
     const browser = its.browser();
     const begun = await its.begin(browser, await its.discover());
     let page = await browser.submit(begun.page, { email: "carl@example.com" });
@@ -128,7 +128,7 @@ describe("sign-in for an app", () => {
     expect((await browser.submit(late, { code })).text).toContain("The mail has expired or was used");
   });
 
-  it("lets one of 50 at once in, by a code of the protocol as by a refresh token", async () => {
+  it("accepts one of 50 concurrent uses of an authorization code, and of a refresh token", async () => {
     // A source with this many failures in a minute is delayed: so it has an address of its own.
     const config = await its.discover({ from: "127.0.0.21" });
     const browser = its.browser();
@@ -305,7 +305,7 @@ describe("sign-in for an app", () => {
     expect(stolen.origin).toBe(issuer);
   });
 
-  it("answers nothing once it is disabled, and is as it was when it is enabled again", async () => {
+  it("is not served once it is disabled, and is unchanged when it is enabled again", async () => {
     const { rest } = its.platform;
     const { issuer_url: issuer } = (await rest.get<AuthJson>(its.path())).json;
     const inUse = await rest.call("DELETE", `/app-services/${its.appId}/attachments/${its.attachmentId}`);
@@ -325,7 +325,7 @@ describe("sign-in for an app", () => {
     expect((await its.tokensOf(config, begun, begun.page)).claims()?.sub).toBe(ann);
   });
 
-  it("goes on after kill -9 of controller, issuer and engine", async () => {
+  it("continues after kill -9 of controller, issuer and engine", async () => {
     const config = await its.discover();
     const { refresh_token: token = "", ...signedIn } = await its.signIn("iris@example.com");
     const { controllers, issuer, machines } = its.platform.processes();

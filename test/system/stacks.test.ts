@@ -59,7 +59,7 @@ describe("stacks", () => {
     });
   }
 
-  it("are previewed and launched at the cost that is accepted, or not at all", async () => {
+  it("are previewed and launched at the accepted cost, or not at all", async () => {
     const { json } = await platform.rest.get<{ templates: StackTemplate[] }>("/stacks/templates");
     const offered = new Map(json.templates.map((each) => [each.name, each]));
     expect(offered.get("event-streaming")).toMatchObject({
@@ -157,7 +157,7 @@ describe("stacks", () => {
     expect((await platform.rest.get<{ services: [] }>("/managed-services")).json.services).toEqual([]);
   }, 90_000);
 
-  it("leave nothing of a launch that does not come about, and go for good", async () => {
+  it("leave nothing of a failed launch, and are deleted completely", async () => {
     const services = createServices(platform);
     const taken = await services.create("broken-second", { database_type: "valkey" });
     const body = { name: "broken", template_name: "two-caches", accepted_monthly_cost: 45.4 };

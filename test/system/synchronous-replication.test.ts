@@ -52,14 +52,14 @@ describe("a PostgreSQL whose commits wait for an absent replica", () => {
 
   it("waits for no replica once its only one is absent for a while, and for it again when it is back", async () => {
     await withoutReplica(async () => {
-      await waitUntil("nobody is waited for", async () => (await now()).replication?.standby_names.length === 0);
+      await waitUntil("commits wait for no replica", async () => (await now()).replication?.standby_names.length === 0);
       await writesGoOn();
       expect((await now()).replication).toMatchObject({ mode: "sync", healthy: false });
     });
     await isProtected();
   });
 
-  it("waits however long that takes in its strict mode", async () => {
+  it("waits without a limit in its strict mode", async () => {
     expect((await setMode("sync_strict")).replication).toMatchObject({ mode: "sync_strict" });
     await isProtected();
     await withoutReplica(async () => {
@@ -68,7 +68,7 @@ describe("a PostgreSQL whose commits wait for an absent replica", () => {
         return waiting.length > 0;
       });
       // The platform's own probe waits for no replica: the primary is alive.
-      await waitUntil("the replica is told to be missing", async () => (await now()).replication?.healthy === false);
+      await waitUntil("the replica is reported missing", async () => (await now()).replication?.healthy === false);
       const { status, replication, health } = await now();
       expect({ status, names: replication?.standby_names.length }).toEqual({ status: "Running", names: 1 });
       expect(health.status).not.toBe("unhealthy");

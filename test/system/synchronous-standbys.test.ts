@@ -72,7 +72,7 @@ describe("a PostgreSQL whose commits wait for one of two replicas", () => {
     await untilProtected();
   });
 
-  it("names the one that has each commit after the primary falls silent, and loses none", async () => {
+  it("promotes the one that has each commit once the primary is silent, and loses none", async () => {
     const { primary_node_id: old, term } = await service();
     await without(old, async () => {
       await waitUntil("another one is the primary", async () => (await service()).primary_node_id !== old, wait);

@@ -10,7 +10,7 @@ import { expectStatus, type RunningService, type Services } from "../support/pla
 import { waitUntil } from "../support/wait-until.ts";
 import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
-describe("a service that was deleted", () => {
+describe("a deleted service", () => {
   const its = createBackupsUnderTest();
   const { holdfast, pathOf, read, sql, digest, created: made, window } = its;
   let platform: Platform;
@@ -39,7 +39,7 @@ describe("a service that was deleted", () => {
   }
 
   it(
-    "a service that was deleted comes back with its rows, its hostname and its password",
+    "a deleted service returns with its rows, its hostname and its password",
     async () => {
       const before = await digest(source);
       const from = (await window())?.restorable?.from;
@@ -75,7 +75,7 @@ describe("a service that was deleted", () => {
   );
 
   it(
-    "a service that comes back on its disk has a base at once too, and its log has no further gap",
+    "a service that returns on its disk has a base at once too, and its log has no further gap",
     async () => {
       const { id } = source.service;
       const before = await window();

@@ -66,7 +66,7 @@ describe("backups of a Valkey", () => {
   );
 
   it(
-    "one is restored by its id, by a moment behind it, and forked; the source stays as it is",
+    "one is restored by its id, by a later moment, and forked; the source is unchanged",
     async () => {
       const [first, second] = snapshots;
       if (first === undefined || second === undefined) throw new Error("there are no snapshots");
@@ -92,7 +92,7 @@ describe("backups of a Valkey", () => {
     longMs,
   );
 
-  it("a moment before the first snapshot is refused with the earliest and the latest", async () => {
+  it("a moment before the first snapshot is rejected with the earliest and the latest", async () => {
     const body = { target_service_name: "before", restore_point: "2020-01-01T00:00:00Z" };
     const { status, json } = await platform.rest.post(backupsOf("/restore"), body);
     const [first, second] = snapshots;
@@ -118,7 +118,7 @@ describe("backups of a Valkey", () => {
   );
 
   it(
-    "a deleted one comes back with its keys, its hostname and its password",
+    "a deleted one returns with its keys, its hostname and its password",
     async () => {
       // Until its session ends, and beyond its final snapshot's beginning.
       const { acknowledged, ended } = writeUntilEnd(async (next, note) => {

@@ -38,8 +38,8 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     const { checks } = (await services.get(cache.service.id)).health;
     return checks.some(({ name, status }) => name === "commands" && status === "degraded");
   };
-  const untilBusy = () => waitUntil("health says so", isBusy);
-  const untilFree = () => waitUntil("health is well again", async () => !(await isBusy()));
+  const untilBusy = () => waitUntil("health reports it", isBusy);
+  const untilFree = () => waitUntil("health has recovered", async () => !(await isBusy()));
   const follows = () =>
     waitUntil("the replica follows", async () => {
       const { replica } = await rolesNow();
@@ -118,7 +118,7 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     expect(await rolesNow()).toMatchObject({ primary: before.primary, term: before.term });
   });
 
-  it("gives up a primary that stands still, though its replica runs a script", async () => {
+  it("fails over from a paused primary, although its replica runs a script", async () => {
     const before = await rolesNow();
     const isCounted = () => isCountedOn(platform.directory, cache.service.id, before.primary);
     await waitUntil("the primary counts on its replica", isCounted);
@@ -132,7 +132,7 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     await follows();
   });
 
-  it("stops in order though a script runs", async () => {
+  it("stops gracefully although a script runs", async () => {
     const script = await begin(endless);
     await services.verb(cache.service.id, "stop");
     await script.ended;

@@ -86,7 +86,7 @@ describe("a Valkey whose primary fails", () => {
     lossy.push([after, writer.last]);
   }
 
-  it("fails over while its whole machine stands still, with a user that was made meanwhile", async () => {
+  it("fails over while its whole machine is paused, with a user that was created meanwhile", async () => {
     let password = "";
     await failsOverAsync("machine paused", pauseMachine, async (replica) => {
       await waitUntil("the replica is the primary", async () => (await roles()).primary === replica);
@@ -108,7 +108,7 @@ describe("a Valkey whose primary fails", () => {
     });
   });
 
-  it("fails over while its engine stands still", async () => {
+  it("fails over while its engine is paused", async () => {
     await failsOverAsync("engine paused", pauseEngine);
   });
 
@@ -127,7 +127,7 @@ describe("a Valkey whose primary fails", () => {
     const { primary, replica, term, newHost } = await roles();
     const spec = join(platform.directory, "machines", primary, "state", "instance", "spec.bin");
     const mendReplica = pauseMachine(replica);
-    await waitUntil("the primary counts on nobody", () => {
+    await waitUntil("the primary has no failover candidate", () => {
       return fromBinary(InstanceSpecSchema, readFileSync(spec)).replication?.vouchers.length === 0;
     });
     const before = writer.acknowledged;
@@ -137,7 +137,9 @@ describe("a Valkey whose primary fails", () => {
     for (const id of [primary, replica]) killAtOnce(processesOf(id).engine ?? 0);
     mendReplica();
     await waitUntil("the one that was away is back", async () => {
-      const replication = await askAs(newHost, cache.connection.user, cache.password, "INFO", "replication").catch(() => "");
+      const replication = await askAs(newHost, cache.connection.user, cache.password, "INFO", "replication").catch(
+        () => "",
+      );
       return String(replication).includes("role:slave");
     });
     // Longer than a promotion would take.
@@ -163,7 +165,7 @@ describe("a Valkey whose primary fails", () => {
     expect(judged.stdout).toBe("1\n");
   });
 
-  it("goes on for longer than a right while there is no controller", async () => {
+  it("continues for longer than a primary lease without a controller", async () => {
     await untilReplicaCounts();
     const { primary, term, oldHost } = await roles();
     await platform.killControlPlane();
@@ -184,7 +186,7 @@ describe("a Valkey whose primary fails", () => {
     expect(failedOver.length).toBeGreaterThanOrEqual(4);
   });
 
-  it("has lost nothing but, at most, of the moments before a failover by itself", async () => {
+  it("has lost at most rows of the moments before an automatic failover", async () => {
     writing.abort();
     await writer.done;
     const missing = await writer.missing();

@@ -106,7 +106,7 @@ describe("a Valkey of two nodes", () => {
     expect(await rolesNow()).toMatchObject({ primary, term });
   });
 
-  it("makes the replica the primary, and the old primary its replica", failOver);
+  it("promotes the replica, and the old primary becomes its replica", failOver);
 
   it("goes back the same way", failOver);
 

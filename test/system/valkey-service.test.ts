@@ -25,7 +25,7 @@ describe("a managed Valkey", () => {
   const ask = (command: string, ...args: string[]) =>
     commandOnce(platform, cache.connection, { password: cache.password }, command, ...args);
 
-  it("takes and gives values over TLS with the certificate verified against its name", async () => {
+  it("stores and returns values over TLS with the certificate verified against its name", async () => {
     expect(await ask("SET", "greeting", "hello")).toBe("OK");
     expect(await ask("GET", "greeting")).toBe("hello");
   });
@@ -35,7 +35,7 @@ describe("a managed Valkey", () => {
     await expect(attempt).rejects.toThrow("altnames");
   });
 
-  it("talks no plain text, and knows no default user", async () => {
+  it("accepts no connection without TLS, and has no default user", async () => {
     const address = await addressOf(platform, cache.connection.host);
     const plain = await new Promise<string>((resolve) => {
       const socket = connect(cache.connection.port, address, () => socket.write("PING\r\n"));
@@ -49,7 +49,7 @@ describe("a managed Valkey", () => {
     await expect(asDefault).rejects.toThrow("WRONGPASS");
   });
 
-  it("lets its default user work, and not configure or end the server", async () => {
+  it("lets its default user use data, and not configure or stop the server", async () => {
     for (const command of [
       ["CONFIG", "GET", "*"],
       ["ACL", "LIST"],
@@ -62,7 +62,7 @@ describe("a managed Valkey", () => {
     }
   });
 
-  it("has users with the rights of their roles, and passwords that can be revealed and reset", async () => {
+  it("has users with the privileges of their roles, and passwords that can be revealed and reset", async () => {
     const names = { reader: "readonly", writer: "readwrite" };
     for (const [username, role] of Object.entries(names)) {
       expectStatus(await platform.rest.post(path("/database-users"), { username, role }), 201);
@@ -93,7 +93,7 @@ describe("a managed Valkey", () => {
     expect(expectStatus(create, 422).json.code).toBe("not_supported");
   });
 
-  it("acts on a changed allow-list, on open sessions too, at both its addresses", async () => {
+  it("applies a changed allow-list, to open sessions too, at both its addresses", async () => {
     const session = await openValkey(platform, cache.connection, { password: cache.password });
     const other = await openValkey(platform, inside(cache.connection), { password: cache.password });
     expect(other.stream.remoteAddress).not.toBe(session.stream.remoteAddress);
@@ -111,7 +111,7 @@ describe("a managed Valkey", () => {
     await waitUntil("the service lets loopback in", async () => (await ask("PING")) === "PONG");
   });
 
-  it("takes an eviction policy as parameter", async () => {
+  it("accepts an eviction policy as parameter", async () => {
     const answer = await platform.rest.patch<{ parameters: Record<string, { value: string; status: string }> }>(
       path("/configuration"),
       { parameters: { "maxmemory-policy": "allkeys-lru" } },

@@ -103,7 +103,7 @@ describe.skipIf(missing !== undefined)(
         { withinMs: 2 * withinMs, describe: () => services.describe(main.service.id) },
       );
 
-    it("answers over TLS by its name, out of a guest with a kernel of its own", async () => {
+    it("answers over TLS by its name, from a guest with a kernel of its own", async () => {
       expect((await instance()).type).toBe("virtual-machine");
       const sql =
         "SELECT host(inet_server_addr()) AS at, (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS tls";
@@ -158,7 +158,7 @@ describe.skipIf(missing !== undefined)(
       );
     });
 
-    it("refuses another plan, of whichever kind, and names the field", async () => {
+    it("rejects another plan, of either kind, and names the field", async () => {
       for (const plan_name of ["tier-1", "tier-2", "tier-1-vm"]) {
         const answer = await platform.rest.patch<{ errors: object[] }>(`/managed-services/${main.service.id}`, {
           plan_name,
@@ -207,12 +207,12 @@ describe.skipIf(missing !== undefined)(
       expect(await ask("SELECT value FROM kept")).toEqual([{ value: 42 }]);
     });
 
-    it("comes back with all that it acknowledged when its QEMU is killed", async () => {
+    it("returns with all acknowledged rows when its QEMU is killed", async () => {
       const stop = new AbortController();
       const writer = await writeRows(platform, main, stop.signal);
       await waitUntil("some rows are written", () => writer.acknowledged > 20, { withinMs });
       process.kill(await firstProcessOf(incus, machineId()), "SIGKILL");
-      await waitUntil("it is not said to be well", async () => {
+      await waitUntil("it is not reported healthy", async () => {
         const { health, nodes } = await services.get(main.service.id);
         return health.status !== "healthy" || nodes.some(({ status }) => status !== "Running");
       });
@@ -253,7 +253,7 @@ describe.skipIf(missing !== undefined)(
       );
     });
 
-    it("leaves nothing when it is deleted", async () => {
+    it("leaves no objects when it is deleted", async () => {
       const address = await addressOf(platform, main.connection.host);
       const { number } = listeners(platform);
       expectStatus(await platform.rest.delete(`/managed-services/${main.service.id}`), 202);

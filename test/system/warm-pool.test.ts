@@ -82,7 +82,7 @@ describe("waiting machines", () => {
     expect(owned.map((machine) => machine.id)).toEqual([id]);
   }, 180_000);
 
-  it("is adopted as it runs after kill -9 of the control plane", async () => {
+  it("is adopted unchanged after kill -9 of the control plane", async () => {
     const { id } = await waiting();
     const agent = processesOf(id)?.agent;
     await platform.killControlPlane();

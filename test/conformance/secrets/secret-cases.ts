@@ -41,7 +41,7 @@ export function secretCases(open: () => Promise<SecretsUnderTest>, textsOfProvid
       for (const [key, value] of dump) expect({ key, found: found(key + value) }).toEqual({ key, found: [] });
     });
 
-    it("are not in the files of etcd, history, objects and DNS either, where old states stay a while", () => {
+    it("are not in files of etcd, history, objects and DNS, which contain old states", () => {
       for (const folder of ["etcd", "history", "objects", "dns"]) {
         for (const file of filesBelow(join(platform.directory, folder), (name) => !/\.(key|pem)$/.test(name))) {
           expect({ file, found: found(contentOf(file)) }).toEqual({ file, found: [] });

@@ -146,7 +146,7 @@ export async function createFailoverFixture(
         const states = await Promise.all(nodes.map(({ id }) => statusOf(id)));
         return health.status === "healthy" && states.every(({ connected }) => connected);
       };
-      await waitUntil("both members are well", well, { describe });
+      await waitUntil("both members are healthy", well, { describe });
       await services.settled(service.id, "Running");
       const fromMs = performance.now();
       await waitUntil("the name takes writes", () => byName.firstAfter(service.hostname, fromMs), { describe });

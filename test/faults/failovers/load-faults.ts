@@ -72,7 +72,7 @@ export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] 
       const mendReplica = fixture.pause(fixture.pidsOf(replica, "machine"));
       let mendPrimary = () => {};
       try {
-        await waitUntil("the primary counts on nobody", () => failoverCandidates() === 0);
+        await waitUntil("the primary has no failover candidate", () => failoverCandidates() === 0);
         const before = fixture.writer.acknowledged;
         await waitUntil("it takes writes by itself", () => fixture.writer.acknowledged > before + 5);
         mendPrimary = fixture.pause(fixture.pidsOf(primary, "machine"));
@@ -81,7 +81,8 @@ export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] 
         mendReplica();
         // Longer than a promotion would take.
         await sleep(20_000);
-        if (fixture.sides.firstAfter(newHost, atMs) !== undefined) throw new Error("the one that was away takes writes");
+        if (fixture.sides.firstAfter(newHost, atMs) !== undefined)
+          throw new Error("the one that was away takes writes");
       } finally {
         mendReplica();
         mendPrimary();

@@ -42,7 +42,12 @@ export interface MemberService {
    * The primary stays the primary for `lastMs` of the fault and until users are informed; writes resume at its end at
    * the latest.
    */
-  remainsPrimary(name: string, fault: MemberFault, lastMs: number, isReported?: (service: ServiceJson) => boolean): Promise<void>;
+  remainsPrimary(
+    name: string,
+    fault: MemberFault,
+    lastMs: number,
+    isReported?: (service: ServiceJson) => boolean,
+  ): Promise<void>;
   /** Any node is the primary after `lastMs` of the fault: there is one, and the service is healthy. */
   survives(name: string, fault: MemberFault, lastMs: number): Promise<void>;
   /** Throws when an acknowledged row is lost, or when an operation has no end. */
@@ -188,7 +193,7 @@ export async function openMembers(
       const mend = await fault(before);
       try {
         await sleep(lastMs);
-        await waitUntil(`it is told of ${name}: ${what}`, async () => isReported(await services.get(id)), wait);
+        await waitUntil(`it is reported of ${name}: ${what}`, async () => isReported(await services.get(id)), wait);
         const { acknowledged } = writer;
         await waitUntil(`${name} takes writes while ${what}`, () => writer.acknowledged > acknowledged + 5, wait);
       } finally {

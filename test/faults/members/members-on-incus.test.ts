@@ -71,24 +71,24 @@ describe.skipIf(missing !== undefined)(
         );
       }
       it.skipIf(typeof slow === "string")(
-        `outlives a slow network${typeof slow === "string" ? ` (skipped: ${slow})` : ""}`,
+        `survives a slow network${typeof slow === "string" ? ` (skipped: ${slow})` : ""}`,
         scenario(name, (all, its) => slowDown(all, its, slow as SlowNetwork)),
         longMs,
       );
       it("has another primary when the disk of its primary hangs", scenario(name, hangDisk), longMs);
-      it("goes on while the disk of its replica is full", scenario(name, fillReplica), longMs);
-      it("outlives the end of its primary's machine", scenario(name, loseMachine), longMs);
+      it("continues while the disk of its replica is full", scenario(name, fillReplica), longMs);
+      it("survives the end of its primary's machine", scenario(name, loseMachine), longMs);
       it("gets another node, which becomes its primary", scenario(name, changeNodes), longMs);
     });
 
     it(
-      "come back by themselves when all hosts were without power",
+      "recover by themselves after a power cut of all hosts",
       () => rebootHosts(fixture, [...opened.values()]),
       longMs,
     );
 
     it(
-      "have lost nothing that was acknowledged",
+      "have lost no acknowledged row",
       async () => {
         for (const service of opened.values()) await service.settle();
         expect(crashesOf(fixture.platform.directory)).toEqual([]);

@@ -11,7 +11,7 @@ import { type OutageFixture, outageMs, type InProgressJson } from "./outage-fixt
 
 /** Without a deciding controller, or with one of two. */
 export function controllerOutages(its: OutageFixture): void {
-  it("of controllers and etcd: names resolve, services serve, and a killed engine is back by itself", async () => {
+  it("of controllers and etcd: names resolve, services serve, and a killed engine restarts", async () => {
     const occupied: OccupiedPort[] = [];
     try {
       occupied.push(await its.occupy("etcd_client", () => [its.platform.processes().etcd]));

@@ -9,7 +9,7 @@ import { type OutageFixture, outageMs } from "./outage-fixture.ts";
 
 /** The store or the history cannot be read or written. */
 export function storeOutages(its: OutageFixture): void {
-  it("of etcd: services serve, the API answers 503, and all goes on without a restart of anything", async () => {
+  it("of etcd: services serve, the API returns 503, and recovery takes no restart", async () => {
     const before = { engines: its.engines(), controllers: its.platform.processes().controllers };
     const port = await its.occupy("etcd_client", () => [its.platform.processes().etcd]);
     try {
@@ -31,7 +31,7 @@ export function storeOutages(its: OutageFixture): void {
     expect({ engines: its.engines(), controllers: its.platform.processes().controllers }).toEqual(before);
   });
 
-  it("of history: changes are taken, and their audit arrives when it is back", async () => {
+  it("of the history: changes are accepted, and their audit entries arrive afterwards", async () => {
     const port = await its.occupy("history", () => [its.platform.processes().history]);
     const tag = `history-${Date.now()}`;
     try {

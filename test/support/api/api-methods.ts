@@ -121,7 +121,10 @@ export function findRestMethod(verb: string, path: string): RestMethod | undefin
   const found = restMethods.filter((candidate) => {
     if (candidate.verb !== verb) return false;
     const pathSegments = candidate.path.split("/");
-    return pathSegments.length === segments.length && pathSegments.every((part, i) => part.startsWith("{") || part === segments[i]);
+    return (
+      pathSegments.length === segments.length &&
+      pathSegments.every((part, i) => part.startsWith("{") || part === segments[i])
+    );
   });
   return found.toSorted((a, b) => variables(a) - variables(b))[0];
 }

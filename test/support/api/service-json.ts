@@ -15,3 +15,11 @@ export type LogsJson = LogPage;
 export type PageJson<Plural extends string, Item> = Readonly<Record<Plural, readonly Item[]>> & {
   readonly next_cursor: string | null;
 };
+
+/** True if the service is healthy, except for databases that a client left half dropped. */
+export function isHealthy({ status, checks }: ServiceJson["health"]): boolean {
+  return (
+    status === "healthy" ||
+    (status === "degraded" && checks.every((each) => each.status === "healthy" || each.name === "databases"))
+  );
+}

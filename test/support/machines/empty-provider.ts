@@ -3,7 +3,7 @@ import type { ComputeProvider } from "@holdfast/compute/compute-provider.ts";
 /** A provider without machines, for tests of the connection to it. */
 export const emptyProvider: ComputeProvider = {
   name: "test",
-  create: () => Promise.reject(new Error("not asked")),
+  create: () => Promise.reject(new Error("not expected")),
   async start() {},
   async stop() {},
   async resize() {},

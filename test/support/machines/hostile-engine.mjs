@@ -27,7 +27,7 @@ function* below(directory) {
 }
 
 // The agent signs in at this socket with the credential in this file.
-let heard = "";
+let received = "";
 const secret = join(data, "valkey", "platform.secret");
 const socket = join(run, "engine", "valkey.sock");
 renameSync(secret, `${secret}.was`);
@@ -38,7 +38,7 @@ if (existsSync(socket)) renameSync(socket, `${socket}.was`);
 const server = createServer((client) => {
   client.on("error", () => client.destroy());
   client.on("data", (bytes) => {
-    heard += bytes.toString("latin1");
+    received += bytes.toString("latin1");
     // Every command succeeds, so that the agent continues.
     client.write("+OK\r\n");
   });
@@ -70,8 +70,8 @@ const dialled = await Promise.all(
 );
 // Processes of others: their memory, their variables, their files and signals to them are all denied.
 const others = readdirSync("/proc").filter((pid) => /^\d+$/.test(pid)).flatMap((pid) => {
-  const told = tried(() => readFileSync(`/proc/${pid}/status`, "latin1"));
-  const uid = Number(/^Uid:\t(\d+)/m.exec(told)?.[1] ?? mine);
+  const status = tried(() => readFileSync(`/proc/${pid}/status`, "latin1"));
+  const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1] ?? mine);
   return uid === mine ? [] : [{
     pid: Number(pid),
     uid,
@@ -82,5 +82,5 @@ const others = readdirSync("/proc").filter((pid) => /^\d+$/.test(pid)).flatMap((
   }];
   // Checked last: a process that ended meanwhile has nothing to inspect.
 }).filter(({ signal }) => signal !== "ESRCH");
-writeFileSync(report, JSON.stringify({ heard, readable, writable, dialled, others }));
+writeFileSync(report, JSON.stringify({ received, readable, writable, dialled, others }));
 process.exit(0);

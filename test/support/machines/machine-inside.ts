@@ -16,7 +16,9 @@ export async function runInside(pid: number, ...argv: string[]): Promise<string>
 /** All readable files in a machine, except the host's code, that contain any of these texts. */
 export async function filesWith(pid: number, texts: readonly string[]): Promise<string[]> {
   const root = `/proc/${pid}/root`;
-  const directories = ["data", "etc", "run", "tmp", "var", "root", "home", "holdfast/code"].map((name) => `${root}/${name}`);
+  const directories = ["data", "etc", "run", "tmp", "var", "root", "home", "holdfast/code"].map(
+    (name) => `${root}/${name}`,
+  );
   const patterns = texts.flatMap((text) => ["-e", text]);
   const { stdout } = await run("grep", ["-rlsF", ...patterns, "--", ...directories], { maxBuffer: 1 << 24 }).catch(
     (error: { stdout?: string }) => ({ stdout: error.stdout ?? "" }),

@@ -33,7 +33,7 @@ export async function askDns(server: string, question: DnsQuestion): Promise<Dec
 /** Addresses of a name; empty when there is none. Throws for any other `rcode`. */
 export async function resolveName(server: string, name: string): Promise<string[]> {
   const { answers, rcode } = (await askDns(server, { name })) as DecodedPacket & { rcode: string };
-  if (rcode !== "NOERROR" && rcode !== "NXDOMAIN") throw new Error(`${server} says ${rcode} for ${name}`);
+  if (rcode !== "NOERROR" && rcode !== "NXDOMAIN") throw new Error(`${server} returned ${rcode} for ${name}`);
   return (answers ?? []).flatMap((record) => (record.type === "A" ? [record.data] : []));
 }
 

@@ -59,7 +59,7 @@ export function createNoteApi({ notes, quotas, begin, cursors, clock, newId }: N
   });
 }
 
-/** A descriptor that is made at run time has no types. */
+/** A descriptor that is built at run time has no types. */
 const requestOf = (request: unknown) => request as { id: string; text: string; limit: number; cursor: string };
 
 function noteMessage({ metadata: { id }, spec: { text }, status: { rendered } }: Note): Record<string, string> {

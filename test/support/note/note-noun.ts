@@ -7,7 +7,7 @@ import { Notes } from "./notes.ts";
 export function addNotes(notes: CliCommand): void {
   notes
     .command("list")
-    .description("all notes, and what stands on them")
+    .description("list all notes with their texts")
     .example("notes list")
     .does(async ({ settings, output }) => {
       const client = new Notes(createTransport(transportOptionsOf(settings)));

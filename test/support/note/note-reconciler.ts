@@ -6,11 +6,11 @@ import { type Note, noteKind } from "./note.ts";
 
 interface NoteReconcilerDeps extends Pick<Kernel, "begin"> {
   readonly notes: Collection<Note>;
-  /** Stands before the text of each. */
+  /** Text before each rendered one. */
   readonly prefix: string;
 }
 
-/** Renders each note once, and says so in the same transaction. Key: id of the object. */
+/** Renders each note once, and emits the event in the same transaction. Key: id of the object. */
 export function createNoteReconciler({ notes, begin, prefix }: NoteReconcilerDeps): ControlLoop {
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
     const note = await notes.fresh(id, signal);

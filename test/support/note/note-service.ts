@@ -13,7 +13,7 @@ import { file_holdfast_v1_options, MethodRulesSchema, rules } from "@holdfast/pr
 const reading = { scope: "notes:read", readOnly: true };
 
 /**
- * What a proto of the fixture would say, made when it is loaded: a file below proto/ would be part of the contract.
+ * Descriptor of the fixture's service, built when it is loaded: a file below proto/ would be part of the contract.
  *
  *     service NoteService { rpc CreateNote, GetNote, ListNotes }
  */
@@ -57,7 +57,7 @@ function loaded(): DescService {
             oneofIndex: 0,
           },
         ],
-        // As protoc writes `optional`: the member is absent at the end of the list.
+        // As protoc writes `optional`: the member is absent on the last page.
         oneofDecl: [{ name: "_next_cursor" }],
       },
     ],

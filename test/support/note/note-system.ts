@@ -8,7 +8,7 @@ import { createNoteReconciler } from "./note-reconciler.ts";
 import { noteKind } from "./note.ts";
 
 const noteSettings = {
-  notePrefix: text("HOLDFAST_NOTE_PREFIX", "What stands before the text of each note", "Here"),
+  notePrefix: text("HOLDFAST_NOTE_PREFIX", "Text before each note", "Here"),
 } as const;
 
 /** A system of one resource, with one of everything that a system can have. */
@@ -22,7 +22,7 @@ export const noteSystem = declareSystem({
       when: "a note was rendered",
       data: {
         note_id: { type: "uuid", meaning: "the note" },
-        rendered: { type: "string", meaning: "what stands on it" },
+        rendered: { type: "string", meaning: "its text with the prefix" },
       },
       example: { note_id: "0198f2a4-7a11-7d02-8f6c-2b1e5a4c3d90", rendered: "Here: Ada slept" },
     },

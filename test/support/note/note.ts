@@ -1,7 +1,7 @@
 import { defineKind } from "@holdfast/controller/kernel/store/kind.ts";
 import type { Resource } from "@holdfast/controller/kernel/store/resource.ts";
 
-/** What the fixture system has: text that are rendered a moment after they were asked for. */
+/** A text that the reconciler renders with a prefix, a moment after its creation. */
 export type Note = Resource<NoteSpec, NoteStatus>;
 
 export interface NoteSpec {
@@ -9,7 +9,7 @@ export interface NoteSpec {
 }
 
 export interface NoteStatus {
-  /** Null until the reconciler was there. */
+  /** The text with its prefix; null until the reconciler has set it. */
   readonly rendered: string | null;
 }
 

@@ -4,11 +4,11 @@ import type { Transport } from "../../../sdk/src/transport.ts";
 interface Note {
   readonly id: string;
   readonly text: string;
-  /** Empty until it is rendered. */
+  /** Empty until the note is rendered. */
   readonly rendered: string;
 }
 
-/** Notes, as the SDK would have them. */
+/** Methods of notes, as in the SDK. */
 export class Notes {
   readonly #transport: Transport;
 

@@ -2,10 +2,10 @@ import { systems } from "@holdfast/controller/systems.ts";
 import { type NounGroup, nounGroups } from "../../../sdk/src/cli/nouns.ts";
 import { noteSystem } from "./note-system.ts";
 
-/** The list of systems with one line more. */
+/** The list of systems with one more line. */
 export const systemsWithNotes = [...systems, noteSystem] as const;
 
-/** The list of nouns with one line more. */
+/** The list of nouns with one more line. */
 export const nounsWithNotes: readonly NounGroup[] = [
   ...nounGroups,
   {

@@ -221,7 +221,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
         return write(call, { case: "samplesAck", value: { batch, kept: self.keepsSamples, retryMs: 100 } });
       }
       case undefined:
-        throw new Error("a frame says nothing");
+        throw new Error("a frame has no content");
     }
   }
 

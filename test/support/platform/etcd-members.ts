@@ -118,7 +118,7 @@ async function joinMembers(platform: Platform, own: Addresses, joining: readonly
 
   async function leader(): Promise<EtcdMember> {
     const { leading } = await agreed();
-    if (leading === undefined) throw new Error("nobody leads etcd");
+    if (leading === undefined) throw new Error("etcd has no leader");
     return leading.member;
   }
 

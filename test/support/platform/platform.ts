@@ -76,7 +76,13 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
 
   const start = (flags: readonly string[] = []) =>
     supervised.start(["up", ...(options.flags ?? []), ...flags], {
-      environment: { ...noWarmPool, ...noPreparedDisks, ...noAgentUpgrade, ...noScheduledBackups, ...options.environment },
+      environment: {
+        ...noWarmPool,
+        ...noPreparedDisks,
+        ...noAgentUpgrade,
+        ...noScheduledBackups,
+        ...options.environment,
+      },
       // Its last line: admin.json may exist since the last start.
       ready: async () => supervised.output.includes("Holdfast runs at ") && (await answers(readAdmin(directory))),
     });

@@ -1,10 +1,37 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePorts } from "../platform/free-ports.ts";
 import { waitUntil } from "../wait-until.ts";
 import { startHostProgram } from "./host-program.ts";
-import { lokiProgram } from "./loki-program.ts";
+import { ensureGoProgram, type GoProgram, goProgramDirectory } from "./go-program.ts";
+import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
+import { imagesDirectory } from "@holdfast/image/node-image.ts";
+import { claim } from "../controller/claim.ts";
+import { asRoot, testUid } from "../platform/platform-software.ts";
+
+const lokiModule: GoProgram = {
+  module: "github.com/grafana/loki/v3",
+  version: "v3.7.8",
+  sum: "h1:bJ0WFWVOjgvG/jYmT9fIX15SYXXDwuEu/IMgTwMA97U=",
+  package: "github.com/grafana/loki/v3/cmd/loki",
+  dropReplaces: ["github.com/grafana/loki/pkg/push"],
+};
+const buildMs = 1_800_000;
+
+/** Path of Grafana Loki's program, built at the first call (some minutes); `{ why }` where this host cannot have it. */
+async function lokiProgram(): Promise<string | { readonly why: string }> {
+  const imagesDir = imagesDirectory(process.env);
+  const isThere = async () => existsSync(goProgramDirectory(lokiModule, imagesDir)) || claim("loki");
+  await waitUntil("the program of Loki is built", isThere, { withinMs: buildMs, everyMs: 500 });
+  try {
+    const progress = (line: string) => console.error(line);
+    return join(await ensureGoProgram(lokiModule, { imagesDir, uid: testUid, asRoot, progress }), "loki");
+  } catch (error) {
+    if (error instanceof ImageImpossible) return { why: error.message };
+    throw error;
+  }
+}
 
 /** Grafana Loki as a single process, with its data on disk. */
 export interface Loki {

@@ -24,3 +24,18 @@ export async function pythonEnvironment(packages: readonly string[]): Promise<st
   await rename(`${done}.new`, done);
   return programs;
 }
+
+const clientPackages = ["openai==3.54.0", "litellm==1.109.0"];
+
+/** Runs a program of ours with the clients of OpenAI's API for Python; resolves with its output. */
+export async function runPythonClients(
+  program: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<unknown> {
+  const programs = await pythonEnvironment(clientPackages);
+  const { stdout } = await execute(join(programs, "python3"), [join(import.meta.dirname, program)], {
+    env: { PATH: process.env["PATH"] ?? "", LITELLM_LOCAL_MODEL_COST_MAP: "True", ...environment },
+    timeout: 120_000,
+  });
+  return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
+}

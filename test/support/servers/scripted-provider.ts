@@ -61,7 +61,7 @@ const completeStream = [
 /** Bytes of the stream of model `cut-N`. */
 export const streamBytes = Buffer.from(completeStream.join(""));
 /** Number of bytes after which the usage is sent. */
-export const usageToldAt = Buffer.byteLength(completeStream.slice(0, 5).join(""));
+export const usageSentAt = Buffer.byteLength(completeStream.slice(0, 5).join(""));
 
 export async function startScriptedProvider(): Promise<ScriptedProvider> {
   const { cert, key } = await createTestCertificate();
@@ -97,7 +97,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     response.writeHead(200, { "content-type": "text/event-stream" });
     const cutAt = /^cut-(\d+)$/.exec(model)?.[1];
     if (cutAt !== undefined) {
-      if (Number(cutAt) >= usageToldAt) charge(model);
+      if (Number(cutAt) >= usageSentAt) charge(model);
       response.write(streamBytes.subarray(0, Number(cutAt)));
       // The written bytes go out before the connection breaks.
       setTimeout(() => response.destroy(), 20);

@@ -9,7 +9,7 @@ import { type AccessUnderTest, type Created, status } from "./access-under-test.
 /** Organizations and their quotas. */
 export function organizationCases(its: AccessUnderTest): void {
   describe("organizations", () => {
-    it("a person of two organizations names one, and an organization without services can go", async () => {
+    it("a user of two organizations names one, and an organization without services can be deleted", async () => {
       const made = await its.owner.post<Created>("/organizations", { name: "second" });
       expect(made.status).toBe(201);
       const { id } = made.json;
@@ -93,7 +93,7 @@ export function organizationCases(its: AccessUnderTest): void {
       }
     });
 
-    it("two requests at once, on whatever replica, never make one too many", async () => {
+    it("two concurrent requests on any replicas never exceed a quota", async () => {
       const made = await its.owner.post<Created>("/organizations", { name: "crowd" });
       const { id } = made.json;
       const answers = await Promise.all(

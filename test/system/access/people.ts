@@ -40,7 +40,7 @@ export function peopleCases(its: AccessUnderTest): void {
       expect((await its.of(its.owner, its.organizationId, "PATCH", path, { role: "viewer" })).status).toBe(409);
     });
 
-    it("a password changes with the old one, which is worth nothing from then on", async () => {
+    it("a password change requires the old one, which is invalid afterwards", async () => {
       const ben = await its.newPerson("ben", "a first password", "viewer");
       expect(await status(ben.get("/me"))).toBe(200);
       const { json: token } = await ben.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });
@@ -160,7 +160,7 @@ export function peopleCases(its: AccessUnderTest): void {
       expect(await status(its.owner.delete(`/organizations/${id}`))).toBe(204);
     });
 
-    it("a person owns 20 organizations and no more, however many they ask for at once", async () => {
+    it("a user owns at most 20 organizations, with any number of concurrent requests", async () => {
       const gwen = await its.newPerson("gwen", "a first password", "viewer");
       const make = (name: string) => its.of(gwen, its.organizationId, "POST", "/organizations", { name });
       const made = await Promise.all(Array.from({ length: 26 }, (_, index) => make(`gwens-${index}`)));

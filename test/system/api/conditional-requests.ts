@@ -6,7 +6,7 @@ import { type ApiUnderTest, validService as valid } from "./api-under-test.ts";
 /** Headers that decide whether a request is executed: once per key, only if unchanged, only at a revision. */
 export function conditionCases(its: ApiUnderTest): void {
   describe("Idempotency-Key", () => {
-    it("gives one answer and one service, however often it is sent", async () => {
+    it("has one response and one service, however often it is sent", async () => {
       const options = { headers: { "idempotency-key": "create-once" } };
       const body = { ...valid, name: "once" };
       const both = await Promise.all([
@@ -43,7 +43,7 @@ export function conditionCases(its: ApiUnderTest): void {
       expectStatus(await its.stranger.post("/managed-services", { ...valid, name: "NO" }, options), 400);
     });
 
-    it("is refused when it is no key", async () => {
+    it("is rejected when it is invalid", async () => {
       for (const key of ["x".repeat(256), "caf\u00e9"]) {
         const answer = await its.platform.rest.post("/managed-services", valid, {
           headers: { "idempotency-key": key },
@@ -54,7 +54,7 @@ export function conditionCases(its: ApiUnderTest): void {
   });
 
   describe("If-Match", () => {
-    it("lets through the generation that was read, and no other", async () => {
+    it("accepts only the current generation", async () => {
       const { etag } = (await its.platform.rest.get(its.path())).headers;
       expect(etag).toMatch(/^"\d+"$/);
       const headers = { "if-match": etag ?? "" };

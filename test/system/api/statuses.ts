@@ -15,7 +15,7 @@ export function statusCases(its: ApiUnderTest): void {
       expect((await its.platform.rest.as(undefined).get<ProblemJson>("/no-such-path")).json.code).toBe("not_found");
     });
 
-    it("answers 405 with the methods that there are", async () => {
+    it("returns 405 with the supported methods", async () => {
       const answer = await its.platform.rest.as(undefined).call("PUT", "/managed-services");
       expect(expectStatus(answer, 405).headers.allow?.split(", ").sort()).toEqual(
         expect.arrayContaining(["GET", "POST"]),
@@ -23,7 +23,7 @@ export function statusCases(its: ApiUnderTest): void {
       expectStatus(await its.platform.rest.delete("/catalog"), 405);
     });
 
-    it("answers 401 with both challenges to every wrong credential", async () => {
+    it("returns 401 with both challenges for every wrong credential", async () => {
       const wrong = [
         undefined,
         "Basic",
@@ -40,7 +40,7 @@ export function statusCases(its: ApiUnderTest): void {
       }
     });
 
-    it("takes the operator's password, the owner's key and the token", async () => {
+    it("accepts the operator's password, the owner's key and the token", async () => {
       const good = [
         its.platform.operator,
         its.platform.owner,
@@ -52,21 +52,21 @@ export function statusCases(its: ApiUnderTest): void {
       }
     });
 
-    it("answers 415 to a body that is not JSON, and only to a body", async () => {
+    it("returns 415 for a body that is not JSON, and only for a body", async () => {
       const text = { "content-type": "text/plain" };
       expectStatus(await its.platform.rest.call("POST", "/managed-services", { rawBody: "x", headers: text }), 415);
       expectStatus(await its.platform.rest.call("POST", "/managed-services", { rawBody: "{}", headers: {} }), 415);
       expectStatus(await its.platform.rest.call("GET", its.path(), { headers: text }), 200);
     });
 
-    it("answers 413 to a body over the limit, announced or not", async () => {
+    it("returns 413 for a body over the limit, with or without a length", async () => {
       const rawBody = JSON.stringify({ ...valid, tags: { filler: "x".repeat(1_100_000) } });
       const headers = { "content-type": "application/json" };
       expectStatus(await its.platform.rest.call("POST", "/managed-services", { rawBody, headers }), 413);
       expect(await sendChunked(its.platform, rawBody)).toBe(413);
     });
 
-    it("answers 403 to a page of another site", async () => {
+    it("returns 403 to a page of another site", async () => {
       for (const headers of [
         { "sec-fetch-site": "cross-site" },
         { "sec-fetch-site": "same-site" },
@@ -101,7 +101,7 @@ export function statusCases(its: ApiUnderTest): void {
       expectStatus(await open.get("/docs/errors/no_such_error"), 404);
     });
 
-    it("takes HEAD where it takes GET", async () => {
+    it("accepts HEAD where it accepts GET", async () => {
       const answer = await its.platform.rest.call("HEAD", "/catalog");
       expect(answer).toMatchObject({ status: 200, text: "" });
     });

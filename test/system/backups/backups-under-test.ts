@@ -127,7 +127,7 @@ export function createBackupsUnderTest(): BackupsUnderTest {
     window: async () => (await its.services.get(its.source.service.id)).backups,
     async untilRestorable() {
       const isRestorable = async () => ((await its.window())?.restorable ?? null) !== null;
-      await waitUntil("the log goes on from a base", isRestorable, { withinMs: longMs, everyMs: 200 });
+      await waitUntil("the log continues from a base", isRestorable, { withinMs: longMs, everyMs: 200 });
     },
     async start(environment = {}) {
       platform = await startPlatform({ environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", ...environment } });

@@ -36,7 +36,7 @@ export function changeCases(its: IncusUnderTest): void {
       expect(rows).toEqual([{ value: 42 }]);
     });
 
-    it("gets another release of the agent while its engine runs and takes writes", async () => {
+    it("gets another release of the agent while its engine accepts writes", async () => {
       const stop = new AbortController();
       const writer = await writeRows(its.platform, its.main, stop.signal);
       const started = async () => {
@@ -91,7 +91,7 @@ export function changeCases(its: IncusUnderTest): void {
         expect(await readRows()).toEqual([{ value: 42 }]);
       }, 240_000);
 
-      it("which damages its data: image and data go back, and no row that was acknowledged is lost", async () => {
+      it("which damages its data: image and data are rolled back, and no acknowledged row is lost", async () => {
         // Programs of the host start and end, each in a mount namespace of its own.
         const views = await Promise.all([startHostView(), startHostView()]);
         const stop = new AbortController();
@@ -111,7 +111,7 @@ export function changeCases(its: IncusUnderTest): void {
         await writer.done;
         expect(await writer.missing()).toEqual([]);
         expect(await readRows()).toEqual([{ value: 42 }]);
-        const events = await waitUntil("an event tells of it", async () => {
+        const events = await waitUntil("its event is emitted", async () => {
           const { json } = await its.platform.rest.get<PageJson<"events", EventJson>>(
             `/managed-services/${its.main.service.id}/events?limit=200`,
           );

@@ -10,7 +10,7 @@ import type { IncusUnderTest } from "./incus-under-test.ts";
 /** A machine learns nothing of others or of the platform. */
 export function isolationCases(its: IncusUnderTest): void {
   describe("its machines", () => {
-    it("has a Valkey that answers by name over TLS, retains its values over a stop, and no PostgreSQL reaches", async () => {
+    it("has a Valkey with TLS by name that retains its values and no PostgreSQL reaches", async () => {
       const cache = await its.services.createRunning("cache", { database_type: "valkey" });
       const ask = (command: string, ...args: string[]) =>
         commandOnce(its.platform, cache.connection, { password: cache.password }, command, ...args);
@@ -49,7 +49,7 @@ export function isolationCases(its: IncusUnderTest): void {
       await its.services.delete(cache.service.id);
     });
 
-    it("has no credential of the platform, of its store or of Incus on a machine", async () => {
+    it("has no credential of the platform, of its store or of Incus in a machine", async () => {
       const pid = await its.pidOf(its.main);
       const keys = join(its.platform.directory, "keys");
       const { admin } = its.platform;

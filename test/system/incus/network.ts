@@ -115,7 +115,7 @@ export function networkCases(its: IncusUnderTest): void {
       expect(await connectFrom(pid, host, agents_port)).toBe("open");
     });
 
-    it("leaves others' rules of the host alone, and has its own in one table", async () => {
+    it("leaves other rules of the host alone, and has its own in one table", async () => {
       const theirs = `hf_test_theirs_${listeners(its.platform).number}`;
       const nft = async (...args: string[]) => (await run("nft", args)).stdout;
       await nft("add", "table", "inet", theirs);

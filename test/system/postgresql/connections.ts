@@ -34,7 +34,7 @@ export function connectionCases(its: PostgresqlUnderTest): void {
       await expect(attempt).rejects.toMatchObject({ code: "ERR_TLS_CERT_ALTNAME_INVALID" });
     });
 
-    it("takes psql with sslmode=verify-full by name, and refuses it by address", async () => {
+    it("accepts psql with sslmode=verify-full by name, and fails it by address", async () => {
       const { connection, password } = its.main;
       const directory = programDirectory("holdfast-psql");
       try {
@@ -53,7 +53,7 @@ export function connectionCases(its: PostgresqlUnderTest): void {
       }
     });
 
-    it("refuses a connection without TLS, a wrong password and the engine's superuser", async () => {
+    it("rejects a connection without TLS, a wrong password and the engine's superuser", async () => {
       const address = await addressOf(its.platform, its.main.connection.host);
       const { connection, password } = its.main;
       await expect(openPostgresql(its.platform, connection, login("app_user", "wrong"))).rejects.toMatchObject({
@@ -113,7 +113,7 @@ export function connectionCases(its: PostgresqlUnderTest): void {
       }
     });
 
-    it("answer NXDOMAIN for a name that is not there, NODATA for another type, REFUSED outside of the zone", async () => {
+    it("return NXDOMAIN for an unknown name, NODATA for another type, REFUSED outside of the zone", async () => {
       const server = its.platform.admin.dns_server;
       const { host } = its.main.connection;
       const absent = await askDns(server, { name: `nothing.${host.split(".").slice(1).join(".")}` });

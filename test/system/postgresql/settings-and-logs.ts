@@ -9,7 +9,7 @@ import type { PostgresqlUnderTest } from "./postgresql-under-test.ts";
 /** The allow-list, the configuration and the log. */
 export function settingAndLogCases(its: PostgresqlUnderTest): void {
   describe("the allow-list", () => {
-    it("acts on open sessions and on new ones, and lets in again", async () => {
+    it("applies to open and new sessions, and admits clients again", async () => {
       const { connection, password } = its.main;
       const session = await openPostgresql(its.platform, connection, { password });
       const closed = new Promise((resolve) => session.once("end", resolve));
@@ -146,7 +146,7 @@ export function settingAndLogCases(its: PostgresqlUnderTest): void {
       expect(reset).toMatchObject({ value: "UTC", status: "applied", reason: null });
     });
 
-    it("rejects all when one is bad, and names each", async () => {
+    it("rejects all when one is invalid, and names each", async () => {
       const before = (await its.platform.rest.get(its.path("/configuration"))).json;
       const answer = expectStatus(await change({ work_mem: "8MB", max_connections: "many", no_such: "1" }), 400);
       expect(answer.json.errors.map(({ pointer }) => pointer).sort()).toEqual([

@@ -34,7 +34,7 @@ export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
       await expect(as("reader", reader, ddl)).rejects.toMatchObject({ code: "42501" });
     });
 
-    it("lists those made in SQL too, and does not know their passwords", async () => {
+    it("lists users created in SQL too, without their passwords", async () => {
       const { connection, password } = its.main;
       await queryOnce(its.platform, connection, { password }, "CREATE ROLE made_in_sql LOGIN PASSWORD 'chosen-in-sql'");
       const { json } = await its.platform.rest.get<PageJson<"users", UserJson>>(its.path("/database-users"));
@@ -48,7 +48,7 @@ export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
       expect(expectStatus(reveal, 409).json.code).toBe("password_not_known");
     });
 
-    it("come in pages that together are all of them", async () => {
+    it("come in pages that together contain all", async () => {
       const seen: string[] = [];
       let cursor = "";
       do {
@@ -83,7 +83,7 @@ export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
       await expect(old).rejects.toMatchObject({ code: "28P01" });
     });
 
-    it("can be read one by one, made once, and deleted, but for the service's own", async () => {
+    it("can be read one by one, created once, and deleted, except the service's own", async () => {
       await its.createUser("brief", "readonly");
       const one = await its.platform.rest.get<UserJson>(its.path("/database-users/brief"));
       expect(expectStatus(one, 200).json).toMatchObject({ username: "brief", role: "readonly", managed: true });
@@ -100,7 +100,7 @@ export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
   });
 
   describe("databases", () => {
-    it("are made, listed with those made in SQL, and dropped with their sessions", async () => {
+    it("are created, listed with those created in SQL, and dropped with their sessions", async () => {
       const { connection, password } = its.main;
       expectStatus(await its.platform.rest.post(its.path("/databases"), { name: "orders" }), 201);
       await queryOnce(its.platform, connection, { password }, "CREATE DATABASE by_sql");
@@ -126,7 +126,7 @@ export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
   });
 
   describe("the default user", () => {
-    it("may make roles, databases and listed extensions, and is no superuser", async () => {
+    it("may create roles, databases and listed extensions, and is no superuser", async () => {
       const ask = (sql: string) => queryOnce(its.platform, its.main.connection, { password: its.main.password }, sql);
       await ask("CREATE ROLE helper NOLOGIN");
       await ask("CREATE EXTENSION IF NOT EXISTS pgcrypto");

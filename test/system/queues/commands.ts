@@ -11,7 +11,7 @@ export function commandCases(its: QueuesUnderTest): void {
     return JSON.parse(stdout) as Record<string, unknown>;
   };
 
-  it("are sent to, looked at, changed, purged and deleted by the command", async () => {
+  it("are sent to, inspected, changed, purged and deleted by the command", async () => {
     await its.create("typed", { max_attempts: 1 });
     const sent = await json("send", "orders", "typed", '{"n": 1}');
     expect(await json("peek", "orders", "typed")).toMatchObject([

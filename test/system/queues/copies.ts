@@ -26,7 +26,7 @@ export function copyCases(its: QueuesUnderTest): void {
   const remove = async ({ service }: RunningService) =>
     expectStatus(await its.platform.rest.delete(`/managed-services/${service.id}?skip_final_backup=true`), 202);
 
-  it("are in a fork under ids of their own, each message in its state, and none that was being deleted", async () => {
+  it("are in a fork under new ids, each message in its state, without deleted ones", async () => {
     const { rest } = its.platform;
     const source = ofSource();
     await source.create("carried");
@@ -85,7 +85,7 @@ export function copyCases(its: QueuesUnderTest): void {
     expect(await forked.peek("ending")).toEqual([]);
   }, 120_000);
 
-  it("know no task and no receipt of the source", async () => {
+  it("have no task and no receipt of the source", async () => {
     const source = ofSource();
     for (const rest of [`/carried/messages?task_id=${taskId}`, `/carried/stats?task_id=${taskId}`])
       expect((await its.platform.rest.get(forked.path(rest))).json["code"]).toBe("task_not_found");
@@ -112,7 +112,7 @@ export function copyCases(its: QueuesUnderTest): void {
       const { id } = its.orders.service;
       const source = ofSource();
       const restorable = async () => (await its.services.get(id)).backups?.restorable ?? null;
-      await waitUntil("the log goes on from a base", async () => (await restorable()) !== null, wait);
+      await waitUntil("the log continues from a base", async () => (await restorable()) !== null, wait);
       await source.create("moments");
       await source.send("moments", [1, 2, 3]);
       const [first] = await source.claim("moments", { visibility_timeout_seconds: 3600 });

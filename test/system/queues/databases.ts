@@ -12,7 +12,7 @@ export function databaseCases(its: QueuesUnderTest): void {
     await client.end();
   }
 
-  it.runIf(isWhole)("follow a database that is renamed, and fail with one that is dropped", async () => {
+  it.runIf(isWhole)("follow a renamed database, and fail with a dropped one", async () => {
     const databases = `/managed-services/${its.orders.service.id}/databases`;
     expectStatus(await its.platform.rest.post(databases, { name: "moving" }), 201);
     await its.create("movable", { database_name: "moving" });

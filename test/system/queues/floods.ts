@@ -12,7 +12,7 @@ const batches = [100, ...Array.from({ length: 7 }, () => (isWhole ? 100 : 20))];
 
 /** Callers that send at the highest rate. */
 export function floodCases(its: QueuesUnderTest): void {
-  it("take large requests eight at a time, each once, while control tasks go on", async () => {
+  it("process large requests eight at a time, each once, while control tasks continue", async () => {
     await its.create("flood");
     const log = join(its.platform.directory, "log", "controller.log");
     const loggedBefore = statSync(log).size;

@@ -5,7 +5,7 @@ import type { QueuesUnderTest } from "./queues-under-test.ts";
 
 /** Callers that try to use objects of others. */
 export function hostileCases(its: QueuesUnderTest): void {
-  it("give nothing for receipts, ids and tasks of others, or made up", async () => {
+  it("return nothing for receipts, ids and tasks of others, or invented ones", async () => {
     await its.create("mine");
     await its.create("other");
     const taskId = await its.enqueue("mine", [{ n: 1 }, { n: 2 }]);
@@ -15,7 +15,8 @@ export function hostileCases(its: QueuesUnderTest): void {
     const middle = Math.floor(receipt.length / 2);
     const flipped = receipt.slice(0, middle) + (receipt[middle] === "A" ? "B" : "A") + receipt.slice(middle + 1);
     const status = async (queue: string, verb: string, claimReceipt: string) =>
-      (await its.platform.rest.post(its.path(`/${queue}/messages/${verb}`), { messages: [{ receipt: claimReceipt }] })).status;
+      (await its.platform.rest.post(its.path(`/${queue}/messages/${verb}`), { messages: [{ receipt: claimReceipt }] }))
+        .status;
     for (const forged of ["", "x", String(claimed?.id), flipped, receipt.slice(1), receipt + receipt, "sealed.v1.AAAA"])
       for (const verb of ["ack", "nack", "extend"]) expect(await status("mine", verb, forged), forged).toBe(400);
     // Of another queue of the same service.

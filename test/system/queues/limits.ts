@@ -39,7 +39,7 @@ export function limitCases(its: QueuesUnderTest): void {
     return { status: status.promise, end: () => outgoing.destroy() };
   }
 
-  it("take eight bodies over 1 MiB at a time, and other requests meanwhile", async () => {
+  it("accept eight bodies over 1 MiB at a time, and other requests meanwhile", async () => {
     await its.create("bodies");
     const path = its.path("/bodies/messages");
     const openBodies = Array.from({ length: limits.bodies + 1 }, () => openBody(path));
@@ -54,7 +54,7 @@ export function limitCases(its: QueuesUnderTest): void {
     await waitUntil("there are places again", async () => (await its.post("bodies", large)).status === 202);
   });
 
-  it("finish a large request with a key when its caller leaves, and answer it to the next", async () => {
+  it("finish a large request with a key after a disconnect, and return its result to the next", async () => {
     await its.create("left");
     const locker = await its.connect();
     await locker.query("BEGIN");
@@ -91,7 +91,7 @@ export function limitCases(its: QueuesUnderTest): void {
     expect(await its.leftIn("left")).toBe(12);
   });
 
-  it("have 64 claims wait at a time, and give each message to one of them", async () => {
+  it("have 64 waiting claims at a time, and hand each message to one of them", async () => {
     await its.create("parked");
     const waiting = Array.from({ length: limits.waiters + 8 }, () =>
       its.platform.rest.post<{ messages: { payload: { n: number } }[] }>(its.path("/parked/messages/claim"), {
@@ -114,7 +114,7 @@ export function limitCases(its: QueuesUnderTest): void {
     );
   });
 
-  it("work on 32 requests of a service at a time, while everything else goes on", async () => {
+  it("process 32 requests of a service at a time, while everything else continues", async () => {
     await its.create("locked");
     const locker = await its.connect();
     await locker.query("BEGIN");

@@ -22,7 +22,11 @@ export interface QueuesUnderTest {
   /** Creates a queue and waits until it accepts messages. */
   create(name: string, settings?: object): Promise<void>;
   /** Enqueues these payloads in one request; returns its response, whatever the status. */
-  post(queue: string, payloads: readonly unknown[], headers?: Record<string, string>): Promise<RestResponse<TaskIdJson>>;
+  post(
+    queue: string,
+    payloads: readonly unknown[],
+    headers?: Record<string, string>,
+  ): Promise<RestResponse<TaskIdJson>>;
   /** The same, and the id of the task. */
   enqueue(queue: string, payloads: readonly unknown[], headers?: Record<string, string>): Promise<string>;
   /** Result of a task, once it has ended. */

@@ -95,7 +95,7 @@ export function recordCases(its: QueuesUnderTest): void {
 
 /** The last case: it stops what all others need. */
 export function outageCases(its: QueuesUnderTest): void {
-  it.runIf(isWhole)("are swept and worked on by SQL while no controller runs", async () => {
+  it.runIf(isWhole)("are swept and processed by SQL while no controller runs", async () => {
     await its.create("alone", { max_attempts: 1 });
     const client = await its.connect();
     await its.platform.killControlPlane();

@@ -11,7 +11,7 @@ const inEach = 5;
 
 /** Two controllers hand out the messages of one queue concurrently, until one of them dies. */
 export function twoControllersCases(its: QueuesUnderTest): void {
-  it("are one queue at two controllers, of which one is killed", async () => {
+  it("are one queue at two controllers, one of which is killed", async () => {
     await its.create("shared", { visibility_timeout_seconds: 5, max_attempts: 20 });
     const path = its.path("/shared/messages");
     const second = await startSecondController(its.platform);

@@ -1,9 +1,15 @@
+import { agentUidOf } from "@holdfast/compute/local/machine-number.ts";
+import { layoutOf } from "@holdfast/compute/local/machine-paths.ts";
+import { readRecord } from "@holdfast/compute/local/machine-record.ts";
+import { listeners } from "../../support/machines/incus-machines.ts";
+import type { Platform } from "../../support/platform/platform.ts";
+import type { ServiceJson } from "../../support/api/service-json.ts";
+import type { Fault } from "./failures.ts";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { startQueueWorkload } from "../../support/api/queue-workload.ts";
-import { cutNetworkOf } from "./cut-network.ts";
 import { allEndedCases, createFailoverUnderTest } from "./failover-under-test.ts";
 import { metricsByRoleCases } from "./metrics-by-role.ts";
-import { uncuttable } from "../../support/network/uid-network-cuts.ts";
+import { cutUserLinks, uncuttable } from "../../support/network/uid-network-cuts.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
 const why = uncuttable === undefined ? "" : ` (skipped: it takes ${uncuttable})`;
@@ -16,7 +22,7 @@ export function failingPrimaryCases(its: ReplicationUnderTest): void {
     beforeAll(failover.begin);
     afterAll(failover.end);
 
-    it("fails over while its whole machine stands still, and loses the last messages of its queues at most", async () => {
+    it("fails over while its whole machine is paused, and loses at most its queues' last messages", async () => {
       const queue = await startQueueWorkload(its.platform, its.main.service.id, "asynchronous");
       await failsOver("machine paused", pauseMachine);
       await queue.check({ mayLoseLast: true });
@@ -36,4 +42,27 @@ export function failingPrimaryCases(its: ReplicationUnderTest): void {
 
     allEndedCases(its, failover);
   });
+}
+
+/**
+ * Cuts a machine of the service off from its controllers and from its other members, while clients reach its engine:
+ * their writes would reveal two primaries.
+ */
+function cutNetworkOf(platform: Pick<Platform, "directory">, service: () => Promise<ServiceJson>): Fault {
+  async function machine(id: string) {
+    const record = await readRecord(layoutOf(platform.directory).machine(id).record);
+    if (record === undefined || record.uid === null) throw new Error(`machine ${id} has no users of its own`);
+    return { address: record.address, agent: agentUidOf(record.uid), users: [record.uid, agentUidOf(record.uid)] };
+  }
+
+  return async (machineId) => {
+    const cut = await machine(machineId);
+    const { nodes } = await service();
+    const others = await Promise.all(nodes.filter(({ id }) => id !== machineId).map(({ id }) => machine(id)));
+    const pairs = others.flatMap((other) => [
+      ...other.users.map((uid) => [uid, cut.address] as const),
+      ...cut.users.map((uid) => [uid, other.address] as const),
+    ]);
+    return cutUserLinks(listeners(platform).number, { uids: [cut.agent], pairs });
+  };
 }

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { ReplicationStatus } from "../../../sdk/src/index.ts";
 import type { AcknowledgedWriter } from "../../faults/acknowledged-writer.ts";
 import type { OperationJson } from "../../support/api/service-json.ts";
-import { isHealthy } from "../../support/api/is-well.ts";
+import { isHealthy } from "../../support/api/service-json.ts";
 import { isCountedOn } from "../../support/platform/counted-on.ts";
 import { findBelow, killAtOnce } from "../../support/platform/platform-processes.ts";
 import { expectStatus } from "../../support/platform/services.ts";
@@ -128,7 +128,7 @@ export function createFailures(its: Failing, sides: () => NodeWriters | undefine
     );
     figures.push(`${name}: a write after ${Math.round(firstMs - atMs)} ms`);
     await mend?.();
-    await waitUntil("both members are well", async () => {
+    await waitUntil("both members are healthy", async () => {
       const states = await Promise.all((await service()).nodes.map(({ id }) => its.statusOf(id)));
       return states.every(({ connected }) => connected);
     });
@@ -159,7 +159,7 @@ export function createFailures(its: Failing, sides: () => NodeWriters | undefine
 
   /** To be called in a suite: a short pause changes nothing, and killed processes are restarted. */
   function outlivedCases(writer: () => Pick<AcknowledgedWriter, "acknowledged">): void {
-    it("does nothing about a pause of 3 s", async () => {
+    it("is not affected by a pause of 3 s", async () => {
       await untilReplicaCounts();
       const { primary, term } = await roles();
       const mend = pauseMachine(primary);
@@ -170,15 +170,15 @@ export function createFailures(its: Failing, sides: () => NodeWriters | undefine
       expect(await roles()).toMatchObject({ primary, term });
     });
 
-    it("goes on when its engine is killed", async () => {
+    it("continues when its engine is killed", async () => {
       await recovers("engine killed", (id) => void killAtOnce(processesOf(id).engine ?? 0));
     });
 
-    it("goes on when its agent is killed", async () => {
+    it("continues when its agent is killed", async () => {
       await recovers("agent killed", (id) => void killAtOnce(processesOf(id).agent ?? 0));
     });
 
-    it("goes on when its machine is killed", async () => {
+    it("continues when its machine is killed", async () => {
       await recovers("machine killed", (id) => void killAtOnce(processesOf(id).launcher));
     });
   }

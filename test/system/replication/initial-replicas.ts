@@ -6,7 +6,7 @@ import type { ReplicationUnderTest } from "./replication-under-test.ts";
 const serviceBody = { plan_name: "tier-1", storage_size_gb: 1, node_count: 3 };
 
 export function initialReplicaCases(its: ReplicationUnderTest): void {
-  describe("a service that is made with its replicas", () => {
+  describe("a service that is created with its replicas", () => {
     it.each([
       ["more nodes than a service can have", { node_count: 6 }, 400, "node_count"],
       ["a mode that needs a replica", { node_count: 1, replication_mode: "sync" }, 400, "replication_mode"],

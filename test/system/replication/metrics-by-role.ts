@@ -33,10 +33,12 @@ export function metricsByRoleCases(its: ReplicationUnderTest, when: string): voi
     });
   });
 
-  it(`counts the queries of its primary ${when}, from when that one began`, async () => {
+  it(`counts the queries of its primary ${when}, since the start of its role`, async () => {
     const { primary_node_id: primary } = await its.services.get(its.main.service.id);
     const [row] = await its.queryNode(primary, "SELECT stats_reset::text AS since FROM pg_stat_statements_info");
-    const statistics = await its.platform.rest.get<StatisticsJson>(its.path("/metrics/query-stats?limit=500&order=calls"));
+    const statistics = await its.platform.rest.get<StatisticsJson>(
+      its.path("/metrics/query-stats?limit=500&order=calls"),
+    );
     const { since, queries } = expectStatus(statistics, 200).json;
     expect(new Date(since)).toEqual(new Date(String(row?.["since"])));
     // The writer's.

@@ -91,7 +91,10 @@ function overlapsOf(own: readonly Written[], others: readonly Written[]): string
 }
 
 /** Rows of a PostgreSQL that has the table `sides`. */
-export function rowsOf(platform: Platform, { connection, password }: RunningService): (host: string) => Promise<NodeSession> {
+export function rowsOf(
+  platform: Platform,
+  { connection, password }: RunningService,
+): (host: string) => Promise<NodeSession> {
   return async (host) => {
     const client = new Client({
       host: await addressOf(platform, host),

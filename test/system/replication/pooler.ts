@@ -21,7 +21,7 @@ export function poolerCases(its: ReplicationUnderTest): void {
   const admitted = (login?: { user?: string; password: string }) =>
     waitUntil("the pooler takes a client in", () => open(login), { describe: describeIt });
   const refused = async (login?: { user?: string; password: string }) => {
-    await waitUntil("the pooler takes nobody in", async () => {
+    await waitUntil("the pooler accepts no connection", async () => {
       const client = await open(login).catch(() => undefined);
       await client?.end();
       return client === undefined;
@@ -54,7 +54,7 @@ export function poolerCases(its: ReplicationUnderTest): void {
   }
 
   describe("a pooler", () => {
-    it("begins on a running service without a restart, and is in its connection", async () => {
+    it("starts on a running service without a restart, and is in its connection", async () => {
       const before = await startedAt();
       expect((await connectionNow()).pooled_uri).toBeNull();
       const answer = expectStatus(await update({ pooler: { enabled: true } }), 200).json;
@@ -156,7 +156,7 @@ export function poolerCases(its: ReplicationUnderTest): void {
       await (await admitted()).end();
     });
 
-    it("ends with its clients, and the engine's own go on", async () => {
+    it("stops with its clients, and the engine's own sessions continue", async () => {
       const direct = await openPostgresql(its.platform, its.main.connection, its.main);
       const client = await admitted();
       const over = new Promise<void>((resolve) => client.once("end", () => resolve()));

@@ -16,7 +16,7 @@ interface MetricsAnswer {
 
 export function replicaCases(its: ReplicationUnderTest): void {
   describe("a replica", () => {
-    it("is refused as a primary, and where there is no such node", async () => {
+    it("is rejected as a primary, and for an unknown node", async () => {
       const response = await its.platform.rest.post<ProblemJson>(its.path("/nodes"), { role: "primary" });
       expectStatus(response, 400);
       const alone = its.main.service.nodes[0]?.id ?? "";
@@ -26,7 +26,7 @@ export function replicaCases(its: ReplicationUnderTest): void {
       expect(status).toBe(404);
     });
 
-    it("gets the data of its primary and all that is written from then on", async () => {
+    it("receives the data of its primary and all later writes", async () => {
       const node = await its.addReplica();
       expect(node).toMatchObject({ role: "replica", status: "Running", operation_id: null });
       const [operation] = await its.services.operations(its.main.service.id);
@@ -48,12 +48,12 @@ export function replicaCases(its: ReplicationUnderTest): void {
       expect(await its.statusOf(primary)).toMatchObject({ role: "primary", lag_bytes: 0, sync_state: null });
     });
 
-    it("has figures and an alert for its lag, which its primary has not", async () => {
+    it("has metrics and an alert for its lag, unlike its primary", async () => {
       const { nodes } = await its.services.get(its.main.service.id);
       const replica = nodes.find(({ role }) => role === "replica");
       const names = ["replication_lag_seconds", "pg_replication_lag_seconds", "replication_lag_bytes"];
       const query = `${names.map((name) => `metric=${name}`).join("&")}&period=15m`;
-      const series = await waitUntil("the replica has told its lag", async () => {
+      const series = await waitUntil("the replica has reported its lag", async () => {
         const { json } = await its.platform.rest.get<MetricsAnswer>(its.path(`/metrics?${query}`));
         return json.series.filter(({ points }) => points.length > 0).length === names.length ? json : undefined;
       });
@@ -65,7 +65,7 @@ export function replicaCases(its: ReplicationUnderTest): void {
       });
     });
 
-    it("takes no writes, and is where the name for reads leads", async () => {
+    it("rejects writes, and is the target of the name for reads", async () => {
       const { nodes, hostname } = await its.services.get(its.main.service.id);
       const replica = nodes.find(({ role }) => role === "replica");
       await expect(its.queryNode(replica?.id ?? "", "CREATE TABLE mine (a int)")).rejects.toThrow("read-only");

@@ -29,23 +29,23 @@ export function switchoverCases(its: ReplicationUnderTest): void {
   }
 
   describe("a failover to a chosen replica", () => {
-    it("is refused for the primary", async () => {
+    it("is rejected for the primary", async () => {
       const { primary } = await rolesNow();
       const response = await its.platform.rest.post<ProblemJson>(its.path(`/nodes/${primary}/failover`), {});
       expectStatus(response, 409);
     });
 
     metricsByRoleCases(its, "before");
-    it("makes the replica the primary, and the old primary its replica", failOver);
+    it("promotes the replica, and the old primary becomes its replica", failOver);
     metricsByRoleCases(its, "after");
 
-    it("goes back the same way, with queues that are sent to and worked on meanwhile", async () => {
+    it("switches back, with queues in use meanwhile", async () => {
       const queue = await startQueueWorkload(its.platform, its.main.service.id, "carried");
       await failOver();
       await queue.check();
     });
 
-    it("lets the replica be removed, which leaves one node as it was before", async () => {
+    it("allows the removal of the replica, which leaves one node as before", async () => {
       const { replica } = await rolesNow();
       expectStatus(await its.platform.rest.delete(its.path(`/nodes/${replica}`)), 202);
       const settled = await its.services.settled(its.main.service.id, "Running");

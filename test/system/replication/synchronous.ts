@@ -34,7 +34,7 @@ export function synchronousCases(on: ReplicationUnderTest, its: SynchronousUnder
       expect(await its.writer.missing()).toEqual([]);
     });
 
-    it("loses none either when its machine is killed each time it is started", async () => {
+    it("loses none either when its machine is killed at each start", async () => {
       const { nodes } = await now();
       await query("CREATE TABLE sides (host text)");
       const sides = startNodeWriters(
@@ -64,15 +64,12 @@ export function synchronousCases(on: ReplicationUnderTest, its: SynchronousUnder
 }
 
 /** The last case: commits wait for no replica any more, and nothing is written. */
-export function releaseCases(
-  on: Pick<ReplicationUnderTest, "platform" | "services">,
-  its: SynchronousUnderTest,
-): void {
+export function releaseCases(on: Pick<ReplicationUnderTest, "platform" | "services">, its: SynchronousUnderTest): void {
   const { path, query, replicaNow, setMode } = its;
 
-  it("lets its replica go in the mode that waits for none", async () => {
+  it("releases its replica in asynchronous mode", async () => {
     expect((await setMode("async")).replication).toMatchObject({ mode: "async" });
-    await waitUntil("nobody is waited for", async () => {
+    await waitUntil("commits wait for no replica", async () => {
       const [row] = await query("SHOW synchronous_standby_names");
       return row?.["synchronous_standby_names"] === "";
     });

@@ -1,4 +1,4 @@
-import { isHealthy } from "../../support/api/is-well.ts";
+import { isHealthy } from "../../support/api/service-json.ts";
 import type { RestResponse } from "../../support/api/rest-response.ts";
 import type { OperationJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
 import { drilled } from "../../support/platform/drills.ts";

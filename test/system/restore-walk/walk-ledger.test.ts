@@ -31,11 +31,11 @@ describe("objects in data of a moment", () => {
     [action(10, 20),    undefined,       { from: 15, to: 30 }, "either"],
     [action(10, 20),    undefined,       { from: 25, to: 30 }, "present"],
     [action(10, 20),    action(28, 29),    { from: 25, to: 30 }, "either"],
-  ] as const)("made %o, dropped %o, at %o: %s", (made, dropped, moment, presence) => {
+  ] as const)("created %o, dropped %o, at %o: %s", (made, dropped, moment, presence) => {
     expect(presenceIn({ made, dropped }, moment)).toBe(presence);
   });
 
-  it("rows that were removed are missed before that, and are too much after it", () => {
+  it("removed rows are missing before their removal, and surplus after it", () => {
     const rows = [{ id: 1, made: action(10, 20), dropped: action(40, 50) }];
     const contents = (...there: number[]): Contents => ({
       rows: new Set(there),
@@ -118,7 +118,7 @@ describe("the comparison with a ledger", () => {
     databases: new Map(right.databases).set("defaultdb", { ...own, ...changed }),
   });
 
-  it("finds nothing where all is as it was", () => {
+  it("finds no difference in equal data", () => {
     expect(faults({})).toEqual([]);
   });
 

@@ -76,7 +76,10 @@ export interface DatabaseContents {
 type Presence = "present" | "absent" | "either";
 
 /** Pure: whether it must be in data of that moment. Within a millisecond the order is unknown. */
-export function presenceIn({ made, dropped }: { made: Action; dropped?: Action | undefined }, moment: Moment): Presence {
+export function presenceIn(
+  { made, dropped }: { made: Action; dropped?: Action | undefined },
+  moment: Moment,
+): Presence {
   if (made.begunAt > moment.to) return "absent";
   if (dropped?.acknowledgedAt !== undefined && dropped.acknowledgedAt < moment.from) return "absent";
   const isMade = made.acknowledgedAt !== undefined && made.acknowledgedAt < moment.from;
@@ -97,7 +100,9 @@ function rowFaults(rows: readonly LedgerRow[], moment: Moment, contents: Content
   const sentence = (list: readonly LedgerRow[], text: string) =>
     list.length === 0
       ? []
-      : [`${list.length} rows ${text}: ${list.slice(0, mostListed).map(({ id, made }) => `${id} ${JSON.stringify(made)}`)}`];
+      : [
+          `${list.length} rows ${text}: ${list.slice(0, mostListed).map(({ id, made }) => `${id} ${JSON.stringify(made)}`)}`,
+        ];
   const ids = new Set(rows.map(({ id }) => id));
   const strangers = [...contents.rows].filter((id) => !ids.has(id));
   return [

@@ -14,7 +14,7 @@ const stepsOf = (seed: number, count: number, without = all) =>
 const seeds = fc.integer({ min: 0, max: 1_000_000 });
 
 describe("the plan of a walk", () => {
-  it("is the same for the same seed, and another one for another", () => {
+  it("is equal for one seed, and different for another", () => {
     expect(stepsOf(7, 200)).toEqual(stepsOf(7, 200));
     expect(stepsOf(7, 200)).not.toEqual(stepsOf(8, 200));
     expect(planMoments(7, 5)).toEqual(planMoments(7, 5));
@@ -71,7 +71,7 @@ describe("the plan of a walk", () => {
     );
   });
 
-  it("sets parameters to values of the catalog's range, of which a short one leaves out the extremes", () => {
+  it("sets parameters within the catalog's range, short plans without extremes", () => {
     fc.assert(
       fc.property(seeds, (seed) => {
         for (const without of [all, new Set<WalkFeature>(["extreme-values"])])

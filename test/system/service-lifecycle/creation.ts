@@ -15,7 +15,7 @@ interface SummaryJson {
 /** Creation of a service, once, and its end before it is complete. */
 export function creationCases(its: LifecycleUnderTest): void {
   describe("creation", () => {
-    it("goes from Pending to Running with progress that only grows, through the spec's steps", async () => {
+    it("goes from Pending to Running through the spec's steps, with increasing progress", async () => {
       const created = await its.services.create("progress");
       expect(created).toMatchObject({ status: "Pending", operation: { type: "create" }, expires_at: null });
       const seen: SummaryJson[] = [];
@@ -27,7 +27,9 @@ export function creationCases(its: LifecycleUnderTest): void {
       const steps = ["SetupNetwork", "SetupServer", "SetupAgent", "SetupDNS", "ProvisioningHealth"];
       const percentages = seen.map(({ progress_pct }) => progress_pct);
       expect(percentages).toEqual(percentages.toSorted((a, b) => a - b));
-      const stepIndexes = seen.flatMap(({ current_task }) => (current_task === null ? [] : [steps.indexOf(current_task)]));
+      const stepIndexes = seen.flatMap(({ current_task }) =>
+        current_task === null ? [] : [steps.indexOf(current_task)],
+      );
       expect(stepIndexes).not.toContain(-1);
       expect(stepIndexes).toEqual(stepIndexes.toSorted((a, b) => a - b));
       expect(seen.at(-1)).toEqual({ status: "Running", current_task: null, progress_pct: 100, operation_id: null });
@@ -40,7 +42,7 @@ export function creationCases(its: LifecycleUnderTest): void {
       await its.services.delete(created.id);
     });
 
-    it("begins once when two ask for one name at once", async () => {
+    it("begins once for two concurrent requests with one name", async () => {
       const body = { name: "wanted", database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 };
       const answers = await Promise.all(
         [1, 2, 3, 4].map(() => its.platform.rest.post<ServiceJson & ProblemJson>("/managed-services", body)),
@@ -53,7 +55,7 @@ export function creationCases(its: LifecycleUnderTest): void {
       expectStatus(await its.platform.rest.post("/managed-services", body), 202);
     });
 
-    it("ends while it is being created, and its name is free again", async () => {
+    it("is deleted during its creation, and its name is free again", async () => {
       const { id, hostname, nodes } = await whilePaused(its.platform.processes().dns, endBrief);
       await its.services.gone(id);
       expect(await resolveName(its.platform.admin.dns_server, hostname)).toEqual([]);

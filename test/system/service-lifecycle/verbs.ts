@@ -13,11 +13,11 @@ export function verbCases(its: LifecycleUnderTest): void {
     });
     afterAll(() => its.services.delete(id));
 
-    it("start is refused while it is Running", async () => {
+    it("start is rejected while it is Running", async () => {
       expect(expectStatus(await its.post(id, "start"), 409).json.code).toBe("wrong_state");
     });
 
-    it("stop again while it stops is the same operation, and another verb is refused", async () => {
+    it("a repeated stop is the same operation, and another verb is rejected", async () => {
       const machineId = (await its.services.get(id)).nodes[0]?.id;
       const agent = its.platform.processes().machines.find((machine) => machine.id === machineId)?.agent;
       await whilePaused(agent, async () => {
@@ -41,7 +41,7 @@ export function verbCases(its: LifecycleUnderTest): void {
       expect(expectStatus(answer, 200).json).toMatchObject({ ttl_hours: null, expires_at: null });
     });
 
-    it("stop is refused during start, and works after it", async () => {
+    it("stop is rejected during start, and works after it", async () => {
       const started = expectStatus(await its.post(id, "start"), 202).json;
       expect(started.operation.type).toBe("start");
       expect(expectStatus(await its.post(id, "stop"), 409).json).toMatchObject({
