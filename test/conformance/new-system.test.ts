@@ -121,7 +121,7 @@ test("a resource of a new system has REST, a reconciler, events, metrics, a quot
   expect(await seen("/events", "events")).toMatchObject({
     data: { note_id: id, rendered: "In this house: Ada slept" },
   });
-  await waitUntil("the audit entry is there", async () => (await seen("/audit-log", "entries")) !== undefined);
+  await waitUntil("the audit entry exists", async () => (await seen("/audit-log", "entries")) !== undefined);
 
   // Its metric is among those of the process.
   expect(await controller.metrics.text()).toMatch(/^holdfast_notes 1$/m);

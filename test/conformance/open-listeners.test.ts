@@ -10,7 +10,7 @@ import { sourceFiles } from "../../bin/source-files.js";
 const others: Readonly<Record<string, string>> = {
   "agent/keeper/keeper-server.ts":   "a socket of the file system",
   "agent/src/backup/agent-link.ts":  "a socket of the file system",
-  "agent/src/os/listening-sockets.ts": "looks whether an address is there, and closes",
+  "agent/src/os/listening-sockets.ts": "checks whether an address exists, and closes",
   "common/src/metrics-listener.ts":  "a socket of the file system, where one is named",
   "dns/src/udp-server.ts":           "UDP, which egress does not speak",
   "inference/src/main.ts":           "the server of https/, which opens by `listenAt`",

@@ -230,7 +230,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     const before = await started();
     const message = "The statement needs more memory than the 128 MiB that a console statement may use.";
     expect(await execute(sql, { timeoutMs: 60_000 })).toMatchObject({ refusal: { message } });
-    await waitUntil("its session is gone", async () => (await owner.query(sessions)).rows[0].count === 0);
+    await waitUntil("its session has ended", async () => (await owner.query(sessions)).rows[0].count === 0);
     expect(await started()).toBe(before);
     expect((await answered("SELECT count(*) FROM orders")).rows).toEqual([["20"]]);
   });
@@ -258,7 +258,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
       expect(one).toMatchObject({ refusal: { message: expect.stringMatching(/user request/) } });
     expect((await answered("SELECT 1")).rows).toEqual([[1]]);
     // A connection serves one statement.
-    await waitUntil("no session is left", async () => (await owner.query(ours)).rows[0].count === 0);
+    await waitUntil("no session remains", async () => (await owner.query(ours)).rows[0].count === 0);
   });
 
   test("reports what is rejected, and where", async () => {

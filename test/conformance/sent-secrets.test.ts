@@ -14,7 +14,7 @@ const given: Readonly<Record<string, string>> = {
   "holdfast.v1.ChangePasswordRequest.new_password":       "stored as a hash",
   "holdfast.v1.CreateAuthUserRequest.email":              "an address, in the app's own database",
   "holdfast.v1.DeleteAuthUserRequest.email_or_user_id":   "an address, not stored",
-  "holdfast.v1.DeployProjectRequest.descriptor":          "given whole each time, and opened for its own members",
+  "holdfast.v1.DeployProjectRequest.descriptor":          "given completely each time, and opened for its own members",
   "holdfast.v1.EraseAuthUserRequest.email":               "an address, for the app's own database",
   "holdfast.v1.ListAuthUsersRequest.email":               "an address, not stored",
   "holdfast.v1.NewAuthSmtp.password":                     "bound",

@@ -13,7 +13,7 @@ interface Difference {
   readonly theirs?: string;
 }
 
-const signInPrompt = "the user is asked";
+const signInPrompt = "sign-in page";
 const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbvaTyXoqqqU";
 const words = (request: ReadonlyMap<string, string>, name: string) => (request.get(name) ?? "").split(" ");
 
@@ -38,7 +38,7 @@ const atAuthorize: readonly Difference[] = [
     ours: "a page",
   },
   {
-    name: "prompts that mean nothing here are left out",
+    name: "unsupported prompts are ignored",
     reason:
       "Values are for what a server can ask (Core 3.1.2.1): consent is never asked here, and accounts are chosen by signing in anew.",
     holds: (request) => words(request, "prompt").some((word) => ["select_account", "create"].includes(word)),
@@ -192,7 +192,7 @@ const tokenRequest = fc.record({
 
 const atToken: readonly Difference[] = [
   {
-    name: "who is nobody is not known",
+    name: "a client without credentials is unknown",
     reason:
       "A request without a client, or with a header that names none, is one of a client that is not known (RFC 6749 5.2).",
     holds: (request) => ["", "Basic ?"].includes(request.get("authorization") ?? ""),

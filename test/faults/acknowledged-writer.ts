@@ -106,7 +106,7 @@ export function startWriter<C>(engine: {
       // Rows that are acknowledged during the read may be missing in it.
       const expected = [...acknowledged];
       const rows = await waitUntil(
-        "what was written can be read",
+        "written rows are readable",
         async () => {
           const client = await engine.connect();
           try {

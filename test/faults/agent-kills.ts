@@ -56,7 +56,7 @@ export async function killAtHandOver(
   );
   await sleep(afterMs);
   const next = two.find((pid) => pid !== old) ?? 0;
-  const moment = isAlive(old) ? "both there" : "old one gone";
+  const moment = isAlive(old) ? "both there" : "old one stopped";
   const { controllers } = platform.processes();
   const pids = {
     old: [old],
@@ -87,7 +87,7 @@ export async function killAtHandOver(
     },
   );
   await services.settled(id, "Running");
-  await waitUntil("one agent is there", () => machine()?.agents.length === 1);
+  await waitUntil("one agent runs", () => machine()?.agents.length === 1);
   const spared = victim !== "keeper" && victim !== "machine";
   if (spared && machine()?.engine !== before?.engine) throw new Error("the engine is another process");
   const count = writer.acknowledged;

@@ -89,7 +89,7 @@ export async function startBackupKillFixture(): Promise<BackupKillFixture> {
   async function durable(): Promise<void> {
     const now = new Date().toISOString();
     const newest = async () => (await read<ServiceJson>(`/managed-services/${id}`))?.backups?.restorable?.to ?? "";
-    await waitUntil("what is there is durable", async () => (await newest()) > now, { ...wait, everyMs: 200 });
+    await waitUntil("existing rows are durable", async () => (await newest()) > now, { ...wait, everyMs: 200 });
   }
   await durable();
 

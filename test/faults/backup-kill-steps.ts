@@ -38,7 +38,7 @@ async function backup(fixture: BackupKillFixture, victim: BackupVictim): Promise
   await reader.verify("all");
   const belongs = (name: string) => name === `${prefix}key` || reader.objects.has(name);
   const strangers = async () => (await namesBelow(objects, prefix)).filter((name) => !belongs(name));
-  await waitUntil("nothing but the backup is left", async () => (await strangers()).length === 0, wait);
+  await waitUntil("only the backup remains", async () => (await strangers()).length === 0, wait);
   // All objects are reused except those in progress and those that changed.
   const takenOver = [...reader.objects].filter((name) => name.startsWith(`${prefix}1/`));
   const isSecond = [...reader.objects].some((name) => name.startsWith(`${prefix}2/`));
@@ -102,7 +102,7 @@ async function archive(fixture: BackupKillFixture, victim: BackupVictim): Promis
   );
   await fixture.durable();
   const restorable = await waitUntil(
-    "the newest moment is told",
+    "the newest moment is reported",
     async () =>
       (await fixture.read<ServiceJson>(`/managed-services/${source.service.id}`))?.backups?.restorable ?? undefined,
     wait,
@@ -130,7 +130,7 @@ async function expiry(fixture: BackupKillFixture, victim: BackupVictim): Promise
     const answer = await platform.rest.delete(fixture.path(`/${deleted.id}`)).catch(() => undefined);
     return answer?.status === 404;
   };
-  await waitUntil("it is gone for users", isGone, wait);
+  await waitUntil("users do not see it any more", isGone, wait);
   const left = () => namesBelow(objectsOf(platform), backupPrefix(source.service.id, deleted.id));
   await waitUntil("nothing of it is stored", async () => (await left()).length === 0, wait);
   await (await openStoredBackup(platform, source.service.id, staying.id)).verify("all");

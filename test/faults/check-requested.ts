@@ -77,7 +77,7 @@ async function retainedMachines(platform: Platform, requests: RequestLog): Promi
   const undeletable = requests.services.filter(({ desired, isForGood }) => desired === "gone" && !isForGood);
   const nodeIds = new Set(undeletable.flatMap((service) => service.nodeIds));
   expectSame(
-    "disks that are kept of what may not come back",
+    "retained disks of services without undelete",
     retained.filter((id) => !nodeIds.has(id)),
     [],
   );
@@ -161,7 +161,7 @@ async function checkMachines(
     expectSame("machines in the store", machines.map(({ id }) => id).sort(), nodes);
     const { orphans } = await fleet.sweepOrphans({ dryRun: true });
     expectSame(
-      "machines that nobody owns",
+      "machines without an owner",
       orphans.map(({ machineId }) => machineId),
       [],
     );
@@ -223,7 +223,7 @@ async function checkStore(platform: Platform, requests: RequestLog, idle: readon
   expectSame("keys of users", below("database-user"), users.sort());
   const deleted = requests.services.filter(({ desired }) => desired === "gone").map(({ hostname }) => hostname);
   expectSame(
-    "keys of names of what is gone",
+    "keys of names of deleted services",
     below("dns-record").filter((name) => deleted.some((host) => name.endsWith(host))),
     [],
   );

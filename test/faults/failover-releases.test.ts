@@ -98,7 +98,7 @@ describe.skipIf(faultCount === 0 || !asRoot)(
     }
 
     const replacedAt = (step: string): FailoverFault => ({
-      name: `machine stands still, its replica's agent is replaced at ${step}`,
+      name: `machine paused, its replica's agent is replaced at ${step}`,
       expects: "failover",
       async run(fixture, { primary, replica, newHost, operations }, strikes) {
         const mend = fixture.pause(fixture.pidsOf(primary, "machine"));

@@ -92,7 +92,7 @@ export async function openFaultFixture(): Promise<FaultFixture> {
       const before = writer.acknowledged;
       const well = await statuses.until(
         id,
-        "the service is well",
+        "the service is healthy",
         at,
         // An out-of-memory kill stays in the health report for ten minutes.
         ({ status, node, health, unhealthy: ill, busy }) =>

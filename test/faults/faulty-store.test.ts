@@ -81,8 +81,8 @@ const tolerated: Readonly<Record<string, Fault>> = {
       return false;
     },
   },
-  "cuts what it gives back": { method: "GET", matches: (nth) => nth % 2 === 1, misbehave: halved },
-  "cuts what it is sent": {
+  "truncates its responses": { method: "GET", matches: (nth) => nth % 2 === 1, misbehave: halved },
+  "closes uploads early": {
     method: "PUT",
     matches: first(1),
     misbehave: async ({ request }) => {
@@ -111,11 +111,11 @@ const fatal: Readonly<Record<string, { readonly fault: Fault; readonly reason: R
     fault: { method: "PUT", matches: always, misbehave: answered(400) },
     reason: /answered 400 to PUT/,
   },
-  "says that it stored what it did not": {
+  "acknowledges an object that it did not store": {
     fault: { method: "PUT", matches: first(1), misbehave: answered(200) },
     reason: /has no bytes instead of \d+/,
   },
-  "stores a part of what it was sent": {
+  "stores a part of an upload": {
     fault: { method: "PUT", matches: first(1), misbehave: changing((body) => body.subarray(1)) },
     reason: /has \d+ bytes instead of \d+/,
   },

@@ -62,7 +62,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
   /** The service runs; one that ended in Error is started again, as its user would. */
   async function recovers(id: string): Promise<void> {
     await waitUntil(
-      "the service runs once there is room",
+      "the service runs once there is space",
       async () => {
         const { status: state, operation } = await status(id);
         if (state === "Error" && operation === null) await platform.rest.post(`/managed-services/${id}/start`);

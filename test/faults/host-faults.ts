@@ -54,7 +54,7 @@ export async function killDaemonAtWork(fixture: FaultFixture, bystander: Written
     process.kill(daemon, "SIGKILL");
     events.close();
     const at = Date.now();
-    await waitUntil("the daemon is gone", () => !isAlive(daemon));
+    await waitUntil("the daemon has ended", () => !isAlive(daemon));
     if (verb === "create") await services.settled(id, "Running", 150_000);
     else await services.gone(id, 150_000);
     figures.note(`incusd killed during ${verb}`, { backMs: Date.now() - at });
@@ -83,13 +83,13 @@ export async function fillPool(fixture: FaultFixture, bystander: WrittenService)
     expect((await services.get(id)).error?.message).toMatch(/storage pool is too full: .* GiB/);
     expect(await instancesOf(fixture)).toEqual(before);
     const written = bystander.writer.acknowledged;
-    await waitUntil("others take writes", () => bystander.writer.acknowledged > written);
+    await waitUntil("others accept writes", () => bystander.writer.acknowledged > written);
   } finally {
     await rm(filler, { force: true });
   }
   const at = Date.now();
   await waitUntil(
-    "the service runs once there is room",
+    "the service runs once there is space",
     async () => {
       const { status, operation } = await services.get(id);
       // As its user would.
@@ -98,7 +98,7 @@ export async function fillPool(fixture: FaultFixture, bystander: WrittenService)
     },
     { withinMs: 120_000, everyMs: 300, describe: () => services.describe(id) },
   );
-  figures.note("storage pool with room again", { backMs: Date.now() - at });
+  figures.note("storage pool with space again", { backMs: Date.now() - at });
   await services.delete(id);
   expect(await instancesOf(fixture)).toEqual(before);
 }
@@ -116,7 +116,7 @@ export async function changeController(fixture: FaultFixture, all: readonly Writ
     const at = Date.now();
     await asOperator(platform, ControlService, (rpcs) => rpcs.drainController({ controllerId: "controller-1" }));
     await sessionsOf("controller-2");
-    figures.note("controller drains, another is there", { backMs: Date.now() - at });
+    figures.note("controller drains, another one runs", { backMs: Date.now() - at });
     // A restarted controller does not drain.
     for (const pid of platform.processes().controllers) killAtOnce(pid);
     await waitUntil("the first one is back", async () => (await platform.rest.get("/catalog")).status === 200);
@@ -154,7 +154,7 @@ export async function cutPower(
   // All are stopped before the first is killed, so that none can react to another one's end.
   for (const pid of pids) killAtOnce(pid, "SIGSTOP");
   for (const pid of pids) killAtOnce(pid);
-  await waitUntil("all of it is gone", () => pids.every((pid) => !isAlive(pid)));
+  await waitUntil("all processes have ended", () => pids.every((pid) => !isAlive(pid)));
   await loseMounts([platform.directory, incusDirectory(number)]);
   await run("nft", ["delete", "table", "inet", edgeTable(addressBlockOf(`127.${number}`))]);
   await run("ip", ["address", "delete", `${address}/32`, "dev", "lo"]);
@@ -173,7 +173,7 @@ export async function rebootHosts(fixture: FaultFixture, all: readonly WrittenSe
   const startMs = Date.now() - at;
   const backMs = await Promise.all(all.map((service) => fixture.recoveredMs(service, at)));
   figures.note("hosts rebooted: until the API answers", { backMs: startMs });
-  figures.note("hosts rebooted: until all is well", { backMs: Math.max(...backMs) });
+  figures.note("hosts rebooted: until recovery", { backMs: Math.max(...backMs) });
   expect(await instancesOf(fixture)).toEqual(before);
   expect(before).toEqual(all.map(({ machineId }) => instanceName(machineId)).sort());
 }

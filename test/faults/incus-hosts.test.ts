@@ -143,7 +143,7 @@ describe.skipIf(missing !== undefined)(
       expect(error?.message).toMatch(/second: 2\.0 GiB of memory are requested, and 4\.0 GiB of .* are reserved/);
       await services.delete(second.service.id);
       const made = await waitUntil(
-        "it is made by itself",
+        "it is created by itself",
         async () => {
           const service = await services.get(third);
           return service.status === "Running" && service.operation === null;
@@ -167,7 +167,7 @@ describe.skipIf(missing !== undefined)(
       await hostIs(({ state }) => state === "unreachable");
       const node = async () => (await services.get(far.service.id)).nodes[0]?.status;
       await waitUntil("its machine is reported unreachable", async () => (await node()) === "Unreachable");
-      console.log(`host lost: shown after ${Date.now() - at} ms`);
+      console.log(`host lost: reported after ${Date.now() - at} ms`);
       expect(await count(near)).toBeGreaterThanOrEqual(0);
       const elsewhere = await running(await create("elsewhere"));
       expect(await firstProcessOf(incus.local, machineOf(elsewhere))).toBeGreaterThan(0);
@@ -177,14 +177,14 @@ describe.skipIf(missing !== undefined)(
       const back = Date.now();
       await hostIs(({ state }) => state === "ready");
       await waitUntil(
-        "its service is well",
+        "its service is healthy",
         async () => {
           const { status, health } = await services.get(far.service.id);
           return status === "Running" && health.status === "healthy";
         },
         { describe: () => services.describe(far.service.id) },
       );
-      console.log(`host back: its service is well after ${Date.now() - back} ms`);
+      console.log(`host back: its service is healthy after ${Date.now() - back} ms`);
       expect(await firstProcessOf(incus.second, machineOf(far))).toBe(keeper);
       expect(await count(far)).toBe((before ?? 0) + 1);
       await services.gone(goes.service.id);

@@ -137,7 +137,7 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
       await machines.provider.start(id, enrollment, signal);
       const hung = await daemonOf(machines.incus);
       process.kill(hung, "SIGSTOP");
-      await waitUntil("the daemon that hangs is gone", () => !isAlive(hung), { withinMs: 90_000 });
+      await waitUntil("the hanging daemon has ended", () => !isAlive(hung), { withinMs: 90_000 });
       await untilServing(machines.incus, AbortSignal.timeout(60_000));
       expect(await machines.provider.get(id, signal)).toMatchObject({ state: "running", starts: 1 });
       await machines.provider.destroy(id, signal);

@@ -22,7 +22,7 @@ export async function killMachine(fixture: FaultFixture, service: WrittenService
   process.kill(await firstProcessOf(incus, service.machineId), "SIGKILL");
   const reportedMs = await sights.until(
     service.id,
-    "the service is not said to be well",
+    "the service is not reported healthy",
     at,
     ({ node, health }) => node !== "Running" || health !== "healthy",
   );
@@ -39,7 +39,7 @@ export async function pauseMachine(fixture: FaultFixture, service: WrittenServic
   await setFrozen(incus, service.machineId, true);
   let reportedMs: number;
   try {
-    reportedMs = await sights.until(service.id, "the machine is said to be unreachable", at, isUnreachable);
+    reportedMs = await sights.until(service.id, "the machine is reported unreachable", at, isUnreachable);
     await sleep(Math.max(0, at + pauseMs - Date.now()));
     const rest = sights.since(service.id, at + reportedMs + 1);
     expect(rest.every(isUnreachable), JSON.stringify(rest)).toBe(true);
@@ -60,7 +60,7 @@ export async function fillDisk(fixture: FaultFixture, service: WrittenService): 
   await fill(filler);
   let reportedMs: number;
   try {
-    reportedMs = await sights.until(service.id, "health says that the disk is full", at, ({ reason }) =>
+    reportedMs = await sights.until(service.id, "health reports the full disk", at, ({ reason }) =>
       /disk (is full|takes no writes|is (at least )?\d+% full)/i.test(reason),
     );
     if (service.service.database_type === "postgresql")
@@ -110,7 +110,7 @@ export async function exhaustMemory(fixture: FaultFixture, service: WrittenServi
   // On a busy machine the client may give up before the kernel kills anything.
   const reportedMs = await sights.until(
     service.id,
-    "health says that memory ran out",
+    "health reports the lack of memory",
     at,
     ({ unhealthy: ill, reason }) => ill.includes("memory") && reason.startsWith("Out of memory: the kernel ended"),
     150_000,

@@ -38,7 +38,7 @@ export async function cutNetwork(
   request.catch(() => undefined);
   let reportedMs: number;
   try {
-    reportedMs = await sights.until(service.id, "the machine is said to be unreachable", at, isUnreachable);
+    reportedMs = await sights.until(service.id, "the machine is reported unreachable", at, isUnreachable);
     const { status, json } = await request;
     // A request that could not complete in time continues when the machine reconnects.
     expect([201, 202, 503]).toContain(status);

@@ -50,7 +50,7 @@ export async function runFaults(platform: Platform, { seed, kills, log }: FaultR
     stop.abort();
   }
   await Promise.all([...askers, rows.done, values.done]);
-  log("all is asked for; waiting until it is so");
+  log("all requests are sent; waiting for their results");
 
   await waitUntil("the API answers", async () => (await platform.rest.get("/catalog")).status === 200);
   await checkRequested(platform, requests);

@@ -65,7 +65,7 @@ try {
       (await asOperator(platform, MaintenanceService, (rpcs) => rpcs.listImages({}))).images.some(
         ({ id, newestOf }) => id === images.first && newestOf.length > 0,
       );
-    await waitUntil("what is made is made from the first image", isNewest);
+    await waitUntil("new machines have the first image", isNewest);
     const service = await services.createRunning(`kept-${engine}`, {
       database_type: engine,
       ...(engine === "valkey" && { parameters: flushedAtOnce }),
@@ -126,9 +126,9 @@ try {
   const crashes = crashesOf(platform.directory);
   if (crashes.length > 0) throw new Error(`${crashes.length} crashes, such as:\n${crashes[0]}`);
   const { orphans } = await asOperator(platform, FleetService, (fleet) => fleet.sweepOrphans({ dryRun: true }));
-  if (orphans.length > 0) throw new Error(`${orphans.length} orphans are left`);
+  if (orphans.length > 0) throw new Error(`${orphans.length} orphans remain`);
   const left = async () => ((await tier?.disks()) ?? []).filter((name) => /snapshot|draft/.test(name));
-  await waitUntil("no snapshot is left", async () => (await left()).length === 0);
+  await waitUntil("no snapshot remains", async () => (await left()).length === 0);
   log("all converged");
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);

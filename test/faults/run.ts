@@ -19,7 +19,7 @@ log(`seed ${seed}, ${kills} kills`);
 const platform = await startPlatform({ environment: faultSettings });
 try {
   const result = await runFaults(platform, { seed, kills, log });
-  log(`all is as asked for: ${JSON.stringify(result)}`);
+  log(`all is as requested: ${JSON.stringify(result)}`);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   console.error(lastLogLines(platform.directory, 30));

@@ -82,7 +82,7 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
       // A busy machine fills a gigabyte in minutes.
       const options = { withinMs: 300_000, everyMs: 200, describe: () => services.describe(id) };
       await waitUntil(
-        "writes are blocked, and that is told",
+        "writes are blocked, and that is reported",
         async () => {
           // The last rejection has the reason; removed log segments may free a little space once more.
           await fill().catch(() => undefined);

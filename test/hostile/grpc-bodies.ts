@@ -75,7 +75,7 @@ export function hostileBodies(input: DescMessage, most: number): readonly Hostil
       body: framed(repeated(Buffer.concat([fieldOf(field.number, 2), varint(0)]), bytes)),
     }));
   return [
-    { what: "more than the method takes", body: framed(Buffer.alloc(bytes + 1), { length: most + 1 }) },
+    { what: "more than the method's limit", body: framed(Buffer.alloc(bytes + 1), { length: most + 1 }) },
     { what: "a length of 4 GiB", body: framed(Buffer.alloc(10), { length: 0xffffffff }) },
     { what: "noise", body: framed(noise(bytes)) },
     { what: "groups in groups", body: framed(repeated(fieldOf(15, 3), bytes)) },
@@ -84,14 +84,14 @@ export function hostileBodies(input: DescMessage, most: number): readonly Hostil
     { what: "two messages", body: Buffer.concat([framed(Buffer.alloc(0)), framed(Buffer.alloc(0))]) },
     { what: "no message", body: Buffer.alloc(0) },
     { what: "half a frame", body: Buffer.alloc(3) },
-    { what: "flags that nobody knows", body: framed(Buffer.alloc(0), { flags: 0xfc }) },
+    { what: "unknown flags", body: framed(Buffer.alloc(0), { flags: 0xfc }) },
     {
       what: "64 MiB of zeros in 64 KiB",
       body: bomb,
       headers: { "grpc-encoding": "gzip" },
     },
     {
-      what: "a compression that nobody knows",
+      what: "an unknown compression",
       body: framed(noise(100), { flags: 1 }),
       headers: { "grpc-encoding": "z".repeat(4_000) },
     },

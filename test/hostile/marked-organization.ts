@@ -35,7 +35,7 @@ export async function markEverything({ rest, ...platform }: Platform, organizati
     const { json } = await rest.get<{ status: string }>(`${path}/queues/${text}`);
     return json.status === "Active";
   };
-  await waitUntil("the queue is there", isActive);
+  await waitUntil("the queue exists", isActive);
   await make(`${path}/queues/${text}/messages`, { messages: [{ payload: { text } }] });
   const { id: backupId } = await make(`${path}/backups`, {});
   const { id: ruleId } = await make(`${path}/alerts/rules`, { metric: "cpu", condition: "gt", threshold: 101 });

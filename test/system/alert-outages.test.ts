@@ -104,7 +104,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     expect(await firing()).toMatchObject([{ state: "no_data" }]);
     killAtOnce(agentOfSilent(), "SIGCONT");
     await waitUntil(
-      "it is heard again",
+      "its samples arrive again",
       async () => (await stateOfSilence()) === "ok" && (await firing()).length === 0,
     );
     await its.services.delete(silent.service.id);

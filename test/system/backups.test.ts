@@ -123,7 +123,7 @@ describe("backups of a service", () => {
     const future = { restore_point: "2100-01-01T00:00:00Z", target_service_name: "x" };
     const wrong = { backup_type: "automated" };
     const settings = `/managed-services/${id}/backup-settings`;
-    const automated = await waitUntil("an automated backup is there", async () => {
+    const automated = await waitUntil("an automated backup exists", async () => {
       const { json } = await rest.get<{ backups: BackupJson[] }>(pathOf(id, "?type=automated&limit=1"));
       return json.backups[0]?.id;
     });

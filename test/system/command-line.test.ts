@@ -77,17 +77,17 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
       `webhooks create ${receiver.url} --event service.running`,
       inAcme,
     );
-    const created = await holdfast("services create told --type postgresql --allow 127.0.0.0/8 --wait", inShell);
+    const created = await holdfast("services create demo --type postgresql --allow 127.0.0.0/8 --wait", inShell);
     expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/\nstatus +Running\n/) });
     // Steps are printed on standard error, so that results can be piped.
-    expect(created.stderr).toMatch(/told: \w+ \d+%/);
+    expect(created.stderr).toMatch(/demo: \w+ \d+%/);
 
     const delivery = await waitUntil("service.running arrives", () =>
       receiver.received.find(({ body }) => body.includes("service.running")),
     );
-    expect(JSON.parse(delivery.body)).toMatchObject({ data: { service_name: "told" } });
+    expect(JSON.parse(delivery.body)).toMatchObject({ data: { service_name: "demo" } });
     expect(await acceptedBy(delivery, webhook.secret)).toContain("standardwebhooks");
-    const attempts = await waitUntil("the attempt is recorded, which comes after the answer", async () => {
+    const attempts = await waitUntil("the attempt is recorded, after its response", async () => {
       const found = await jsonOf<{ response_status: number }[]>(`webhooks deliveries ${webhook.id}`, inAcme);
       return found.length > 0 && found;
     });
@@ -99,7 +99,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     });
     expect(loggedIn).toMatchObject({ code: 0, stdout: "" });
     expect((await holdfast("services list --profile reader")).stdout).toMatch(/\ntold +Running /);
-    expect(await holdfast("services stop told --profile reader")).toMatchObject({
+    expect(await holdfast("services stop demo --profile reader")).toMatchObject({
       code: 3,
       stderr: expect.stringContaining("services:write"),
     });
@@ -108,17 +108,17 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
 
   // biome-ignore format: a table, aligned so that it reads as one
   const codes: readonly Case[] = [
-    ["services get told",                                    0,   /^$/],
+    ["services get demo",                                    0,   /^$/],
     ["services create Bad --type oracle",                    2,   /name: .*\n.*database_type: /],
     ["services create x",                                    2,   /--type/],
-    ["services delete told",                                 2,   /--yes/],
+    ["services delete demo",                                 2,   /--yes/],
     ["nonsense",                                             2,   /unknown command/],
     ["services list",                                        2,   /there is no installation/,  { HOLDFAST_DATA: "/none" }],
     ["services list",                                        3,   /unauthenticated/,           { HOLDFAST_TOKEN: "hft_wrong" }],
     ["services get none",                                    4,   /there is no service none/],
     ["webhooks get 01a1ff48-f67d-7258-8cdd-2467cfb7d401",    4,   /webhook_not_found/],
-    ["services create told --type postgresql",               5,   /name_taken/],
-    ["services wait told --for Stopped --timeout 0",         6,   /not Stopped within 0 s/],
+    ["services create demo --type postgresql",               5,   /name_taken/],
+    ["services wait demo --for Stopped --timeout 0",         6,   /not Stopped within 0 s/],
     ["services list",                                        1,   /does not answer/,           { HOLDFAST_BASE_URL: "https://127.0.0.1:1", HOLDFAST_TOKEN: "hft_x" }],
   ];
   const named = codes.map(([line, code, message, environment]) => ({ line, code, message, environment }));
@@ -132,19 +132,19 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     const suggested = async (line: string) =>
       (await holdfast(`complete -- ${line} x`, { environment: organization })).stdout;
     expect(await suggested("services create new --type")).toMatch(/^postgresql\t/m);
-    expect(await suggested("users password told")).toMatch(/^app_user\t/m);
-    expect(await suggested("databases delete told")).toMatch(/^defaultdb\t/m);
+    expect(await suggested("users password demo")).toMatch(/^app_user\t/m);
+    expect(await suggested("databases delete demo")).toMatch(/^defaultdb\t/m);
     expect(await suggested("keys delete")).toContain(`${key.id}\tdashboard\n`);
   });
 
   it("exits with 130 when it is interrupted during a wait", async () => {
-    const waiting = shell.start(wordsOf("services wait told --for Stopped"), { environment: organization });
-    await waitUntil("it waits", () => waiting.written().includes("told:"));
+    const waiting = shell.start(wordsOf("services wait demo --for Stopped"), { environment: organization });
+    await waitUntil("it waits", () => waiting.written().includes("demo:"));
     waiting.child.kill("SIGINT");
     expect(await waiting.ended).toMatchObject({ code: 130, stderr: expect.stringMatching(/interrupted\n$/) });
 
     const following = shell.start(wordsOf("events --follow --output json"), { environment: organization });
-    await waitUntil("an event comes", () => following.written().includes("\n"));
+    await waitUntil("an event arrives", () => following.written().includes("\n"));
     following.child.kill("SIGINT");
     const { code, stdout } = await following.ended;
     expect(JSON.parse(stdout.split("\n")[0] ?? "")).toMatchObject({ event_type: "service.running" });
@@ -164,18 +164,18 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     const lines = stripVTControlCharacters(listed.stdout).split("\r\n");
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(120);
 
-    const deleting = await runOnTerminal("services delete told", organization, { "[y/N]": "n" });
+    const deleting = await runOnTerminal("services delete demo", organization, { "[y/N]": "n" });
     expect(deleting).toMatchObject({ code: 2, stdout: expect.stringContaining("nothing was changed") });
   });
 
   it("connects with a password that no other user can read, and leaves none of it", async () => {
-    const password = (await holdfast("users password told app_user", { environment: organization })).stdout.trim();
+    const password = (await holdfast("users password demo app_user", { environment: organization })).stdout.trim();
     const look = `\\! tr '\\0' '\\n' < /proc/$PPID/cmdline; tr '\\0' '\\n' < /proc/$PPID/environ; stat -c 'mode %a' "$TMPDIR"/holdfast-*/ "$TMPDIR"/holdfast-*/*`;
     const scopes = ["services:read", "services:secrets"].map((scope) => `--scope ${scope}`).join(" ");
     const made = await jsonOf<{ id: string; secret: string }>(`keys create opener ${scopes}`, {
       environment: organization,
     });
-    const seen = await shell.run(["services", "connect", "told", "--", "-X", "-Atc", "SELECT 6 * 7", "-c", look], {
+    const seen = await shell.run(["services", "connect", "demo", "--", "-X", "-Atc", "SELECT 6 * 7", "-c", look], {
       environment: { HOLDFAST_API_KEY_ID: made.id, HOLDFAST_API_KEY_SECRET: made.secret },
     });
     expect(seen).toMatchObject({ code: 0, stdout: expect.stringMatching(/^42\n/) });
@@ -183,12 +183,12 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     expect(seen.stdout.match(/mode \d+/g)).toEqual(["mode 700", "mode 600", "mode 600"]);
     for (const secret of [password, made.secret]) expect(seen.stdout + seen.stderr).not.toContain(secret);
     expect(readdirSync(shell.temporary)).toEqual([]);
-    const failed = await shell.run(["services", "connect", "told", "--", "-Xc", "SELECT 1 / 0"], {
+    const failed = await shell.run(["services", "connect", "demo", "--", "-Xc", "SELECT 1 / 0"], {
       environment: organization,
     });
     expect(failed.code).toBe(1);
 
-    const sleeping = shell.start(["services", "connect", "told", "--", "-Xc", "SELECT pg_sleep(300)"], {
+    const sleeping = shell.start(["services", "connect", "demo", "--", "-Xc", "SELECT pg_sleep(300)"], {
       environment: organization,
     });
     await waitUntil("it is connected", () => readdirSync(shell.temporary).length > 0);
@@ -260,7 +260,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
       { in_use: "", name: "two" },
     ]);
     expect((await holdfast("profile show two", here)).stdout).toContain(baseUrl);
-    expect((await holdfast("services get told", here)).code).toBe(0);
+    expect((await holdfast("services get demo", here)).code).toBe(0);
     expect((await holdfast("profile remove one", here)).code).toBe(2);
     for (const name of ["one", "two"]) expect((await holdfast(`profile remove ${name} --yes`, here)).code).toBe(0);
     expect(await holdfast("logout", here)).toMatchObject({ code: 3, stderr: expect.stringContaining("no profile") });

@@ -142,7 +142,7 @@ describe("two controllers, one of which exports", () => {
       };
       expect(await killed.promise).toBeDefined();
       hook = () => undefined;
-      await goesOn("another one goes on");
+      await goesOn("another one continues");
       await goesOn("and on");
       await expectWhole();
     },

@@ -45,7 +45,7 @@ describe("an export to a Prometheus that stops for a while", () => {
     });
     const { id, created_at: createdAt } = expectStatus(made, 201).json;
     const query = `platform_cpu{service_id="${serviceId}"}`;
-    await waitUntil("the series is there", () => real.newest(query));
+    await waitUntil("the series exists", () => real.newest(query));
     await real.stop();
     const failing = await waitUntil("the outage is reported", async () => {
       const { json } = expectStatus(await platform.rest.get<ExportJson>(`${path}/${id}`), 200);

@@ -48,7 +48,7 @@ describe("an export by the command line, to a Prometheus that is down for ten mi
       const { id, created_at: createdAt } = JSON.parse(made.stdout) as ExportJson;
       const query = `platform_cpu{service_id="${serviceId}"}`;
       const get = async () => expectStatus(await platform.rest.get<ExportJson>(`${path}/${id}`), 200).json;
-      await waitUntil("the series is there within a minute", () => real.newest(query), { withinMs: minuteMs });
+      await waitUntil("the series exists within a minute", () => real.newest(query), { withinMs: minuteMs });
 
       await real.stop();
       const stoppedAt = Date.now();

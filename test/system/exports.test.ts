@@ -96,12 +96,12 @@ describe("exports", () => {
 
     // A gauge: the first sample of a machine has no rates, and the next one may come with the tick of the next
     // interval.
-    const { labels } = await waitUntil("the series is there", () =>
+    const { labels } = await waitUntil("the series exists", () =>
       real.newest(`platform_memory{service_id="${serviceId}"}`),
     );
     expect(labels).toMatchObject({ __name__: "platform_memory", db_type: "postgresql", service_name: "first" });
     expect(labels["node_id"]).toMatch(/^[0-9a-f-]{36}$/);
-    const entry = await waitUntil("the error is there", () =>
+    const entry = await waitUntil("the error is recorded", () =>
       taken.find(({ name, value }) => name === "log" && String(value).includes("division by zero")),
     );
     expect(entry).toMatchObject({ serviceId });

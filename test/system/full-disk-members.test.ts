@@ -170,7 +170,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
       await mayHave(3);
       expectStatus(await patch(10), 200);
       const [failed] = await waitUntil(
-        "that it cannot grow is told",
+        "the failed growth is reported",
         async () => {
           const events = await percentsOf(id, "service.autoscale_failed");
           return events.length > 0 && events;

@@ -89,7 +89,7 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
       expect(refused).toMatch(/cannot execute INSERT in a read-only transaction|no pg_hba.conf entry/);
       expect(Math.max(...(await percentsOf("service.storage_low")))).toBe(90);
       await waitUntil(
-        "what to do is shown",
+        "the remedy is reported",
         async () => /at least 9\d% full.*enable writes for 15 minutes/.test(await done("services get orders")),
         options,
       );
@@ -114,11 +114,11 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
       await rm(join(dataDirectory(), "filler"));
       await takesWrites("writes are taken");
       await waitUntil(
-        "it is well again, which its user sees",
+        "its user sees that it has recovered",
         async () => (await service()).health.status === "healthy",
         options,
       );
-      await waitUntil("the reserve is there for the next time", () => existsSync(reserve()), options);
+      await waitUntil("the reserve is restored", () => existsSync(reserve()), options);
       expect(await holdfast("services enable-writes orders")).toMatchObject({
         code: 5,
         stderr: expect.stringContaining("Writes are not blocked"),

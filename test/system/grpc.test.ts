@@ -49,7 +49,7 @@ describe("gRPC", () => {
     expect((await rpcs.listManagedServices({ limit: 1 })).services.map(({ id }) => id)).toEqual([made.id]);
     await rpcs.deleteManagedService({ id: made.id });
     await waitUntil(
-      "it is gone",
+      "it is absent",
       async () => (await statusOf(rpcs.getManagedService({ id: made.id }))) === status.NOT_FOUND,
     );
   });
@@ -133,7 +133,10 @@ describe("gRPC", () => {
       const probe = await fleet.probeTransfer({ machineId, sizeBytes: 3_000_000n });
       expect(probe.sha256).toMatch(/^[0-9a-f]{64}$/);
       await rpcs.deleteManagedService({ id });
-      await waitUntil("it is gone", async () => (await statusOf(rpcs.getManagedService({ id }))) === status.NOT_FOUND);
+      await waitUntil(
+        "it is absent",
+        async () => (await statusOf(rpcs.getManagedService({ id }))) === status.NOT_FOUND,
+      );
     });
 
     it("records each action with its actor and source, newest first", async () => {

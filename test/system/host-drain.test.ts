@@ -89,7 +89,7 @@ describe("a PostgreSQL of two nodes on two hosts", () => {
       const hostId = nodesOn(platform, nodes).length === 2 ? "local" : "second";
       const other = hostId === "local" ? second : platform;
       await hosts((rpcs) => rpcs.drainHost({ hostId }));
-      await waitUntil("a node is made on the other host", () => other.processes().machines.length > 0);
+      await waitUntil("a node is created on the other host", () => other.processes().machines.length > 0);
       for (const pid of platform.processes().controllers) killAtOnce(pid);
       await isDrained(hostId);
       const after = await isPlain();

@@ -74,7 +74,7 @@ describe.skipIf(missing !== undefined)(
         const stop = new AbortController();
         const rows = await writeRows(platform, plainTier, stop.signal);
         const values = writeValues(platform, cache, stop.signal);
-        await waitUntil("both take writes", () => rows.acknowledged > 3 && values.acknowledged > 3);
+        await waitUntil("both accept writes", () => rows.acknowledged > 3 && values.acknowledged > 3);
         for (const one of [plainTier, cache])
           expect(await pending(one, images.spoiling)).toMatchObject({ no_snapshot_reason: null });
         const [ofPlainTier, ofCache] = [await apply(plainTier), await apply(cache)];
@@ -93,7 +93,7 @@ describe.skipIf(missing !== undefined)(
         await Promise.all([rows.done, values.done]);
         expect(await rows.missing()).toEqual([]);
         expect(await values.missing()).toEqual([]);
-        await waitUntil("no snapshot is left", async () => (await snapshots()).length === 0);
+        await waitUntil("no snapshot remains", async () => (await snapshots()).length === 0);
       },
       longMs,
     );
@@ -111,7 +111,7 @@ describe.skipIf(missing !== undefined)(
           status: "completed",
           snapshot: { state: "taken", reason: null },
         });
-        await waitUntil("no snapshot is left", async () => (await snapshots()).length === 0);
+        await waitUntil("no snapshot remains", async () => (await snapshots()).length === 0);
       },
       longMs,
     );

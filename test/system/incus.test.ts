@@ -45,7 +45,7 @@ describe.skipIf(missing !== undefined)(
         const { images, platform, services, main } = its;
         await images.choose(images.good);
         const path = `/managed-services/${main.service.id}/maintenance`;
-        await waitUntil("what is made is made from a good image", async () => {
+        await waitUntil("new machines have a valid image", async () => {
           const { json } = await platform.rest.get<{ image: string; updates: object[] }>(path);
           return json.image === images.good && json.updates.length === 0;
         });

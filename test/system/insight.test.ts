@@ -234,7 +234,7 @@ describe("insight into a database", { timeout: 600_000 }, () => {
     const engines = expectStatus(await execute({ sql: "SELECT 'é',   nope FROM counted" }), 400).json;
     expect(engines.detail).toBe('column "nope" does not exist (at character 15)');
     expect(expectStatus(await execute({ sql: `SELECT '${secret}' FROM counted` }), 200).json.rows).toHaveLength(50);
-    await waitUntil("the runs are in the audit log, without what stood in quotes", async () => {
+    await waitUntil("the runs are in the audit log, without literals", async () => {
       const path = `/audit-log?action=query-console.execute&object=${orders.service.id}`;
       const { entries } = (await platform.rest.get<{ entries: { detail: string }[] }>(path)).json;
       expect(JSON.stringify(entries)).not.toContain(secret);

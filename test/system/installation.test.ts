@@ -71,7 +71,7 @@ describe("an installation", () => {
   });
 
   it("is reached from other machines at its advertised address, and at a new one after a move", async (context) => {
-    if (process.getuid?.() !== 0) context.skip("only root makes networks");
+    if (process.getuid?.() !== 0) context.skip("only root can create networks");
     const elsewhere = join(platform.directory, "elsewhere");
     const foreign = await tryStart(["up", "--data", elsewhere, "--advertise", "192.0.2.9"]);
     expect(foreign.output).toContain("--advertise: 192.0.2.9 is not an address of this machine");

@@ -85,7 +85,7 @@ describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${ski
       const isActive = async () => (await platform.rest.get(queues("/mail"))).json["status"] === "Active";
       await waitUntil("the queue is active", isActive);
       expectStatus(await platform.rest.post(queues("/mail/messages"), { messages: [{ payload: { n: 5 } }] }), 202);
-      await waitUntil("a base is there, and the log behind it", async () => (await restorable()) !== null, {
+      await waitUntil("a base exists, with the log after it", async () => (await restorable()) !== null, {
         withinMs: longMs,
         describe: () => services.describe(id),
       });

@@ -201,7 +201,7 @@ describe("controllers that die", () => {
     async () => {
       const id = await deploy(project("stopped"));
       const isMade = async () => (await projectNow("stopped")).resources[0]?.resource_id !== null;
-      await waitUntil("a resource is made", isMade);
+      await waitUntil("a resource is created", isMade);
       const states = await dyingAtEach(async () => {
         await insisted("POST", `/projects/stopped/deployments/${id}/abort`, 202);
         const record = await fixture.ended("stopped", id);
@@ -251,7 +251,7 @@ describe("controllers that die", () => {
       const gone = await dyingAtEach(async () => {
         await insisted("DELETE", `/stacks/${id}`, 202);
         const isGone = async () => (await fixture.platform.rest.insist("GET", `/stacks/${id}`)).status === 404;
-        await waitUntil("the stack is gone", isGone, { withinMs: 300_000 });
+        await waitUntil("the stack is deleted", isGone, { withinMs: 300_000 });
       });
       expect([...new Set(gone)]).toEqual(["Deleting", "Deleted", "gone"]);
     },
@@ -282,7 +282,7 @@ describe("controllers that die", () => {
       if (kills % 2 === 0) {
         const [controller] = controllers();
         if (controller !== undefined) killAtOnce(controller);
-        await waitUntil("another controller is there", () => {
+        await waitUntil("another controller runs", () => {
           const [next] = controllers();
           return next !== undefined && next !== controller;
         });

@@ -168,7 +168,7 @@ describe("projects, stacks and pipelines", () => {
     const launching = printed("stacks", "launch", "cached", "--template", "one-cache", "--accept-cost", "15.21");
     const creating = printed("pipelines", "create", "events", "--template", "test-pair");
     const applied = cli("projects", "apply", "-f", file, "--yes");
-    await waitUntil("a database is being made", async () => {
+    await waitUntil("a database is being created", async () => {
       const { json } = await rest.get<Project>("/projects/shop");
       return json.resources?.some(({ status }) => status === "Provisioning");
     });
@@ -326,7 +326,7 @@ describe("projects, stacks and pipelines", () => {
 
     const brief = { name: "brief", resources: [{ logical_name: "db", kind: "valkey", spec: small }] };
     const { deployment_id: id } = expectStatus(await fixture.deploy(brief), 202).json;
-    const made = await waitUntil("it is being made", async () => (await idOf("db", "brief")) || undefined);
+    const made = await waitUntil("it is being created", async () => (await idOf("db", "brief")) || undefined);
     await printed("projects", "abort", "brief");
     expect(await fixture.ended("brief", id)).toMatchObject({ status: "Aborted", project_status: "Failed" });
     expect((await rest.get(`/managed-services/${made}`)).status).toBe(404);

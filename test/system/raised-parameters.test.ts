@@ -48,7 +48,7 @@ describe("a log that was written under raised parameters and a larger plan", () 
     async () => {
       const { id } = source.service;
       const based = async () => (await services.get(id)).backups?.restorable ?? null;
-      await waitUntil("a base is there", async () => (await based()) !== null, wait);
+      await waitUntil("a base exists", async () => (await based()) !== null, wait);
       await sql(source, "CREATE TABLE noted AS SELECT 0 AS i");
       await configure({ max_prepared_transactions: "10", max_locks_per_transaction: "128", max_connections: "500" });
       await sql(source, "INSERT INTO noted VALUES (1)");

@@ -98,7 +98,7 @@ describe("any second of a PostgreSQL", () => {
       // The first base may be older than the tables.
       const since = new Date().toISOString();
       await waitUntil(
-        "a base is there, and the log behind it",
+        "a base exists, with the log after it",
         async () => ((await restorable())?.to ?? "") > since,
         wait,
       );
@@ -136,7 +136,7 @@ describe("any second of a PostgreSQL", () => {
       halt.abort();
       await writing;
       // The newest commit until then is the writer's; that of the heartbeat after it is awaited below.
-      noted("while nobody writes");
+      noted("without writes");
       const random = createRandom(13);
       const [first, last] = [written[0]?.acknowledgedAt ?? 0, written.at(-1)?.acknowledgedAt ?? 0];
       for (let n = 0; n < targetsOfRandom; n += 1)

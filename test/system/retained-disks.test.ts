@@ -40,7 +40,7 @@ describe.concurrent("disks of deleted services", () => {
     const made = await services.createRunning(name, { allowed_cidrs: ["127.0.0.0/8"] });
     await ask(made, "CREATE TABLE kept AS SELECT 1 AS i");
     const next = async () => (await services.get(made.service.id)).backups?.next_at ?? null;
-    await waitUntil("its archive is there", async () => (await next()) !== null, { withinMs: longMs });
+    await waitUntil("its archive exists", async () => (await next()) !== null, { withinMs: longMs });
     return made;
   }
 
@@ -76,7 +76,7 @@ describe.concurrent("disks of deleted services", () => {
 
     expectStatus(await platform.rest.delete(`/managed-services/${id}?skip_final_backup=true`), 202);
     await services.gone(id, longMs);
-    await waitUntil("its machine is gone", () => !isThere(), { withinMs: longMs });
+    await waitUntil("its machine is removed", () => !isThere(), { withinMs: longMs });
     const undeleted = async () => (await platform.rest.post(`/managed-services/${id}/undelete`)).status;
     // A moment longer it is listed as a service without retained data.
     await waitUntil("it is known no more", async () => (await undeleted()) === 404, { withinMs: longMs });
@@ -155,6 +155,6 @@ describe.concurrent("disks of deleted services", () => {
   );
 
   it("leave no machine behind when they are deleted for good", { concurrent: false }, async () => {
-    await waitUntil("all machines are gone", () => machines().length === 0, { withinMs: longMs });
+    await waitUntil("all machines are removed", () => machines().length === 0, { withinMs: longMs });
   });
 });

@@ -77,7 +77,7 @@ describe.each(servers)("backups in a bucket of $title", (program) => {
       await ask(source, "DELETE FROM kept WHERE i > 4000");
       const point = new Date().toISOString();
       await ask(source, "SELECT pg_sleep(1); DELETE FROM kept");
-      await waitUntil("the log is there", async () => ((await restorable())?.to ?? "") > point, wait);
+      await waitUntil("the log is stored", async () => ((await restorable())?.to ?? "") > point, wait);
       const target = { target_service_name: "orders-whole" };
       const [whole, then] = await Promise.all([
         restored(target, `/${backup.id}`),
@@ -99,11 +99,7 @@ describe.each(servers)("backups in a bucket of $title", (program) => {
       const requested = expectStatus(await platform.rest.post<BackupJson>(path()), 202).json;
       await server.start();
       expect(await ended(requested.id)).toMatchObject({ status: "completed" });
-      await waitUntil(
-        "what was written meanwhile is there",
-        async () => ((await restorable())?.to ?? "") > written,
-        wait,
-      );
+      await waitUntil("rows from meanwhile are there", async () => ((await restorable())?.to ?? "") > written, wait);
       expect((await services.get(source.service.id)).backups?.gaps).toEqual([]);
     },
     longMs,

@@ -67,7 +67,7 @@ describe("a service's size", () => {
         expectStatus(await post("resize", { plan_name: "tier-2" }), 202);
         for (const pid of platform.processes().controllers) killAtOnce(pid);
         const settled = await waitUntil(
-          "the plan is there",
+          "the plan is applied",
           async () => {
             const { json } = await platform.rest.insist<ServiceJson>("GET", `/managed-services/${id}`);
             return json.operation === null ? json : undefined;

@@ -123,7 +123,7 @@ describe("the SDK, against a platform", () => {
     await expect(verifyWebhook(body, headers, next, { now: Date.now() + 301_000 })).rejects.toThrow("not sent now");
 
     const event = await verifyWebhook(body, headers, next);
-    const delivery = await waitUntil("the attempt is recorded, which comes after the answer", async () =>
+    const delivery = await waitUntil("the attempt is recorded, after its response", async () =>
       (await client.webhooks.deliveries(id)).find(({ event_id }) => event_id === event.id),
     );
     await client.webhooks.redeliver(id, delivery.id);

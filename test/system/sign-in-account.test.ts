@@ -28,7 +28,7 @@ describe("the account of an app's user", () => {
     const config = await its.discover();
     const begun = await its.begin(browser, config, { prompt: "login" });
     await waitUntil(
-      "another mail may be asked for",
+      "another mail may be requested",
       async () => {
         const codePage = await browser.submit(begun.page, { email: "hugo@example.com" });
         return codePage.status === 200;

@@ -98,12 +98,12 @@ describe("an app's users, whose primary fails before its replica has all rows", 
         describe: () => its.services.describe(its.users.service.id),
       });
       // By its own event it had them: otherwise this proves nothing.
-      await waitUntil("who was erased is erased again", () =>
+      await waitUntil("the erasures are repeated", () =>
         /"erased":1\b/.test(lastLogLines(its.platform.directory, 50, "erasures replayed")),
       );
       expect((await failures.roles()).term).toBe(term + 1);
       expect(await waitUntil("the new primary answers", emails)).toEqual(["kept@example.com"]);
-      const refreshed = await waitUntil("who was signed in is", () =>
+      const refreshed = await waitUntil("sessions are valid again", () =>
         client.refreshTokenGrant(config, ahead).catch((error: unknown) => {
           if (error instanceof client.ResponseBodyError) throw error;
           return undefined;

@@ -33,7 +33,7 @@ it("health reports whose mails are dropped, and that mails are sent again", { ti
   let strangers = 0;
   const reasons = (words: string, act: () => Promise<unknown>) =>
     waitUntil(
-      `health says: ${words}`,
+      `health reports: ${words}`,
       async () => {
         await act();
         return (await health()).reason?.includes(words);

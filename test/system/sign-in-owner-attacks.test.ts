@@ -236,7 +236,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
     });
     expect(clients.length).toBeGreaterThan(5);
     killAtOnce(its.platform.processes().issuer ?? 0);
-    const discovered = await waitUntil("an issuer is there again", () => its.discover().catch(() => undefined));
+    const discovered = await waitUntil("an issuer runs again", () => its.discover().catch(() => undefined));
     expect((await its.signIn("dan@example.com")).claims()?.["email"]).toBe("dan@example.com");
     let { refresh_token: token = "" } = await its.signIn("eve@example.com");
     for (let times = 0; times < 5; times += 1) {

@@ -166,7 +166,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     );
     const texts = () => Promise.all(page.frames().map((frame) => frame.title().catch(() => "")));
     await waitUntil(
-      "the app's own frame is shown",
+      "the app's own frame is rendered",
       async () => (await texts()).filter((title) => title === "Shop").length === 2,
     );
     await waitUntil("the issuer's was refused", () => forbidden.some((text) => text.includes("frame-ancestors")));

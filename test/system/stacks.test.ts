@@ -175,6 +175,6 @@ describe("stacks", () => {
     expect(json.services.map((service) => service.id)).toEqual([taken.id]);
     expectStatus(await platform.rest.delete(`/stacks/${id}`), 202);
     const isGone = async () => (await platform.rest.get(`/stacks/${id}`)).status === 404;
-    await waitUntil("the stack is gone", isGone, { withinMs: 60_000 });
+    await waitUntil("the stack is deleted", isGone, { withinMs: 60_000 });
   }, 150_000);
 });

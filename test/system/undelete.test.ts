@@ -35,7 +35,7 @@ describe("a deleted service", () => {
       return (base ?? "") > since && (restorable?.to ?? "") > (base ?? "");
     };
     const describe = () => services.describe(source.service.id);
-    await waitUntil("what it does since can be restored", isCovered, { withinMs: longMs, everyMs: 200, describe });
+    await waitUntil("later rows can be restored", isCovered, { withinMs: longMs, everyMs: 200, describe });
   }
 
   it(

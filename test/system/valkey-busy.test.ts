@@ -84,7 +84,7 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     await waitUntil("the policy is set", async () =>
       String(await ask("INFO", "memory")).includes("maxmemory_policy:allkeys-lru"),
     );
-    await waitUntil("the user is made", async () => {
+    await waitUntil("the user is created", async () => {
       const { json } = await platform.rest.get<OperationJson>(`/operations/${user.json.operation.id}`);
       return json.status === "completed";
     });
@@ -125,7 +125,7 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     const script = await begin(endless, { ...cache.connection, host: before.replicaHost });
     const engine = platform.processes().machines.find(({ id }) => id === before.primary)?.engine ?? 0;
     process.kill(engine, "SIGSTOP");
-    await waitUntil("the replica takes its place", async () => (await rolesNow()).primary === before.replica);
+    await waitUntil("the replica is the primary", async () => (await rolesNow()).primary === before.replica);
     expect(await script.ended).toMatch(/killed|closed/);
     await services.settled(cache.service.id, "Running");
     await waitUntil("it answers", async () => (await ask("GET", "kept")) === "1");

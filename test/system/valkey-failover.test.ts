@@ -92,7 +92,7 @@ describe("a Valkey whose primary fails", () => {
       await waitUntil("the replica is the primary", async () => (await roles()).primary === replica);
       const user = { username: "late", role: "readwrite" };
       // A 409 may also mean that the service has another operation in progress.
-      await waitUntil("a user is made", async () => {
+      await waitUntil("a user is created", async () => {
         await platform.rest.post(path("/database-users"), user);
         return (await platform.rest.get(path("/database-users/late"))).status === 200;
       });
@@ -131,7 +131,7 @@ describe("a Valkey whose primary fails", () => {
       return fromBinary(InstanceSpecSchema, readFileSync(spec)).replication?.vouchers.length === 0;
     });
     const before = writer.acknowledged;
-    await waitUntil("it takes writes by itself", () => writer.acknowledged > before + 5);
+    await waitUntil("it accepts writes by itself", () => writer.acknowledged > before + 5);
     const mendPrimary = pauseMachine(primary);
     const atMs = performance.now();
     for (const id of [primary, replica]) killAtOnce(processesOf(id).engine ?? 0);

@@ -62,7 +62,7 @@ describe.skipIf(missing !== undefined)(
       expectStatus(await platform.rest.post(`/managed-services/${main.service.id}/${verb}`), 202);
     const isWell = () =>
       waitUntil(
-        "the service is well",
+        "the service is healthy",
         async () => {
           const { health, nodes } = await services.get(main.service.id);
           return health.status === "healthy" && nodes.every(({ status }) => status === "Running");
@@ -184,7 +184,7 @@ describe.skipIf(missing !== undefined)(
       const id = await begin(guests.good);
       const late = ["ReplaceGuestKernel", "SetupAgent", "ProvisioningHealth"];
       const isPlaced = async () => late.includes((await operation(id))?.step ?? "");
-      await waitUntil("it comes under the machine", isPlaced, { withinMs, everyMs: 10 });
+      await waitUntil("the machine gets it", isPlaced, { withinMs, everyMs: 10 });
       for (const pid of platform.processes().controllers) killAtOnce(pid);
       expect(await ended(id)).toMatchObject({ status: "completed", error: null });
       expect((await instance()).config[guestKey]).toBe(guests.good);
@@ -230,7 +230,7 @@ describe.skipIf(missing !== undefined)(
       await setFrozen(incus, machineId(), true);
       try {
         await waitUntil(
-          "it is said to be unreachable",
+          "it is reported unreachable",
           async () => {
             const { nodes } = await services.get(main.service.id);
             return nodes.every(({ status }) => status === "Unreachable");
@@ -258,7 +258,7 @@ describe.skipIf(missing !== undefined)(
       const { number } = listeners(platform);
       expectStatus(await platform.rest.delete(`/managed-services/${main.service.id}`), 202);
       await services.gone(main.service.id, withinMs);
-      await waitUntil("the machine is gone", () => readdirSync(join(platform.directory, "machines")).length === 0);
+      await waitUntil("the machine is removed", () => readdirSync(join(platform.directory, "machines")).length === 0);
       expect(await incus.call<string[]>("GET", "/1.0/instances", signal)).toEqual([]);
       const outputOf = (command: string, ...args: string[]) => execFileSync(command, args).toString();
       expect(outputOf("ip", "link", "show")).not.toContain(`hf${number}-`);

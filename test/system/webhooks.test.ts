@@ -76,7 +76,7 @@ describe("events and webhooks", () => {
     const deleted = await rest.get<EventsJson>("/events?type=service.deleted&since=2020-01-01T00:00:00Z");
     expect(deleted.json.events).toHaveLength(1);
 
-    const newest = await waitUntil("the attempt is recorded, which comes after the answer", async () => {
+    const newest = await waitUntil("the attempt is recorded, after its response", async () => {
       const { json } = await rest.get<DeliveriesJson>(`/webhooks/${webhookId}/deliveries`);
       return json.deliveries.find(({ event_type }) => event_type === "service.deleted");
     });

@@ -144,7 +144,7 @@ export const routes: readonly Route[] = [
     why: /has a partition key that calls a function or operator of users/,
   },
   {
-    name: "functions that build what a partition is checked by",
+    name: "functions that build a partition's constraint",
     laid: `CREATE TABLE hashed (id int) PARTITION BY HASH ((id > 0 AND ran('folded')));
       CREATE TABLE hashed_part PARTITION OF hashed FOR VALUES WITH (MODULUS 1, REMAINDER 0)`,
     statements: [

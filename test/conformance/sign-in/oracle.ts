@@ -166,7 +166,7 @@ async function answered(work: () => Promise<OutgoingResponse>): Promise<Outgoing
 
 function outcomeOf(status: number, location: string, interaction: string): string {
   if (status >= 400) return "a page";
-  if (location.startsWith(interaction)) return "the user is asked";
+  if (location.startsWith(interaction)) return "sign-in page";
   const { origin, pathname, searchParams, hash } = new URL(location);
   if (`${origin}${pathname}` !== redirectUri) return `sent to ${origin}${pathname}`;
   return searchParams.get("error") ?? new URLSearchParams(hash.slice(1)).get("error") ?? "an answer";

@@ -48,7 +48,7 @@ const without = (victims: Victims, name: string, take: Take): FailoverFault => (
 
 /** The primary's machine is paused, and one of three members is away from this step until the failover ends. */
 const lostAt = (step: string, name: string, victims: Victims): FailoverFault => ({
-  name: `machine stands still, ${name} lost at ${step}`,
+  name: `machine paused, ${name} lost at ${step}`,
   expects: "failover",
   isExclusive: true,
   async run(fixture, { primary, newHost, operations }, strikes) {
@@ -73,8 +73,8 @@ const lostAt = (step: string, name: string, victims: Victims): FailoverFault => 
 export const etcdFaults: readonly FailoverFault[] = [
   without(leader, "etcd's leader is lost for 10 s", lose),
   without(everyFollower, "each other member of etcd is lost for 10 s", lose),
-  without(leader, "etcd's leader stands still for 10 s", pause),
-  without(everyFollower, "each other member of etcd stands still for 10 s", pause),
+  without(leader, "etcd's leader paused for 10 s", pause),
+  without(everyFollower, "each other member of etcd paused for 10 s", pause),
   {
     name: "etcd's leader is moved again and again",
     expects: "none",
@@ -91,7 +91,7 @@ export const etcdFaults: readonly FailoverFault[] = [
   lostAt("PromoteReplica", "etcd's leader", leader),
   lostAt("FencePrimary", "another member of etcd", oneFollower),
   {
-    name: "machine stands still, while a member of etcd is away",
+    name: "machine paused, while a member of etcd is down",
     expects: "failover",
     isExclusive: true,
     async run(fixture, { primary, newHost, operations }, strikes) {
@@ -110,7 +110,7 @@ export const etcdFaults: readonly FailoverFault[] = [
     },
   },
   {
-    name: "machine stands still, etcd's leader is moved at each step",
+    name: "machine paused, etcd's leader is moved at each step",
     expects: "failover",
     isExclusive: true,
     async run(fixture, { primary, newHost, operations }, strikes) {

@@ -130,7 +130,7 @@ export async function createFailoverFixture(
       };
     },
     async takesWrites(host, atMs) {
-      await waitUntil(`${host} takes writes`, () => sides.firstAfter(host, atMs), {
+      await waitUntil(`${host} accepts writes`, () => sides.firstAfter(host, atMs), {
         describe: () => services.describe(service.id),
       });
     },
@@ -149,7 +149,7 @@ export async function createFailoverFixture(
       await waitUntil("both members are healthy", well, { describe });
       await services.settled(service.id, "Running");
       const fromMs = performance.now();
-      await waitUntil("the name takes writes", () => byName.firstAfter(service.hostname, fromMs), { describe });
+      await waitUntil("the name accepts writes", () => byName.firstAfter(service.hostname, fromMs), { describe });
       const after = await roles();
       expect([before.primary, before.replica]).toContain(after.primary);
       return after;

@@ -19,7 +19,7 @@ export interface Load {
 /** Faults of a primary under load: lag of its replica, idle sessions, an absent member. */
 export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] => [
   {
-    name: `machine stands still, its replica ${lagMb} MB behind`,
+    name: `machine paused, its replica ${lagMb} MB behind`,
     expects: "failover",
     kinds: ["async"],
     async run(fixture, { primary, replica, newHost }, strikes) {
@@ -40,7 +40,7 @@ export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] 
     },
   },
   {
-    name: `machine stands still with ${sessions} sessions, idle or in a long transaction`,
+    name: `machine paused with ${sessions} sessions, idle or in a long transaction`,
     expects: "failover",
     isExclusive: true,
     async run(fixture, { primary, newHost }, strikes) {
@@ -74,7 +74,7 @@ export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] 
       try {
         await waitUntil("the primary has no failover candidate", () => failoverCandidates() === 0);
         const before = fixture.writer.acknowledged;
-        await waitUntil("it takes writes by itself", () => fixture.writer.acknowledged > before + 5);
+        await waitUntil("it accepts writes by itself", () => fixture.writer.acknowledged > before + 5);
         mendPrimary = fixture.pause(fixture.pidsOf(primary, "machine"));
         const atMs = strikes();
         for (const id of [primary, replica]) killAtOnce(fixture.processesOf(id).engine ?? 0);
@@ -82,7 +82,7 @@ export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] 
         // Longer than a promotion would take.
         await sleep(20_000);
         if (fixture.sides.firstAfter(newHost, atMs) !== undefined)
-          throw new Error("the one that was away takes writes");
+          throw new Error("the member that was down accepts writes");
       } finally {
         mendReplica();
         mendPrimary();
@@ -107,7 +107,7 @@ async function withIdleSessions(fixture: FailoverFixture, sessions: number, run:
   const idle = await openIdleSessions(fixture, sessions);
   try {
     await run();
-    await waitUntil("no session is left", () => idle.open === 0, { describe: () => `${idle.open} are open` });
+    await waitUntil("no session remains", () => idle.open === 0, { describe: () => `${idle.open} are open` });
   } finally {
     idle.close();
   }

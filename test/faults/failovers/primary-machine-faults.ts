@@ -42,7 +42,7 @@ const first = (pids: readonly number[]) => pids.slice(0, 1);
 /** Faults of one machine or of both. */
 export const machineFaults: readonly FailoverFault[] = [
   {
-    name: "machine stands still",
+    name: "machine paused",
     expects: "failover",
     async run(fixture, { primary, newHost }, strikes) {
       const mend = standsStill(fixture, primary, "machine");
@@ -53,11 +53,11 @@ export const machineFaults: readonly FailoverFault[] = [
       }
     },
   },
-  paused("engine stands still for 10 s", "failover", "engine"),
-  paused("agent stands still for 10 s", "either", "agent"),
-  paused("engine and agent stand still for 10 s", "failover", "engine", "agent"),
+  paused("engine paused for 10 s", "failover", "engine"),
+  paused("agent paused for 10 s", "either", "agent"),
+  paused("engine and agent paused for 10 s", "failover", "engine", "agent"),
   {
-    name: "a part stands still for 3 s or less",
+    name: "a part paused for 3 s or less",
     expects: "none",
     async run(fixture, { primary }, strikes) {
       const mend = standsStill(fixture, primary, fixture.random.pick<Part>(["agent", "engine", "machine"]));
@@ -87,7 +87,7 @@ export const machineFaults: readonly FailoverFault[] = [
     },
   },
   {
-    name: "machine stands still, the replica's agent is killed",
+    name: "machine paused, the replica's agent is killed",
     expects: "failover",
     async run(fixture, { primary, replica, newHost }, strikes) {
       const mend = standsStill(fixture, primary, "machine");

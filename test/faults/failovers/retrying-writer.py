@@ -1,4 +1,4 @@
-# A program that writes as its users do: it knows all nodes, and begins again with a row that was not acknowledged.
+# A client that writes as applications do: it has the addresses of all nodes, and retries a row without acknowledgment.
 import os
 import sys
 import time

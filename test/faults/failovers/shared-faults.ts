@@ -31,7 +31,7 @@ function pauseAll({ etcd }: FailoverFixture): () => void {
 }
 
 const controllerKilledAt = (step: string): FailoverFault => ({
-  name: `machine stands still, controllers killed at ${step}`,
+  name: `machine paused, controllers killed at ${step}`,
   expects: "failover",
   isExclusive: true,
   run: (fixture, before, strikes) =>
@@ -45,7 +45,7 @@ const controllerKilledAt = (step: string): FailoverFault => ({
 export const sharedFaults: readonly FailoverFault[] = [
   ...steps.map(controllerKilledAt),
   {
-    name: "etcd stands still for 10 s",
+    name: "etcd paused for 10 s",
     expects: "either",
     isExclusive: true,
     async run(fixture, _, strikes) {
@@ -59,7 +59,7 @@ export const sharedFaults: readonly FailoverFault[] = [
     },
   },
   {
-    name: "machine stands still, and etcd for 10 s",
+    name: "machine paused, and etcd for 10 s",
     expects: "failover",
     isExclusive: true,
     async run(fixture, before, strikes) {
@@ -75,7 +75,7 @@ export const sharedFaults: readonly FailoverFault[] = [
     },
   },
   {
-    name: "machine stands still, the DNS server is killed",
+    name: "machine paused, the DNS server is killed",
     expects: "failover",
     isExclusive: true,
     run: (fixture, before, strikes) =>

@@ -72,5 +72,5 @@ export async function rebootHosts(fixture: MemberFixture, all: readonly MemberSe
   const machineIds = known.flatMap(({ primary, replicas }) => [primary.id, ...replicas.map(({ id }) => id)]);
   const at = await cutPower(fixture, machineIds);
   await Promise.all(all.map((its) => its.untilWell()));
-  fixture.note(`hosts rebooted: all well after ${Date.now() - at} ms`);
+  fixture.note(`hosts rebooted: all recovered after ${Date.now() - at} ms`);
 }

@@ -103,7 +103,7 @@ export async function openMembers(
 
   async function untilWell(): Promise<void> {
     await waitUntil(
-      "all replicas follow, and the service is well",
+      "all replicas follow, and the service is healthy",
       async () => {
         const { replicas } = await roles();
         const states = await Promise.all(replicas.map(statusOf));
@@ -166,7 +166,7 @@ export async function openMembers(
       let mendedMs: number;
       try {
         const firstMs = await waitUntil(
-          `another node of ${name} takes writes: ${what}`,
+          `another node of ${name} accepts writes: ${what}`,
           () => {
             const times = before.replicas.flatMap(({ hostname }) => sides.firstAfter(hostname, atMs) ?? []);
             return times.length === 0 ? undefined : Math.min(...times);
@@ -195,7 +195,7 @@ export async function openMembers(
         await sleep(lastMs);
         await waitUntil(`it is reported of ${name}: ${what}`, async () => isReported(await services.get(id)), wait);
         const { acknowledged } = writer;
-        await waitUntil(`${name} takes writes while ${what}`, () => writer.acknowledged > acknowledged + 5, wait);
+        await waitUntil(`${name} accepts writes during: ${what}`, () => writer.acknowledged > acknowledged + 5, wait);
       } finally {
         await mend();
       }

@@ -29,7 +29,7 @@ export function agentOutages(its: OutageFixture): void {
       }
       for (const answer of await requests) begun.push(expectStatus(answer, 202).json.operation.id);
       await waitUntil(
-        "it is known that nobody answers",
+        "the missing agent is detected",
         async () => (await its.services.get(its.database.service.id)).nodes[0]?.status === "Unreachable",
       );
       // No new work is begun.

@@ -20,7 +20,7 @@ export function controllerOutages(its: OutageFixture): void {
       // A controller that starts meanwhile waits for etcd and serves when it is back.
       let seen: number | undefined;
       const waiting = await waitUntil(
-        "a controller is started anew and stays",
+        "a controller is started again and stays",
         () => {
           const [now] = its.platform.processes().controllers;
           const stays = now !== undefined && now === seen;
@@ -70,7 +70,7 @@ export function controllerOutages(its: OutageFixture): void {
       const running = await others.settled(made.id, "Running");
       expect(running.nodes[0]?.status).toBe("Running");
       // The agents of the dead controller have found the living one.
-      await waitUntil("a user can be made", async () => {
+      await waitUntil("a user can be created", async () => {
         const body = { username: "taken_over", role: "readonly" };
         const users = `/managed-services/${its.database.service.id}/database-users`;
         const answer = await second.rest.post<InProgressJson>(users, body);

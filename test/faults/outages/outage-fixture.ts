@@ -89,7 +89,7 @@ export function createOutageFixture(): OutageFixture {
       const { platform, services, database } = its;
       const change = { tags: { at: new Date().toISOString() } };
       const look = async () => (await platform.rest.patch(its.path(), change)).status === 200;
-      await waitUntil("the API takes changes", look, { withinMs: 120_000, everyMs: 200 });
+      await waitUntil("the API accepts changes", look, { withinMs: 120_000, everyMs: 200 });
       await services.settled(database.service.id, "Running");
       proofs += 1;
       const { id } = await services.create(`proof-${proofs}`, { database_type: "valkey" });
@@ -99,7 +99,7 @@ export function createOutageFixture(): OutageFixture {
     async expectHealthy() {
       const { services, database, cache } = its;
       await waitUntil(
-        "the platform is well",
+        "the platform is healthy",
         async () => {
           const found = await Promise.all([database, cache].map(({ service }) => services.get(service.id)));
           return found.every(

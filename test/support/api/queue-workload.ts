@@ -86,7 +86,7 @@ export async function startQueueWorkload(platform: Platform, serviceId: string, 
       await waitUntil("messages go on", () => acked.length > before + 3, patient);
       isOver = true;
       await Promise.all([sending, working]);
-      const list = await waitUntil("the messages that are left are listed", async () => {
+      const list = await waitUntil("the remaining messages are listed", async () => {
         const answer = await rest.get<{ messages: MessageJson[] }>(path("/messages?limit=100"));
         return answer.status === 200 ? answer.json.messages : undefined;
       });

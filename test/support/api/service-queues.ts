@@ -64,7 +64,7 @@ export function queuesOf({ rest }: Platform, serviceId: string): ServiceQueues {
     },
     async gone(name) {
       const isGone = async () => (await rest.get(path(`/${name}`))).status === 404;
-      await waitUntil(`the queue ${name} is gone`, isGone, wait);
+      await waitUntil(`the queue ${name} is deleted`, isGone, wait);
     },
     async send(name, numbers) {
       const messages = numbers.map((n) => ({ payload: { n } }));

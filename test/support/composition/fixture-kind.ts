@@ -5,7 +5,7 @@ import { specChanges } from "@holdfast/controller/resource-kind/spec-changes.ts"
 const actions = { image: "redeploy_app", env: "redeploy_app", plan_name: "scale_app" } as const;
 
 const never = () => {
-  throw new Error("nothing of the fixture is made here");
+  throw new Error("no resource of the fixture is created here");
 };
 
 /** Its dependencies: named by its spec, as those of an app. */

@@ -96,7 +96,7 @@ export function createInMemoryServices(): { state: InMemoryState; services: Serv
       });
     },
     restartManagedService: async () => {
-      throw new TypeError("a secret cause that nobody may see");
+      throw new TypeError("a secret cause");
     },
     resizeManagedService: async ({ id, planName }, call) => {
       const service = find(id);

@@ -218,7 +218,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         const { driver, instance, signal } = machine;
         if (driver.metrics === undefined) return;
         const readMetrics = () => driver.metrics?.read(instance, signal);
-        const before = await waitUntil("sessions that ended are gone", async () => {
+        const before = await waitUntil("ended sessions are not counted", async () => {
           const found = await readMetrics();
           return found?.gauges["connections"] === 0 && found;
         });

@@ -156,7 +156,7 @@ export async function startTestIncus(
     const pid = await daemonOf(incus);
     process.kill(pid, "SIGKILL");
     if (alsoPid !== undefined) process.kill(alsoPid, "SIGKILL");
-    await waitUntil("the killed daemon is gone", () => !isAlive(pid));
+    await waitUntil("the killed daemon has ended", () => !isAlive(pid));
     await untilServing(incus, signal);
   }
 

@@ -1,7 +1,7 @@
 """Delays and loses packets: slow-network.py QUEUE DELAY_MS LOSS_PCT
 
-The kernel hands over the number of each packet that a rule sends to the queue, and holds the packet until it is told
-what becomes of it. So nothing of the packet itself is read or copied here. Prints "ready" once it serves the queue.
+The kernel reports the number of each packet that a rule sends to the queue, and buffers the packet until the verdict.
+So the packet itself is neither read nor copied here. Prints "ready" once it serves the queue.
 """
 
 import heapq
@@ -34,7 +34,7 @@ def message(kind, queue, *attributes):
 
 
 def packet_ids(data):
-    """Numbers of the packets that the messages tell of."""
+    """Numbers of the packets in the netlink messages."""
     while len(data) >= 16:
         size, kind = struct.unpack_from("=IH", data)
         at = 20

@@ -66,7 +66,7 @@ export async function startAdditionalController(platform: Platform): Promise<Add
     async kill9() {
       const old = child?.pid;
       child?.kill("SIGKILL");
-      if (old !== undefined) await waitUntil("it is gone", () => !isAlive(old));
+      if (old !== undefined) await waitUntil("it is absent", () => !isAlive(old));
     },
     start,
   };

@@ -108,7 +108,7 @@ async function joinMembers(platform: Platform, own: Addresses, joining: readonly
   }
 
   async function agreed() {
-    return waitUntil("the members of etcd agree on who leads", async () => {
+    return waitUntil("the members of etcd agree on the leader", async () => {
       const answering = await statuses();
       const leading = answering.filter(({ id, leader }) => id === leader);
       const isAgreed = leading.length === 1 && answering.every(({ leader }) => leader === leading[0]?.id);

@@ -74,7 +74,7 @@ export function createInferenceCallers(
         name: "app",
         ...limits,
       });
-      if (status !== 201) throw new Error(`no key was made: ${status} ${JSON.stringify(json)}`);
+      if (status !== 201) throw new Error(`no key was created: ${status} ${JSON.stringify(json)}`);
       secrets.push(json.secret);
       return json;
     },

@@ -72,7 +72,7 @@ export async function startInferenceProcess(
   async function kill9(): Promise<void> {
     const pid = child?.pid;
     child?.kill("SIGKILL");
-    if (pid !== undefined) await waitUntil("it is gone", () => !isAlive(pid));
+    if (pid !== undefined) await waitUntil("it is absent", () => !isAlive(pid));
   }
 
   await start();

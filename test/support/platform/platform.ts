@@ -123,14 +123,14 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
       const pids = [etcd, history, dns, ...controllers].filter((pid) => pid !== undefined);
       await supervised.end("SIGKILL");
       for (const pid of pids) killAtOnce(pid);
-      await waitUntil("the control plane is gone", () => !pids.some(isAlive));
+      await waitUntil("the control plane has ended", () => !pids.some(isAlive));
     },
     async kill9() {
       // All are stopped before the first is killed, so that none can react to another one's end.
       const { all } = processes();
       for (const pid of all) killAtOnce(pid, "SIGSTOP");
       for (const pid of all) killAtOnce(pid);
-      await waitUntil("all of it is gone", () => processes().all.length === 0);
+      await waitUntil("all processes have ended", () => processes().all.length === 0);
     },
     remove,
   };

@@ -76,7 +76,7 @@ export function createServices(platform: Platform, rest: Rest = platform.rest): 
 
   async function gone(id: string, withinMs = settleMs): Promise<void> {
     const look = async () => (await rest.get(`/managed-services/${id}`)).status === 404;
-    await waitUntil(`service ${id} is gone`, look, { withinMs, describe: () => describe(id) });
+    await waitUntil(`service ${id} is deleted`, look, { withinMs, describe: () => describe(id) });
   }
 
   return {

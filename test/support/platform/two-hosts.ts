@@ -145,7 +145,7 @@ export async function startTwoHosts(): Promise<TwoHosts> {
   ): Promise<void> {
     await retryConflict(signal, async () => {
       const before = await collection.fresh(id);
-      if (before === undefined) throw new Error("it is there");
+      if (before === undefined) throw new Error("it exists");
       const unit = begin();
       unit.update(kind, before, edit(before.object));
       // Hosts and machines have separate watches: the next request must find this.

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Ends an installation of a test when its test ends, by whatever: standard input is a pipe from the test's process.
-# Kills every process that names the data directory in arguments or environment, then removes the directory; and the same
-# for the directory of its Incus, with what that has on the host's network. That directory goes last: it is what keeps the
-# number from others.
+# Removes a test's installation when the test's process ends for any reason: standard input is a pipe from that process.
+# Kills every process that names the data directory in arguments or environment, then removes the directory; then the
+# same for the directory of its Incus, with its objects on the host's network. That directory is removed last, as it
+# reserves the installation's number.
 read -r _ || :
 
-# The end of the name must be there too: what has number 20 does not have number 200.
+# Matches the end of the name too: number 20 is not number 200.
 end_all_of() {
   path="$1([^[:alnum:]]|\$)"
-  # Until a round finds none: one that is killed may have started another.
+  # Repeats until a round finds none: a killed process may have started another.
   for round in 1 2 3 4 5 6 7 8 9 10; do
     found=
     for file in $(grep -laE -- "$path" /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null); do
@@ -20,7 +20,7 @@ end_all_of() {
     sleep 0.1
   done
   for mount in $(grep -E " $path" /proc/mounts | cut -d' ' -f2 | sort -r); do
-    # What a test has frozen would keep its processes, and whoever unmounts it.
+    # A frozen file system would block its processes, and the unmount.
     fsfreeze --unfreeze "$mount" 2>/dev/null
     umount "$mount"
   done

@@ -58,7 +58,7 @@ export function createExportDelivery(
   const limits = () => ({ deadlineMs, signal: AbortSignal.timeout(120_000) });
 
   function deliver<I>(items: readonly I[], encoder: Encoder<I> | undefined): Promise<Delivered> {
-    if (encoder === undefined) throw new Error(`${destination.type} takes none of them`);
+    if (encoder === undefined) throw new Error(`${destination.type} accepts none of them`);
     return deliverItems(items, {
       encoder,
       configuration,

@@ -1,4 +1,4 @@
-"""Calls the inference proxy as applications in Python do, and prints what they saw as one line of JSON."""
+"""Calls the inference proxy as applications in Python do, and prints the results as one line of JSON."""
 
 import json
 import os

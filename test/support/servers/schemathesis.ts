@@ -91,8 +91,8 @@ export async function runSchemathesis(target: SchemathesisOptions): Promise<Sche
     HOME: directory,
     // The hooks are in the checkout, where nothing is written.
     PYTHONDONTWRITEBYTECODE: "1",
-    HOLDFAST_JUDGE_OWN: target.own.join(","),
-    HOLDFAST_JUDGE_ENDS_OWN: endsOwn.join(","),
+    HOLDFAST_SCHEMATHESIS_OWN: target.own.join(","),
+    HOLDFAST_SCHEMATHESIS_ENDS_OWN: endsOwn.join(","),
   };
   const failure = await new Promise<Error | null>((resolve) => {
     const limits = { timeout: mostMs, maxBuffer: 1 << 30, cwd: directory };

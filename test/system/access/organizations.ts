@@ -40,7 +40,7 @@ export function organizationCases(its: AccessUnderTest): void {
       const webhook = await its.of(its.owner, id, "POST", "/webhooks", { url: "https://1.1.1.1/" });
       expect((await its.owner.delete(`/organizations/${id}`)).status).toBe(204);
       expect(await status(keyed.get("/managed-services"))).toBe(401);
-      await waitUntil("nothing of it is left", async () => {
+      await waitUntil("nothing of it remains", async () => {
         const keys = [...(await dumpEtcd(its.platform.directory)).keys()].filter((name) => !name.includes("/outbox/"));
         return keys.every((name) => [id, key.json.id, webhook.json.id].every((gone) => !name.includes(gone)));
       });

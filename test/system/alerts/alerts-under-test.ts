@@ -39,7 +39,7 @@ export function createAlertsUnderTest(): AlertsUnderTest {
   let platform: Platform | undefined;
   let shell: CommandLine | undefined;
   const started = () => {
-    if (running === undefined) throw new Error("the service was not made");
+    if (running === undefined) throw new Error("the service was not created");
     return running;
   };
   const its: AlertsUnderTest = {

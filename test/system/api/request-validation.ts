@@ -11,7 +11,7 @@ export function inputCases(its: ApiUnderTest): void {
       ["a camelCase twin", { ...valid, planName: "tier-1" }, ["/planName"]],
       ["a text for a number", { ...valid, storage_size_gb: "10" }, ["/storage_size_gb"]],
       ["a number for a text", { ...valid, name: 7 }, ["/name"]],
-      ["a fraction for a whole number", { ...valid, storage_size_gb: 1.5 }, ["/storage_size_gb"]],
+      ["a fraction for an integer", { ...valid, storage_size_gb: 1.5 }, ["/storage_size_gb"]],
       ["a number beyond 2^53", { ...valid, storage_size_gb: 2 ** 60 }, ["/storage_size_gb"]],
       ["null where nothing can be cleared", { ...valid, name: null }, ["/name"]],
       ["a name that is too long", { ...valid, name: "a".repeat(41) }, ["/name"]],

@@ -54,7 +54,7 @@ export function createBackupsUnderTest(): BackupsUnderTest {
   let platform: Platform | undefined;
   let shell: CommandLine | undefined;
   const started = () => {
-    if (running === undefined) throw new Error("the service was not made");
+    if (running === undefined) throw new Error("the service was not created");
     return running;
   };
   const its: BackupsUnderTest = {

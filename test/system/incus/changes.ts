@@ -118,7 +118,7 @@ export function changeCases(its: IncusUnderTest): void {
           return json.events.find(({ data }) => data["operation_id"] === id && "data_restored" in data);
         });
         expect(events.data).toMatchObject({ rolled_back: true, data_restored: true });
-        await waitUntil("no snapshot is left", async () => !(await its.tier.disks()).some(isSnapshot));
+        await waitUntil("no snapshot remains", async () => !(await its.tier.disks()).some(isSnapshot));
         for (const view of views) await view.end("SIGKILL");
       }, 240_000);
     });

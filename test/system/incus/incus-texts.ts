@@ -15,7 +15,7 @@ export async function incusTexts({
   main,
   pidOf,
 }: IncusUnderTest): Promise<ReadonlyMap<string, string | Buffer>> {
-  const texts = new Map<string, string | Buffer>([["what Incus tells", JSON.stringify(await daemon.everything())]]);
+  const texts = new Map<string, string | Buffer>([["reported by Incus", JSON.stringify(await daemon.everything())]]);
   const directories = readdirSync(daemon.directory, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !contents.includes(entry.name))
     .map(({ name }) => join(daemon.directory, name));

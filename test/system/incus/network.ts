@@ -135,7 +135,7 @@ export function networkCases(its: IncusUnderTest): void {
         const own = `holdfast_${listeners(its.platform).number}`;
         const allowed_cidrs = [...its.main.service.allowed_cidrs, client];
         expectStatus(await its.platform.rest.patch(path, { allowed_cidrs }), 200);
-        await waitUntil("the rule is there", async () =>
+        await waitUntil("the rule exists", async () =>
           (await nft("list", "table", "inet", own)).includes("198.51.100.9"),
         );
         expect(await nft("list", "table", "inet", theirs)).toBe(rules);

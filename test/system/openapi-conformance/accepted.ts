@@ -40,7 +40,7 @@ export const accepted: readonly Accepted[] = [
   refused(
     400,
     /token: is unknown, used or too old/,
-    "a token of setup is a text that the installation made, good once",
+    "a setup token is issued by the installation and valid once",
     "POST /users/setup",
   ),
   refused(
@@ -111,7 +111,7 @@ export const accepted: readonly Accepted[] = [
   refused(
     400,
     /^invalid_request: (api_key|base_url): must be given/,
-    "what is stored of a provider already need not be given again",
+    "stored members of a provider are optional",
     "PUT /organizations/{org_id}/inference/providers",
   ),
   refused(
@@ -209,7 +209,7 @@ export const accepted: readonly Accepted[] = [
   refused(
     422,
     /^not_possible: /,
-    "what the service has already, or the host's disk, stands against it",
+    "the service's state, or the host's disk, prevents it",
     "PATCH /managed-services/{id}",
     "POST /managed-services/{id}/resize",
     "POST /managed-services/{id}/storage/expand",
@@ -245,7 +245,7 @@ export const accepted: readonly Accepted[] = [
   refused(
     400,
     /^invalid_request: messages\[0\]\.receipt: is no receipt of this queue/,
-    "a receipt is a text that a claim made",
+    "a receipt is issued by a claim",
     `POST ${service}/queues/{name}/messages/ack`,
     `POST ${service}/queues/{name}/messages/nack`,
     `POST ${service}/queues/{name}/messages/extend`,

@@ -21,7 +21,7 @@ export function commandCases(its: QueuesUnderTest): void {
       max_attempts: 7,
       dlq_enabled: false,
     });
-    await waitUntil("messages have what the queue was changed to", async () => {
+    await waitUntil("messages have the queue's new settings", async () => {
       await its.enqueue("typed", [{ n: 2 }]);
       const messages = (await json("peek", "orders", "typed", "--limit", "100")) as unknown as object[];
       return (
@@ -41,6 +41,6 @@ export function commandCases(its: QueuesUnderTest): void {
     expect(await its.cli("queues", "purge", "orders", "typed", "--yes")).toMatchObject({ code: 0 });
     expect(await its.leftIn("typed")).toBe(0);
     expect(await json("delete", "orders", "typed", "--yes")).toMatchObject({ status: "Deprovisioning" });
-    await waitUntil("it is gone", async () => (await its.cli("queues", "get", "orders", "typed")).code !== 0);
+    await waitUntil("it is absent", async () => (await its.cli("queues", "get", "orders", "typed")).code !== 0);
   });
 }

@@ -78,7 +78,7 @@ export function copyCases(its: QueuesUnderTest): void {
 
     const client = await openPostgresql(its.platform, fork.connection, { password: fork.password });
     const purged = "SELECT purged_at IS NOT NULL AS is FROM mdb_queue.queues WHERE name = 'ending'";
-    await waitUntil("the deleted one is gone", async () => (await client.query(purged)).rows[0]?.is === true, wait);
+    await waitUntil("the deleted one is absent", async () => (await client.query(purged)).rows[0]?.is === true, wait);
     await client.end();
     expect((await forked.list()).map(({ name }) => name)).not.toContain("ending");
     await forked.create("ending");

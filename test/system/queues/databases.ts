@@ -32,6 +32,6 @@ export function databaseCases(its: QueuesUnderTest): void {
     await change("DROP DATABASE moved");
     expect(await becomes("status", "Failed")).toMatchObject({ error_message: expect.stringContaining("moved") });
     expectStatus(await its.platform.rest.delete(its.path("/movable")), 202);
-    await waitUntil("it is gone", async () => (await its.platform.rest.get(its.path("/movable"))).status === 404);
+    await waitUntil("it is absent", async () => (await its.platform.rest.get(its.path("/movable"))).status === 404);
   });
 }

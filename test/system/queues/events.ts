@@ -41,7 +41,7 @@ export function eventCases(its: QueuesUnderTest): void {
       const failed = await its.platform.rest.get(its.path("/refused"));
       expect(failed.json).toMatchObject({ status: "Failed", error_message: expect.stringContaining("mdb_queue") });
       expectStatus(await its.platform.rest.delete(its.path("/refused")), 202);
-      await waitUntil("it is refused again, or gone", async () => {
+      await waitUntil("it is rejected again, or absent", async () => {
         const { status, json } = await its.platform.rest.get(its.path("/refused"));
         return status === 404 || json["status"] === "Failed";
       });

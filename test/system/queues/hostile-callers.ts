@@ -47,7 +47,7 @@ export function hostileCases(its: QueuesUnderTest): void {
 
     // The same name is a new queue: receipts of the previous one are invalid.
     expect((await its.platform.rest.delete(its.path("/mine"))).status).toBe(202);
-    await waitUntil("it is gone", async () => (await its.platform.rest.get(its.path("/mine"))).status === 404);
+    await waitUntil("it is absent", async () => (await its.platform.rest.get(its.path("/mine"))).status === 404);
     await its.create("mine");
     expect(await status("mine", "ack", receipt)).toBe(400);
     expect((await its.platform.rest.get(its.path(`/mine/messages?task_id=${taskId}`))).status).toBe(404);

@@ -75,7 +75,7 @@ export function createQueuesUnderTest(): QueuesUnderTest {
       return services;
     },
     get orders() {
-      if (orders === undefined) throw new Error("the service was not made");
+      if (orders === undefined) throw new Error("the service was not created");
       return orders;
     },
     path: (rest = "") => `/managed-services/${its.orders.service.id}/queues${rest}`,

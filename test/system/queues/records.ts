@@ -89,7 +89,7 @@ export function recordCases(its: QueuesUnderTest): void {
     expect([refused.status, refused.json]).toMatchObject([409, { code: "queue_not_active" }]);
     await open.query("COMMIT");
     await open.end();
-    await waitUntil("it is gone", async () => (await its.platform.rest.delete(its.path("/twice"))).status === 404);
+    await waitUntil("it is absent", async () => (await its.platform.rest.delete(its.path("/twice"))).status === 404);
   });
 }
 

@@ -42,7 +42,7 @@ export function twoControllersCases(its: QueuesUnderTest): void {
       await waitUntil("some are done", () => acked.length >= inEach * 2);
       killAtOnce(second.pid);
       await working;
-      await waitUntil("nothing is left", async () => {
+      await waitUntil("nothing remains", async () => {
         await work(first, first);
         return (await its.leftIn("shared")) === 0;
       });

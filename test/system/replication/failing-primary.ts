@@ -28,7 +28,7 @@ export function failingPrimaryCases(its: ReplicationUnderTest): void {
       await queue.check({ mayLoseLast: true });
     });
 
-    metricsByRoleCases(its, "after a failover that nobody asked for");
+    metricsByRoleCases(its, "after an automatic failover");
 
     it.skipIf(uncuttable !== undefined)(
       `fails over when its network is cut, while clients still reach it${why}`,

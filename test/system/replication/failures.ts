@@ -89,7 +89,7 @@ export function createFailures(its: Failing, sides: () => NodeWriters | undefine
     const mend = await fault(primary);
     try {
       await begin?.(replica);
-      const firstMs = await waitUntil("the replica takes writes", () => sides()?.firstAfter(newHost, atMs), {
+      const firstMs = await waitUntil("the replica accepts writes", () => sides()?.firstAfter(newHost, atMs), {
         withinMs: 60_000,
         describe: async () => JSON.stringify(await service()),
       });
@@ -119,7 +119,7 @@ export function createFailures(its: Failing, sides: () => NodeWriters | undefine
     const mend = await fault(primary);
     // The outcome of a write in progress at the fault is unknown.
     const firstMs = await waitUntil(
-      "somebody takes writes",
+      "a node accepts writes",
       () => {
         const times = [oldHost, newHost].flatMap((host) => sides()?.firstAfter(host, atMs + 100) ?? []);
         return times.length === 0 ? undefined : Math.min(...times);

@@ -11,7 +11,7 @@ export function initialReplicaCases(its: ReplicationUnderTest): void {
       ["more nodes than a service can have", { node_count: 6 }, 400, "node_count"],
       ["a mode that needs a replica", { node_count: 1, replication_mode: "sync" }, 400, "replication_mode"],
       ["a mode that its engine has not", { database_type: "valkey", replication_mode: "sync" }, 422, undefined],
-      ["a mode that nobody knows", { replication_mode: "most" }, 400, "replication_mode"],
+      ["an unknown mode", { replication_mode: "most" }, 400, "replication_mode"],
     ])("is refused for %s", async (_what, wrong, status, field) => {
       const body = { name: "refused", database_type: "postgresql", ...serviceBody, ...wrong };
       const { json } = expectStatus(await its.platform.rest.post<ProblemJson>("/managed-services", body), status);

@@ -19,7 +19,7 @@ export function poolerCases(its: ReplicationUnderTest): void {
   };
   const describeIt = () => its.services.describe(its.main.service.id);
   const admitted = (login?: { user?: string; password: string }) =>
-    waitUntil("the pooler takes a client in", () => open(login), { describe: describeIt });
+    waitUntil("the pooler accepts a client", () => open(login), { describe: describeIt });
   const refused = async (login?: { user?: string; password: string }) => {
     await waitUntil("the pooler accepts no connection", async () => {
       const client = await open(login).catch(() => undefined);

@@ -129,7 +129,7 @@ async function walkOn<G extends ServiceFixture, S extends { readonly kind: strin
   const window = await windowOf(check);
   const faults: string[] = [];
   const note = (what: string, found: readonly string[]) => {
-    log(`${what}: ${found.length === 0 ? "all is there" : found.join("\n")}`);
+    log(`${what}: ${found.length === 0 ? "no difference" : found.join("\n")}`);
     faults.push(...found.map((fault) => `${what}: ${fault}`));
   };
   note("window", [...window.faults, ...(await besideWindow(check, window))]);

@@ -56,7 +56,7 @@ export const serviceTakes: { readonly [K in ServiceStepKind]: Take<K> } = {
     await fixture.unprotect();
     await fixture.call("DELETE", fixture.path(`/nodes/${replica}`), [202, 204]);
     const isGone = async () => (await replicaOf(fixture)) === undefined;
-    await waitUntil("the replica is gone", isGone, { withinMs: longMs });
+    await waitUntil("the replica is removed", isGone, { withinMs: longMs });
     return "done";
   },
   switchover: async (fixture) => {

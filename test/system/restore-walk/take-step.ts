@@ -196,7 +196,7 @@ async function halfDrop(fixture: WalkFixture, name: string): Promise<string> {
       })
       .catch(() => undefined);
     const limit = await limitOf();
-    if (limit === undefined) return `dropped whole within ${ms} ms`;
+    if (limit === undefined) return `dropped completely within ${ms} ms`;
     if (limit === -2) return `dropped halfway after ${ms} ms`;
   }
   return "never began";

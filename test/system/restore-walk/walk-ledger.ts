@@ -108,7 +108,7 @@ function rowFaults(rows: readonly LedgerRow[], moment: Moment, contents: Content
   return [
     ...sentence(found("present", false), "acknowledged before the moment are missing"),
     ...sentence(found("absent", true), "begun after the moment are there"),
-    ...(strangers.length === 0 ? [] : [`rows that nobody wrote are there: ${strangers.slice(0, mostListed)}`]),
+    ...(strangers.length === 0 ? [] : [`rows without a write are there: ${strangers.slice(0, mostListed)}`]),
     ...(contents.damaged.length === 0 ? [] : [`rows have another text: ${contents.damaged.slice(0, mostListed)}`]),
   ];
 }

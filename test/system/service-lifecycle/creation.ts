@@ -59,7 +59,7 @@ export function creationCases(its: LifecycleUnderTest): void {
       const { id, hostname, nodes } = await whilePaused(its.platform.processes().dns, endBrief);
       await its.services.gone(id);
       expect(await resolveName(its.platform.admin.dns_server, hostname)).toEqual([]);
-      await waitUntil("its machine is gone", () =>
+      await waitUntil("its machine is removed", () =>
         its.platform.processes().machines.every((machine) => machine.id !== nodes[0]?.id),
       );
       const next = await its.services.create("brief");
