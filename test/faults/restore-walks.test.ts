@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
-import { excludedFeatures } from "../system/restore-walk/excluded-features.ts";
-import { walkEnds } from "../system/restore-walk/restore-walk.ts";
-import { walkUnderTest } from "../system/restore-walk/walk-under-test.ts";
+import { excludedFeatures } from "../system/restore-walk/walk-step.ts";
+import { walkEnds, walkUnderTest } from "../system/restore-walk/restore-walk.ts";
 
 /** With the second seed a replica once found its connection to the primary closed early. */
 const seeds = [41, 31];

@@ -6,7 +6,7 @@ import { cpSync } from "node:fs";
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
-import { excludedFeatures } from "../system/restore-walk/excluded-features.ts";
+import { excludedFeatures } from "../system/restore-walk/walk-step.ts";
 import { logFiles } from "../support/platform/platform-logs.ts";
 import { runRestoreWalk, walkEnds } from "../system/restore-walk/restore-walk.ts";
 

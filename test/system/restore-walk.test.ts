@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { excludedFeatures } from "./restore-walk/excluded-features.ts";
-import { walkUnderTest } from "./restore-walk/walk-under-test.ts";
+import { excludedFeatures } from "./restore-walk/walk-step.ts";
+import { walkUnderTest } from "./restore-walk/restore-walk.ts";
 
 // A fixed seed of a short life; `npm run faults -- --restore-walk` tries others for longer.
 const seed = 2_941;

@@ -183,3 +183,14 @@ async function takeOne<G extends ServiceFixture, S extends { readonly kind: stri
     throw new Error(`${title}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
 }
+
+/** Runs a walk; the error of a failed one contains its steps. */
+export async function walkUnderTest(options: Omit<WalkOptions, "log">): Promise<WalkResult> {
+  const lines: string[] = [];
+  try {
+    return await runRestoreWalk({ ...options, log: (line) => lines.push(line) });
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new Error(`${message}\n${lines.join("\n")}`, { cause: error });
+  }
+}

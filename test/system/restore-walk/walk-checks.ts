@@ -1,6 +1,5 @@
-import { isHealthy } from "../../support/api/service-json.ts";
 import type { RestResponse } from "../../support/api/rest-response.ts";
-import type { OperationJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
+import { isHealthy, type OperationJson, type ProblemJson, type ServiceJson } from "../../support/api/service-json.ts";
 import { drilled } from "../../support/platform/drills.ts";
 import { recoverPlatform } from "../../support/platform/recovered-platform.ts";
 import { createServices, expectStatus } from "../../support/platform/services.ts";

@@ -126,10 +126,10 @@ describe("the comparison with a ledger", () => {
   it.each<[string, Partial<Contents>, RegExp]>([
     ["a row that is missing",        { rows: new Set([1]) },                   /1 rows acknowledged before .* missing: 2/],
     ["a row that was begun later",   { rows: new Set([1, 2, 3]) },             /1 rows begun after .* there: 3/],
-    ["a row without a write",      { rows: new Set([1, 2, 4]) },             /nobody wrote are there: 4/],
+    ["a row without a write",        { rows: new Set([1, 2, 4]) },             /without a write are there: 4/],
     ["a row that is damaged",        { damaged: [2] },                         /another text: 2/],
     ["a role that is missing",       { roles: new Set() },                     /^role role_1 is missing/],
-    ["a lost transaction",   { prepared: new Set() },                  /^prepared transaction prepared_1 is missing/],
+    ["a lost transaction",           { prepared: new Set() },                  /^prepared transaction prepared_1 is missing/],
     ["a database that is missing",   { databases: new Map([["defaultdb", own]]) }, /^database base_1 is missing/],
     ["a database that is invalid",   { databases: new Map<string, DatabaseContents | "invalid">([["defaultdb", own], ["base_1", "invalid"]]) }, /^database base_1 is missing/],
     ["an extension that is missing", within({ extensions: new Set() }),        /^extension citext of defaultdb is missing/],
