@@ -20,13 +20,13 @@ const { id, organizationId } = service.metadata;
 
 function backup(name: string, status: Partial<BackupStatus>): BackupObject {
   const request = { serviceId: id, databaseType: "postgresql", version: "17", operationId: "op", wrappedKey: "" };
-  const made = newBackupObject(
+  const created = newBackupObject(
     name,
     organizationId,
     { ...request, backupType: "automated", kind: "full", trigger: "schedule", keyVersion: 1 },
     0,
   );
-  return { ...made, status: { ...made.status, ...status } };
+  return { ...created, status: { ...created.status, ...status } };
 }
 
 function completed(name: string, day: number): BackupObject {
@@ -36,14 +36,14 @@ function completed(name: string, day: number): BackupObject {
 }
 
 function archive(): ArchiveObject {
-  const made = newArchive(service, 0, 0);
+  const created = newArchive(service, 0, 0);
   const range = { archiveId: "a-1", firstSequence: 1, lastSequence: 10, keys: [], checkpoints: [] };
   const log = [
     { ...range, term: 1, fromTime: 0, toTime: dayMs - 1 },
     { ...range, term: 2, fromTime: dayMs, toTime: 2 * dayMs, continues: true },
   ];
   const current = { archiveId: "a-1", keyId: "k-1", keyVersion: 1, wrappedKey: "", since: 0 };
-  return { ...made, spec: { ...made.spec, log: current }, status: { ...made.status, log } };
+  return { ...created, spec: { ...created.spec, log: current }, status: { ...created.status, log } };
 }
 
 const backups = [

@@ -129,7 +129,7 @@ describe("authorization", () => {
         expired: `Bearer ${brief.json.token}`,
         stranger,
       };
-      for (const who of ["tampered", "expired"]) channels.set(who, grpcAs(platform, credentials[who]));
+      for (const caller of ["tampered", "expired"]) channels.set(caller, grpcAs(platform, credentials[caller]));
       for (const scope of [...everyScope, "platform:read", "platform:write"]) {
         const others = everyScope.filter((candidate) => candidate !== scope);
         const { authorization } = await organizations.createKey(organizationId, others);
@@ -156,9 +156,9 @@ describe("authorization", () => {
 
     const requestOf = (method: DescMethod) => authorizationCases[nameOf(method)]?.request(existing) ?? {};
 
-    async function overGrpc(who: string, method: DescMethod): Promise<number> {
-      const channel = channels.get(who);
-      if (channel === undefined) throw new Error(`there is no caller ${who}`);
+    async function overGrpc(caller: string, method: DescMethod): Promise<number> {
+      const channel = channels.get(caller);
+      if (channel === undefined) throw new Error(`there is no caller ${caller}`);
       // The gateway maps REST requests so: enumerations by their own spelling, and a mask of the members that are
       // present.
       const json = requestOf(method);
@@ -175,11 +175,11 @@ describe("authorization", () => {
       return statusOf(channel.call(method.parent, method.localName, input));
     }
 
-    async function overRest(who: string, method: DescMethod): Promise<number | undefined> {
+    async function overRest(caller: string, method: DescMethod): Promise<number | undefined> {
       const call = restCallOf(method, requestOf(method));
       if (call === undefined) return undefined;
       const { verb, path, body } = call;
-      const api = platform.rest.as(authorizations[who]);
+      const api = platform.rest.as(authorizations[caller]);
       return (await api.call(verb, path, body === undefined ? {} : { body })).status;
     }
 
@@ -194,16 +194,16 @@ describe("authorization", () => {
       const credential = scopeOf(method) === "public" ? it.skip : it;
       credential.each(["nobody", "revoked", "tampered", "expired"])(
         "refuses a caller with no good credential: %s",
-        async (who) => {
-          expect(await overGrpc(who, method)).toBe(status.UNAUTHENTICATED);
-          expect([undefined, 401]).toContain(await overRest(who, method));
+        async (caller) => {
+          expect(await overGrpc(caller, method)).toBe(status.UNAUTHENTICATED);
+          expect([undefined, 401]).toContain(await overRest(caller, method));
         },
       );
 
       it.skipIf(ungiven.includes(scopeOf(method)))("rejects a caller with every other scope", async () => {
-        const who = `all but ${scopeOf(method)}`;
-        expect(await overGrpc(who, method)).toBe(status.PERMISSION_DENIED);
-        expect([undefined, 403]).toContain(await overRest(who, method));
+        const caller = `all but ${scopeOf(method)}`;
+        expect(await overGrpc(caller, method)).toBe(status.PERMISSION_DENIED);
+        expect([undefined, 403]).toContain(await overRest(caller, method));
       });
 
       const { stranger } = authorizationCases[name] ?? {};

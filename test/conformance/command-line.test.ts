@@ -22,9 +22,11 @@ const holdfast = (line: string, environment: Record<string, string> = {}) =>
 
 describe("holdfast", () => {
   test("creates, shows, lists and deletes a service", async () => {
-    const made = await holdfast("services create orders --type postgresql --plan tier-1 --storage-gb 1 --tag team=a");
-    expect([made.code, made.stderr]).toEqual([0, ""]);
-    expect(made.stdout).toMatch(/status +Pending/);
+    const created = await holdfast(
+      "services create orders --type postgresql --plan tier-1 --storage-gb 1 --tag team=a",
+    );
+    expect([created.code, created.stderr]).toEqual([0, ""]);
+    expect(created.stdout).toMatch(/status +Pending/);
     expect((await holdfast("services list")).stdout).toMatch(/^NAME +STATUS[^\n]*\norders +Pending/);
     const { stdout } = await holdfast("--output json services get orders");
     expect(JSON.parse(stdout)).toMatchObject({ name: "orders", tags: { team: "a" } });
@@ -34,10 +36,10 @@ describe("holdfast", () => {
   });
 
   test("waits, names each step, and ends with a line for psql", async () => {
-    const made = holdfast("services create waited --type postgresql --wait");
+    const created = holdfast("services create waited --type postgresql --wait");
     await waitUntil("its address was requested", () => gateway.state.summaries > 0);
     for (const service of gateway.state.services.values()) service.status = ManagedServiceStatus.RUNNING;
-    const { code, stdout, stderr } = await made;
+    const { code, stdout, stderr } = await created;
     expect(code).toBe(0);
     expect(stderr).toContain("waited: Pending");
     expect(stdout).toContain('psql "$(holdfast services connect waited --conninfo)"');

@@ -24,7 +24,7 @@ test.each(methods.filter(({ output }) => "nextCursor" in output.field).map((meth
 
 /** Repeated members of responses without pages, and their bounds. */
 // biome-ignore format: a table, aligned so that it reads as one
-const unpaged: Readonly<Record<string, string>> = {
+const boundsWithoutPages: Readonly<Record<string, string>> = {
   "holdfast.admin.v1.AgentRollout.versions":         "100",
   "holdfast.admin.v1.ApiKey.scopes":                 "the members of the request",
   "holdfast.admin.v1.Authority.behind":              "100, and how many there are",
@@ -144,7 +144,7 @@ test("every other repeated member of a response is bounded", () => {
     }
   }
   for (const { output } of methods) walk(output);
-  expect([...found].sort()).toEqual(Object.keys(unpaged).sort());
+  expect([...found].sort()).toEqual(Object.keys(boundsWithoutPages).sort());
 });
 
 test("no request may have more entries than the limit of values in a body", () => {

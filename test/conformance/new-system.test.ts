@@ -101,9 +101,9 @@ async function renderedNote(id: string): Promise<Note> {
 }
 
 test("a resource of a new system has REST, a reconciler, events, metrics, a quota and a command", async () => {
-  const made = await rest.post<Note>("/notes", { text: "Ada slept" });
-  expect(made.status).toBe(201);
-  const { id } = made.json;
+  const created = await rest.post<Note>("/notes", { text: "Ada slept" });
+  expect(created.status).toBe(201);
+  const { id } = created.json;
 
   // The reconciler applies the system's setting.
   expect(await renderedNote(id)).toEqual({ id, text: "Ada slept", rendered: "In this house: Ada slept" });

@@ -11,7 +11,7 @@ import { connectPostgresql, scramVerifier } from "../support/engines/engine-clie
 import { createEngineMachine, type EngineMachine, hasEngine } from "../support/engines/engine-machine.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { attacks } from "./query-console/attacks.ts";
-import { besideRoutes, besideStatements, routeFixture, routes } from "./query-console/user-code-routes.ts";
+import { harmlessObjects, besideStatements, routeFixture, routes } from "./query-console/user-code-routes.ts";
 import { extensionAttacks, extensionStatements } from "./query-console/extensions.ts";
 import { allowedStatements } from "./query-console/allowed-statements.ts";
 
@@ -91,15 +91,14 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
 
   /** Runs a statement as the API does: the guard checks it, and the engine gets its printed form. */
   async function execute(sql: string, change: Partial<ReadOnlyQuery> = {}) {
-    const judgement = await guard.check(sql);
-    if ("refused" in judgement)
-      return { refusal: { message: judgement.refused, position: judgement.position, name: "" } };
+    const verdict = await guard.check(sql);
+    if ("refused" in verdict) return { refusal: { message: verdict.refused, position: verdict.position, name: "" } };
     const limits = { rowsMax: 1_000, bytesMax: 8 << 20, timeoutMs: 10_000, ...change };
-    const query = { database: "defaultdb", ...judgement, ...limits };
+    const query = { database: "defaultdb", ...verdict, ...limits };
     const answer = await machine.driver.readOnlyQuery?.run(machine.instance, query, machine.signal);
     if (answer === undefined) throw new Error("the driver has no console");
     if (!("refusal" in answer)) return answer;
-    return { refusal: { ...answer.refusal, position: requestPosition(answer.refusal, judgement) } };
+    return { refusal: { ...answer.refusal, position: requestPosition(answer.refusal, verdict) } };
   }
 
   async function answered(sql: string, change = {}) {
@@ -342,25 +341,25 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
       await owner.query("CREATE DATABASE coded");
       client = await connectPostgresql(machine, { user: "app_user", password, database: "coded" });
       await client.query(routeFixture);
-      await client.query(besideRoutes);
-      for (const { laid } of routes) await client.query(laid);
+      await client.query(harmlessObjects);
+      for (const { setup: laid } of routes) await client.query(laid);
     });
     afterAll(() => client?.end());
 
     /** Same as `execute`, without the agent's own check. */
-    async function unjudged(sql: string) {
-      const judgement = await guard.check(sql);
-      if ("refused" in judgement) throw new Error(judgement.refused);
+    async function executeUnchecked(sql: string) {
+      const verdict = await guard.check(sql);
+      if ("refused" in verdict) throw new Error(verdict.refused);
       const names = { functions: [], types: [], relations: [], qualified: [] };
       const limits = { rowsMax: 10, bytesMax: 10_000, timeoutMs: 5_000 };
-      const query = { database: "coded", sql: judgement.sql, ...names, ...limits };
+      const query = { database: "coded", sql: verdict.sql, ...names, ...limits };
       return machine.driver.readOnlyQuery?.run(machine.instance, query, machine.signal);
     }
 
     for (const { name, statements, why } of routes)
       test.each(statements)(`${name}: %s`, async (sql) => {
         const ran = { refusal: { message: expect.stringMatching(/^code of users ran/) } };
-        expect(await unjudged(sql)).toMatchObject(ran);
+        expect(await executeUnchecked(sql)).toMatchObject(ran);
         const refused = { refusal: { message: expect.stringMatching(why) } };
         expect(await execute(sql, { database: "coded" })).toMatchObject(refused);
       });

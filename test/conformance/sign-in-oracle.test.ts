@@ -131,7 +131,7 @@ afterAll(() => oracle?.close());
 
 const seen = new Set<string>();
 
-function judge(
+function compare(
   request: ReadonlyMap<string, string>,
   { ours, theirs }: { readonly ours: string; readonly theirs: string },
   differences: readonly Difference[],
@@ -166,7 +166,7 @@ test("authorization requests are accepted and rejected as by oidc-provider, with
       const optional = [...all.keys()].filter((name) => !required.has(name));
       const picked = optional[pick % Math.max(optional.length, 1)];
       const request = new Map([...all].filter(([name]) => required.has(name) || name === picked));
-      judge(request, await oracle.authorize(new URLSearchParams([...request])), atAuthorize);
+      compare(request, await oracle.authorize(new URLSearchParams([...request])), atAuthorize);
     }),
     { numRuns: 500, seed: 29 },
   );
@@ -216,7 +216,7 @@ test("token requests are rejected as by oidc-provider, with listed differences",
         Object.entries(form).filter((entry): entry is [string, string] => entry[1] !== undefined),
       );
       const outcome = await oracle.token(new URLSearchParams([...request]), authorization);
-      judge(new Map([...request, ["authorization", authorization ?? ""]]), outcome, atToken);
+      compare(new Map([...request, ["authorization", authorization ?? ""]]), outcome, atToken);
     }),
     { numRuns: 400, seed: 29 },
   );

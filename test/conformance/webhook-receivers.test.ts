@@ -31,11 +31,11 @@ describe("Debian's receivers", () => {
   });
 
   const endpoint = async (organizationId: string, url: string) => {
-    const made = await platform.api.createWebhook(
+    const created = await platform.api.createWebhook(
       create(CreateWebhookRequestSchema, { url }),
       platform.call(organizationId),
     );
-    return { id: made.id ?? "", secret: made.secret ?? "" };
+    return { id: created.id ?? "", secret: created.secret ?? "" };
   };
 
   /** The first attempt at the endpoint, once it has ended. */

@@ -51,7 +51,7 @@ export async function writeRows(
  * Parameters of a Valkey that retains every acknowledged value when it is killed. By default Valkey defers writes to
  * the append-only file during a flush, by at most two seconds.
  */
-export const flushedAtOnce = { appendfsync: "always" };
+export const flushOnWrite = { appendfsync: "always" };
 
 export function writeValues(platform: Platform, { connection, password }: RunningService, signal: AbortSignal) {
   return startWriter<Valkey>({

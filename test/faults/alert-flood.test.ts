@@ -39,7 +39,7 @@ test(`of ${alerts} concurrent alerts, those for a hanging channel delay no other
   const hanging = await receiver((response) => void (pending === undefined ? response.end() : pending.push(response)));
   const [beside, elsewhere] = [await receiver(), await receiver()];
   const stuck = await platform.channel("crowded", hanging.url);
-  const well = await platform.channel("crowded", beside.url);
+  const channelId = await platform.channel("crowded", beside.url);
   const other = await platform.channel("quiet", elsewhere.url);
   // All of them exist before delivery starts. The hanging ones are the first of each transaction.
   const half = Array.from({ length: alerts / 2 }, (_, index) => String(index));
@@ -47,7 +47,7 @@ test(`of ${alerts} concurrent alerts, those for a hanging channel delay no other
     const some = half.slice(from, from + together / 2);
     await platform.emitAll("crowded", "alert.fired", [
       ...some.map((id) => ({ id: `stuck ${id}`, notification_channel_id: stuck })),
-      ...some.map((id) => ({ id: `well ${id}`, notification_channel_id: well })),
+      ...some.map((id) => ({ id: `well ${id}`, notification_channel_id: channelId })),
     ]);
   }
   // No attempt times out during this test: a hanging attempt occupies its slot until the end.
@@ -56,8 +56,8 @@ test(`of ${alerts} concurrent alerts, those for a hanging channel delay no other
   await platform.emit("quiet", "alert.fired", { id: "quiet", notification_channel_id: other });
 
   const everyMs = 250;
-  const progress = async () => `${beside.ids().size} of ${half.length}, ${await waiting(well)} wait`;
-  await waitUntil("the channel beside has all of its own", async () => (await delivered(well)) === half.length, {
+  const progress = async () => `${beside.ids().size} of ${half.length}, ${await waiting(channelId)} wait`;
+  await waitUntil("the channel beside has all of its own", async () => (await delivered(channelId)) === half.length, {
     describe: progress,
     everyMs,
   });
@@ -69,7 +69,7 @@ test(`of ${alerts} concurrent alerts, those for a hanging channel delay no other
   expect(elsewhere.ids()).toEqual(new Set(["quiet"]));
   expect(hanging.received.length).toBeGreaterThan(0);
   expect(await delivered(stuck)).toBe(0);
-  expect([await waiting(stuck), await waiting(well)]).toEqual([half.length, 0]);
+  expect([await waiting(stuck), await waiting(channelId)]).toEqual([half.length, 0]);
 
   const late = pending;
   pending = undefined;

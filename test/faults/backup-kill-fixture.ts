@@ -138,11 +138,11 @@ export async function startBackupKillFixture(): Promise<BackupKillFixture> {
       return expectStatus(await platform.rest.post<BackupJson>(path()), 202).json;
     },
     ended(backupId) {
-      const look = async () => {
+      const check = async () => {
         const backup = await read<BackupJson>(path(`/${backupId}`));
         return backup !== undefined && ["completed", "failed"].includes(backup.status) ? backup : undefined;
       };
-      return waitUntil(`the backup ${backupId} has ended`, look, wait);
+      return waitUntil(`the backup ${backupId} has ended`, check, wait);
     },
     async expectNothingLeft() {
       await services.settled(id, "Running", longMs);

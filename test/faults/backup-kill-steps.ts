@@ -125,14 +125,14 @@ async function expiry(fixture: BackupKillFixture, victim: BackupVictim): Promise
   const deletion = platform.rest.delete(fixture.path(`/${deleted.id}`)).catch(() => undefined);
   await fixture.kill(victim, primaryOf(fixture));
   await deletion;
-  const isGone = async () => {
+  const isDeleted = async () => {
     // The controller that accepted the request may have been killed before.
     const answer = await platform.rest.delete(fixture.path(`/${deleted.id}`)).catch(() => undefined);
     return answer?.status === 404;
   };
-  await waitUntil("users do not see it any more", isGone, wait);
-  const left = () => namesBelow(objectsOf(platform), backupPrefix(source.service.id, deleted.id));
-  await waitUntil("nothing of it is stored", async () => (await left()).length === 0, wait);
+  await waitUntil("users do not see it any more", isDeleted, wait);
+  const remaining = () => namesBelow(objectsOf(platform), backupPrefix(source.service.id, deleted.id));
+  await waitUntil("nothing of it is stored", async () => (await remaining()).length === 0, wait);
   await (await openStoredBackup(platform, source.service.id, staying.id)).verify("all");
 }
 

@@ -49,13 +49,13 @@ function becomesTrue(what: string, check: () => Promise<void>): Promise<boolean>
  */
 async function warmMachines(platform: Platform): Promise<string[]> {
   return asOperator(platform, FleetService, (fleet) => {
-    const look = async () => {
+    const check = async () => {
       const { machines } = await fleet.listMachines({ page: { limit: 200 } });
       const unowned = machines.filter(({ ownerKind }) => ownerKind === "");
       const rest = unowned.every(({ state, desired }) => state === "waiting" && desired === "on");
       return rest && unowned.length === warmPoolSize ? unowned.map(({ id }) => id) : undefined;
     };
-    return waitUntil("the warm pool is full", look, {
+    return waitUntil("the warm pool is full", check, {
       withinMs: convergeMs,
       everyMs: 200,
       describe: async () => lastLogLines(platform.directory, 10),
@@ -89,13 +89,13 @@ async function checkService(platform: Platform, service: RequestedService): Prom
   const { id, desired, name } = service;
   const describe = async () =>
     `asked: ${JSON.stringify({ ...service, users: [...service.users] })}\nis: ${await services.describe(id)}`;
-  const look = async () => {
+  const check = async () => {
     const answer = await platform.rest.get<ServiceJson>(`/managed-services/${id}`);
     if (desired === "gone") return answer.status === 404;
     const { status, operation } = answer.json;
     return answer.status === 200 && status === desired && operation === null;
   };
-  await waitUntil(`${name} is ${desired} and no operation is in progress`, look, {
+  await waitUntil(`${name} is ${desired} and no operation is in progress`, check, {
     withinMs: convergeMs,
     everyMs: 100,
     describe,
@@ -219,7 +219,7 @@ async function checkStore(platform: Platform, requests: RequestLog, idle: readon
       .sort(),
     living.map(({ name }) => name).sort(),
   );
-  const users = living.flatMap(({ id, users: made }) => ["app_user", ...made].map((user) => `${id}.${user}`));
+  const users = living.flatMap(({ id, users: created }) => ["app_user", ...created].map((user) => `${id}.${user}`));
   expectSame("keys of users", below("database-user"), users.sort());
   const deleted = requests.services.filter(({ desired }) => desired === "gone").map(({ hostname }) => hostname);
   expectSame(

@@ -20,11 +20,11 @@ interface UserJson {
 
 /** The operation once it has ended. */
 export async function endOf({ rest }: Pick<Platform, "rest">, id: string): Promise<OperationJson> {
-  const look = async () => {
+  const check = async () => {
     const { status, json } = await rest.get<OperationJson>(`/operations/${id}`);
     return status === 200 && json.finished_at !== null ? json : undefined;
   };
-  return waitUntil(`operation ${id} has ended`, look, { everyMs: 200 });
+  return waitUntil(`operation ${id} has ended`, check, { everyMs: 200 });
 }
 
 /** Each of the statements waits for a lock: none of the changes below is late for another reason. */

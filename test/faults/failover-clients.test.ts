@@ -100,11 +100,11 @@ describe.skipIf(!isEnabled)("a failover as third-party clients see it", () => {
   async function failedOver<T>(program: Promise<T>): Promise<T> {
     await fixture.untilReplicaCounts();
     const before = await fixture.roles();
-    const mend = fixture.pause(fixture.pidsOf(before.primary, "machine"));
+    const repair = fixture.pause(fixture.pidsOf(before.primary, "machine"));
     try {
       await fixture.takesWrites(before.newHost, performance.now());
     } finally {
-      mend();
+      repair();
     }
     const output = await program;
     expect((await fixture.settles(before)).primary).toBe(before.replica);

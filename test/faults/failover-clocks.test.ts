@@ -51,16 +51,16 @@ describe.skipIf(!isEnabled || library === undefined)(
     const stepped = (name: string, before: number, within: number): FailoverFault => ({
       name,
       expects: "failover",
-      async run({ pause, pidsOf, takesWrites, reaches }, { primary, newHost, operations }, strikes) {
+      async run({ pause, pidsOf, takesWrites, reaches }, { primary, newHost, operations }, markFault) {
         clock.step(before);
-        const mend = pause(pidsOf(primary, "machine"));
-        const atMs = strikes();
+        const repair = pause(pidsOf(primary, "machine"));
+        const atMs = markFault();
         try {
           await reaches("FencePrimary", operations);
           clock.step(within);
           await takesWrites(newHost, atMs);
         } finally {
-          mend();
+          repair();
         }
       },
     });

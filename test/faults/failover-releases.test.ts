@@ -100,16 +100,16 @@ describe.skipIf(faultCount === 0 || !asRoot)(
     const replacedAt = (step: string): FailoverFault => ({
       name: `machine paused, its replica's agent is replaced at ${step}`,
       expects: "failover",
-      async run(fixture, { primary, replica, newHost, operations }, strikes) {
-        const mend = fixture.pause(fixture.pidsOf(primary, "machine"));
-        const atMs = strikes();
+      async run(fixture, { primary, replica, newHost, operations }, markFault) {
+        const repair = fixture.pause(fixture.pidsOf(primary, "machine"));
+        const atMs = markFault();
         try {
           await fixture.reaches(step, operations);
           // The paused machine is unreachable, so the other one is the first.
           await resume();
           await Promise.all([fixture.takesWrites(newHost, atMs), replaced(replica)]);
         } finally {
-          mend();
+          repair();
         }
         await replaced(primary);
       },
@@ -118,15 +118,15 @@ describe.skipIf(faultCount === 0 || !asRoot)(
     const backAndReplaced: FailoverFault = {
       name: "machine is back while it is replaced, and so are both agents",
       expects: "either",
-      async run(fixture, { primary, replica, operations }, strikes) {
-        const mend = fixture.pause(fixture.pidsOf(primary, "machine"));
-        strikes();
+      async run(fixture, { primary, replica, operations }, markFault) {
+        const repair = fixture.pause(fixture.pidsOf(primary, "machine"));
+        markFault();
         try {
           await fixture.reaches("FencePrimary", operations);
           await resume();
           await sleep(random.between(0, 1_000));
         } finally {
-          mend();
+          repair();
         }
         for (const id of [replica, primary]) await replaced(id);
       },
@@ -136,10 +136,10 @@ describe.skipIf(faultCount === 0 || !asRoot)(
     const switchover = (victim: "primary" | "replica"): FailoverFault => ({
       name: `a switchover as the agent of its ${victim} changes places`,
       expects: "failover",
-      async run(fixture, before, strikes) {
+      async run(fixture, before, markFault) {
         await resume();
         await changing(fixture, before[victim]);
-        strikes();
+        markFault();
         await askToFailOver(fixture, before);
         for (const id of [before.replica, before.primary]) await replaced(id);
       },

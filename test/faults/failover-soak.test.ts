@@ -15,8 +15,14 @@ const longestCalmMs = 3_000;
 
 describe.skipIf(soakS === 0)("a PostgreSQL whose processes pause for a moment, repeatedly, on a busy core", () => {
   const its = createReplicationUnderTest();
-  let sides: NodeWriters | undefined;
-  const { roles, processesOf, untilReplicaCounts, pauseMachine, pauseEngine } = createFailures(its, () => sides, []);
+  let nodeWriters: NodeWriters | undefined;
+  const {
+    roles,
+    processesOf,
+    untilReplicaCounts: untilCandidate,
+    pauseMachine,
+    pauseEngine,
+  } = createFailures(its, () => nodeWriters, []);
   let busy: ChildProcess | undefined;
 
   beforeAll(async () => {
@@ -26,14 +32,14 @@ describe.skipIf(soakS === 0)("a PostgreSQL whose processes pause for a moment, r
     await its.addReplica();
     await its.queryNode((await roles()).primary, "CREATE TABLE sides (host text)");
     const { nodes } = await its.services.get(its.main.service.id);
-    sides = startNodeWriters(
+    nodeWriters = startNodeWriters(
       nodes.map(({ hostname }) => hostname),
       rowsOf(its.platform, its.main),
     );
   });
   afterAll(async () => {
     busy?.kill("SIGKILL");
-    await sides?.stop();
+    await nodeWriters?.stop();
     await its.remove();
   });
 
@@ -47,7 +53,7 @@ describe.skipIf(soakS === 0)("a PostgreSQL whose processes pause for a moment, r
   }
 
   it("has no failover, no second writer, and every row", { timeout: soakS * 1_000 + 240_000 }, async () => {
-    await untilReplicaCounts();
+    await untilCandidate();
     const { primary, replica, term } = await roles();
     const seed = Number(process.env["HOLDFAST_TEST_SEED"] ?? Date.now());
     const random = createRandom(seed);
@@ -55,9 +61,9 @@ describe.skipIf(soakS === 0)("a PostgreSQL whose processes pause for a moment, r
     let pauses = 0;
     while (performance.now() < untilMs) {
       const pause = random.pick([pauseMachine, pauseEngine, pauseAgent]);
-      const mend = pause(random.pick([primary, primary, replica]));
+      const repair = pause(random.pick([primary, primary, replica]));
       await sleep(random.next() * longestPauseMs);
-      mend();
+      repair();
       pauses += 1;
       await sleep(random.next() * longestCalmMs);
       expect({ seed, pauses, ...(await roles()) }).toMatchObject({ primary, term });
@@ -69,7 +75,7 @@ describe.skipIf(soakS === 0)("a PostgreSQL whose processes pause for a moment, r
       seed,
       failovers: [],
     });
-    expect(sides?.overlaps()).toEqual([]);
+    expect(nodeWriters?.overlaps()).toEqual([]);
     await its.stopWriting();
     expect(await its.writer.missing()).toEqual([]);
     console.log(`soak: ${pauses} pauses in ${soakS} s, seed ${seed}: no failover`);

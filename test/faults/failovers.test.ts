@@ -84,8 +84,8 @@ describe.skipIf(faultCount === 0)("services of two nodes whose primary fails rep
       if (shared !== undefined && played < faultCount) await play(random.pick(fixtures), shared);
     }
     const services = createServices(platform);
-    for (const { main, sides, writer } of fixtures) {
-      expect(sides.overlaps()).toEqual([]);
+    for (const { main, nodeWriters, writer } of fixtures) {
+      expect(nodeWriters.overlaps()).toEqual([]);
       const operations = await services.operations(main.service.id);
       expect(operations.filter(({ finished_at: at }) => at === null)).toEqual([]);
       expect(writer.acknowledged).toBeGreaterThan(100);
@@ -100,12 +100,12 @@ function scheduleOf(kind: FixtureKind, all: readonly FailoverFault[], random: Ra
 
 /** Each fault once, in random order, and then each of them again. */
 function cycle(faults: readonly FailoverFault[], random: Random): { next(): FailoverFault | undefined } {
-  let left: FailoverFault[] = [];
+  let remaining: FailoverFault[] = [];
   return {
     next() {
       if (faults.length === 0) return undefined;
-      if (left.length === 0) left = [...faults];
-      const [fault] = left.splice(random.between(0, left.length - 1), 1);
+      if (remaining.length === 0) remaining = [...faults];
+      const [fault] = remaining.splice(random.between(0, remaining.length - 1), 1);
       return fault;
     },
   };

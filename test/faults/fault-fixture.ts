@@ -6,7 +6,7 @@ import { type NetworkCuts, openNetworkCuts } from "../support/network/network-cu
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { createServices, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type AcknowledgedWriter, flushedAtOnce, writeRows, writeValues } from "./acknowledged-writer.ts";
+import { type AcknowledgedWriter, flushOnWrite, writeRows, writeValues } from "./acknowledged-writer.ts";
 import { type StatusSampler, sampleStatuses } from "./status-samples.ts";
 
 /** Times in milliseconds until the API reported a fault, and from its end until recovery. */
@@ -63,7 +63,7 @@ export async function openFaultFixture(): Promise<FaultFixture> {
     async write(name, engine) {
       const { id } = await services.create(name, {
         database_type: engine,
-        ...(engine === "valkey" && { parameters: flushedAtOnce }),
+        ...(engine === "valkey" && { parameters: flushOnWrite }),
       });
       // The very first machine waits for the image.
       await services.settled(id, "Running", 150_000);
@@ -80,9 +80,9 @@ export async function openFaultFixture(): Promise<FaultFixture> {
         address: await addressOf(platform, running.connection.host),
         writer,
         exclusively(fault) {
-          const turn = last.then(fault);
-          last = turn.catch(() => undefined);
-          return turn;
+          const run = last.then(fault);
+          last = run.catch(() => undefined);
+          return run;
         },
       };
       written.push(service);
@@ -90,7 +90,7 @@ export async function openFaultFixture(): Promise<FaultFixture> {
     },
     async recoveredMs({ id, writer }, at) {
       const before = writer.acknowledged;
-      const well = await statuses.until(
+      const recovered = await statuses.until(
         id,
         "the service is healthy",
         at,
@@ -103,7 +103,7 @@ export async function openFaultFixture(): Promise<FaultFixture> {
         withinMs: backWithinMs,
         describe: () => services.describe(id),
       });
-      return well;
+      return recovered;
     },
     async settle() {
       stop.abort();

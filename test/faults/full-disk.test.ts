@@ -38,7 +38,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     rmSync(disk, { recursive: true, force: true });
   });
 
-  const ask = (sql: string) => queryOnce<{ turn: number }>(platform, first.connection, first, sql);
+  const ask = (sql: string) => queryOnce<{ round: number }>(platform, first.connection, first, sql);
   const filler = () => join(disk, "filler");
 
   /**
@@ -107,9 +107,9 @@ describe.skipIf(!asRoot)("a full disk", () => {
     const queue = await startQueueWorkload(platform, first.service.id, "meanwhile");
     await leave(0);
     const written: number[] = [];
-    for (let turn = 100; turn < 120; turn += 1) {
-      await ask(`INSERT INTO kept SELECT ${turn} FROM generate_series(1, 1)`).then(
-        () => written.push(turn),
+    for (let round = 100; round < 120; round += 1) {
+      await ask(`INSERT INTO kept SELECT ${round} FROM generate_series(1, 1)`).then(
+        () => written.push(round),
         () => undefined,
       );
     }
@@ -118,7 +118,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     await recovers(id);
     await recovers(first.service.id);
     const rows = await waitUntil("rows can be read", () => ask("SELECT turn FROM kept"));
-    expect(rows.map(({ turn }) => turn)).toEqual(expect.arrayContaining([1, ...written]));
+    expect(rows.map(({ round }) => round)).toEqual(expect.arrayContaining([1, ...written]));
     await queue.check();
     await services.delete(id);
     expect(crashesOf(platform.directory)).toEqual([]);

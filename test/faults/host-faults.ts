@@ -44,13 +44,13 @@ export async function killDaemonAtWork(fixture: FaultFixture, bystander: Written
   for (const verb of ["create", "delete"] as const) {
     const daemon = await daemonOf(incus);
     await incus.events.ready(AbortSignal.timeout(30_000));
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     const events = incus.events.subscribe({
-      event: ({ type }) => type === "operation" && begun.resolve(),
+      event: ({ type }) => type === "operation" && started.resolve(),
       opened: () => undefined,
     });
     await body[verb]();
-    await begun.promise;
+    await started.promise;
     process.kill(daemon, "SIGKILL");
     events.close();
     const at = Date.now();

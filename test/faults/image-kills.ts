@@ -43,15 +43,15 @@ export async function killAtImageStep(fixture: ImageKillFixture, { step, victim 
   const { platform, services, service, images, writer } = fixture;
   const { id } = service.service;
   const requests = createMaintenanceRequests(platform, services);
-  const { image: from } = await requests.shown(id);
+  const { image: from } = await requests.get(id);
   const [one, other] = images.both;
   const to = images.spoiling ?? (from === one ? other : one);
   await images.choose(to);
   await requests.pending(id, to);
-  const begun = expectStatus(await requests.apply(id), 202).json;
+  const started = expectStatus(await requests.apply(id), 202).json;
   // A killed controller does not respond.
   const operation = async () =>
-    (await platform.rest.get<OperationJson>(`/operations/${begun.id}`).catch(() => undefined))?.json ?? begun;
+    (await platform.rest.get<OperationJson>(`/operations/${started.id}`).catch(() => undefined))?.json ?? started;
   const isAt = (now: OperationJson) => now.finished_at !== null || order.indexOf(now.step ?? "") >= order.indexOf(step);
   await waitUntil(`it is at ${step}`, async () => isAt(await operation()), { withinMs: endsWithinMs, everyMs: 5 });
   await waitUntil(
@@ -73,7 +73,7 @@ export async function killAtImageStep(fixture: ImageKillFixture, { step, victim 
   );
   await services.settled(id, "Running", endsWithinMs);
   const expected = ended.status === "completed" ? to : from;
-  const { image } = await requests.shown(id);
+  const { image } = await requests.get(id);
   if (image !== expected) throw new Error(`the operation is ${ended.status}, and the service runs from ${image}`);
   const before = writer.acknowledged;
   await waitUntil("the engine acknowledges writes", () => writer.acknowledged > before + 1, {

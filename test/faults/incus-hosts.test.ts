@@ -142,7 +142,7 @@ describe.skipIf(missing !== undefined)(
       expect(error?.message).toMatch(/local: it is cordoned\./);
       expect(error?.message).toMatch(/second: 2\.0 GiB of memory are requested, and 4\.0 GiB of .* are reserved/);
       await services.delete(second.service.id);
-      const made = await waitUntil(
+      const created = await waitUntil(
         "it is created by itself",
         async () => {
           const service = await services.get(third);
@@ -150,7 +150,7 @@ describe.skipIf(missing !== undefined)(
         },
         { withinMs: 120_000, describe: () => services.describe(third) },
       );
-      expect(made).toBe(true);
+      expect(created).toBe(true);
       expect(await instancesOn(incus.second)).toBe(2);
       await services.delete(third);
     });
@@ -224,9 +224,9 @@ describe.skipIf(missing !== undefined)(
           },
         );
         await hosts((rpcs) => rpcs.cordonHost({ hostId: "local" }));
-        const made = await running(await create("by-https"));
-        expect(await firstProcessOf(incus.second, machineOf(made))).toBeGreaterThan(0);
-        await services.delete(made.service.id);
+        const created = await running(await create("by-https"));
+        expect(await firstProcessOf(incus.second, machineOf(created))).toBeGreaterThan(0);
+        await services.delete(created.service.id);
         await hosts((rpcs) => rpcs.uncordonHost({ hostId: "local" }));
       } finally {
         await rm(files, { recursive: true, force: true });

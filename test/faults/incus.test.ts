@@ -17,7 +17,7 @@ const enrollment = { installationId: "test", controllers: ["127.0.0.1:1"], caFin
 
 describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
   let machines: TestIncus;
-  let made = 0;
+  let created = 0;
 
   beforeAll(async () => {
     machines = await startTestIncus({ command: ["/usr/bin/perl", "-e", "$SIG{TERM}=sub{exit};sleep(1)while(1);"] });
@@ -25,18 +25,18 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
   });
   afterAll(() => machines?.close());
 
-  const spec = () => testMachineSpec({ id: `fault-${made++}`, plan: { vcpu: 1, memoryBytes: gib } });
+  const spec = () => testMachineSpec({ id: `fault-${created++}`, plan: { vcpu: 1, memoryBytes: gib } });
   /** Runs it, and kills the daemon when that has begun an operation. Resolves with all results. */
   async function killedAtWork<T>(work: () => readonly Promise<T>[]): Promise<T[]> {
     const { events } = machines.incus;
     await events.ready(signal);
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     const listening = events.subscribe({
-      event: ({ type }) => type === "operation" && begun.resolve(),
+      event: ({ type }) => type === "operation" && started.resolve(),
       opened: () => undefined,
     });
     const ends = work();
-    await begun.promise;
+    await started.promise;
     listening.close();
     await machines.killDaemon();
     return Promise.all(ends);

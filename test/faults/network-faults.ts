@@ -51,12 +51,13 @@ export async function cutNetwork(
   expect(await firstProcessOf(incus, service.machineId)).toBe(keeper);
   expect(await ask(startedAt)).toEqual(before);
   const { status, json } = await request;
-  const made = status === 201 || (status === 202 && (await endOf(platform, json.operation.id)).status === "completed");
+  const created =
+    status === 201 || (status === 202 && (await endOf(platform, json.operation.id)).status === "completed");
   await waitUntil("the API and the engine agree on users", async () => {
     const { users } = expectStatus(await platform.rest.get<{ users: { username: string }[] }>(path), 200).json;
     const listed = users.some(({ username }) => username === `cut_${direction}`);
     const rows = await ask(`SELECT rolname::text AS at FROM pg_roles WHERE rolname = 'cut_${direction}'`);
-    return listed === made && rows.length === (made ? 1 : 0);
+    return listed === created && rows.length === (created ? 1 : 0);
   });
   figures.note(`network cut, ${direction === "both" ? "both ways" : `${direction} the machine`}`, {
     reportedMs,
@@ -69,7 +70,7 @@ export async function slowDown(fixture: FaultFixture, service: WrittenService, n
   const { statuses: sights, figures, platform, services } = fixture;
   const path = (rest: string) => `/managed-services/${service.id}${rest}`;
   const at = Date.now();
-  const mend = await network.slow(service.address, { delayMs: 150, lossPct: 5 });
+  const repair = await network.slow(service.address, { delayMs: 150, lossPct: 5 });
   try {
     const user = { username: "slow", role: "readwrite" };
     const response = await platform.rest.post<{ readonly operation: OperationJson | null }>(
@@ -95,7 +96,7 @@ export async function slowDown(fixture: FaultFixture, service: WrittenService, n
     await services.verb(service.id, "restart");
     await fixture.recoveredMs(service, Date.now());
   } finally {
-    await mend();
+    await repair();
   }
   figures.note("300 ms latency, 5% loss", { backMs: await fixture.recoveredMs(service, Date.now()) });
 }

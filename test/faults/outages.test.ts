@@ -33,8 +33,8 @@ describe("an outage", () => {
     const after = await its.platform.rest.get<{ services: ServiceJson[] }>("/managed-services");
     expect(same(after.json)).toEqual(same(before.json));
     for (const { service } of [its.database, its.cache]) {
-      const look = async () => (await its.services.get(service.id)).health.status === "healthy";
-      await waitUntil("it is healthy again", look, {
+      const check = async () => (await its.services.get(service.id)).health.status === "healthy";
+      await waitUntil("it is healthy again", check, {
         withinMs: 120_000,
         describe: () => its.services.describe(service.id),
       });

@@ -3,7 +3,7 @@ import { crashesOf } from "../support/platform/platform-logs.ts";
 import { createRandom } from "../support/random.ts";
 import { createServices, type RunningService } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { flushedAtOnce, writeRows, writeValues } from "./acknowledged-writer.ts";
+import { flushOnWrite, writeRows, writeValues } from "./acknowledged-writer.ts";
 import { createRequestLog } from "./requested-services.ts";
 import { sendRequestsUntil } from "./random-requests.ts";
 import { checkRequested } from "./check-requested.ts";
@@ -32,7 +32,7 @@ export async function runFaults(platform: Platform, { seed, kills, log }: FaultR
   const requests = createRequestLog();
   const services = createServices(platform);
   const ledger = await services.createRunning("ledger");
-  const cache = await services.createRunning("ledger-cache", { database_type: "valkey", parameters: flushedAtOnce });
+  const cache = await services.createRunning("ledger-cache", { database_type: "valkey", parameters: flushOnWrite });
   for (const written of [ledger, cache]) requests.services.push(requestOf(written));
 
   const stop = new AbortController();

@@ -45,7 +45,7 @@ try {
     moments: moments ?? 0,
     lifeMs,
     without,
-    say: log,
+    log,
     onFailure: (directory: string) => {
       for (const file of values.logs === undefined ? [] : logFiles(directory))
         cpSync(file, join(values.logs ?? "", relative(directory, file).replaceAll("/", "_")));

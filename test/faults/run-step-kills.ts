@@ -14,7 +14,7 @@ import { createRandom } from "../support/random.ts";
 import { createReleaseDirectory } from "../support/platform/release-directory.ts";
 import { createServices } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { flushedAtOnce, writeRows, writeValues } from "./acknowledged-writer.ts";
+import { flushOnWrite, writeRows, writeValues } from "./acknowledged-writer.ts";
 import { agentVictims, killAtHandOver } from "./agent-kills.ts";
 import { type ImageKillFixture, imageSteps, imageVictims, killAtImageStep, spoilingSteps } from "./image-kills.ts";
 
@@ -68,7 +68,7 @@ try {
     await waitUntil("new machines have the first image", isNewest);
     const service = await services.createRunning(`kept-${engine}`, {
       database_type: engine,
-      ...(engine === "valkey" && { parameters: flushedAtOnce }),
+      ...(engine === "valkey" && { parameters: flushOnWrite }),
     });
     const writer = await writers[engine](platform, service, stop.signal);
     try {
@@ -127,8 +127,8 @@ try {
   if (crashes.length > 0) throw new Error(`${crashes.length} crashes, such as:\n${crashes[0]}`);
   const { orphans } = await asOperator(platform, FleetService, (fleet) => fleet.sweepOrphans({ dryRun: true }));
   if (orphans.length > 0) throw new Error(`${orphans.length} orphans remain`);
-  const left = async () => ((await tier?.disks()) ?? []).filter((name) => /snapshot|draft/.test(name));
-  await waitUntil("no snapshot remains", async () => (await left()).length === 0);
+  const remaining = async () => ((await tier?.disks()) ?? []).filter((name) => /snapshot|draft/.test(name));
+  await waitUntil("no snapshot remains", async () => (await remaining()).length === 0);
   log("all converged");
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);

@@ -106,7 +106,7 @@ test("a key has at most twenty streams, and changes of others continue meanwhile
 test("a loop of changes that cancel out is limited by its writes, and may still delete", async () => {
   const { authorization } = await newKey("loop", ["webhooks:read", "webhooks:write"]);
   const rest = platform.rest.as(authorization);
-  const made: string[] = [];
+  const created: string[] = [];
   for (let n = 0; n < 1_000; n += 1) {
     const answer = await rest.post<{ id: string; detail: string }>("/webhooks", { url: "https://1.1.1.1/" });
     if (answer.status === 429) {
@@ -115,12 +115,12 @@ test("a loop of changes that cancel out is limited by its writes, and may still 
       break;
     }
     expect(answer.status).toBe(201);
-    made.push(answer.json.id);
-    const last = made.length > 1 ? made.shift() : undefined;
+    created.push(answer.json.id);
+    const last = created.length > 1 ? created.shift() : undefined;
     if (last !== undefined) expect((await rest.delete(`/webhooks/${last}`)).status).toBe(204);
   }
-  expect(made).toHaveLength(1);
-  expect((await rest.delete(`/webhooks/${made[0]}`)).status).toBe(204);
+  expect(created).toHaveLength(1);
+  expect((await rest.delete(`/webhooks/${created[0]}`)).status).toBe(204);
   // Other callers of the organization have limits of their own.
   expect((await newKey("after the loop")).id).toMatch(/^hfk_/);
 });

@@ -34,11 +34,11 @@ function fill(bytes: number, open: string, entry: (n: number) => string, close: 
 }
 
 /** The path in JSON to every list and map that an input has. */
-type Way = readonly DescField[];
+type FieldPath = readonly DescField[];
 
-function listsOf(message: DescMessage, depth = 0): (readonly [DescField, Way])[] {
+function listsOf(message: DescMessage, depth = 0): (readonly [DescField, FieldPath])[] {
   if (depth > 3 || message.typeName.startsWith("google.")) return [];
-  return message.fields.flatMap((field: DescField): (readonly [DescField, Way])[] => {
+  return message.fields.flatMap((field: DescField): (readonly [DescField, FieldPath])[] => {
     if (field.fieldKind === "list" || field.fieldKind === "map") return [[field, []]];
     if (field.message === undefined) return [];
     return listsOf(field.message, depth + 1).map(([list, way]) => [list, [field, ...way]]);

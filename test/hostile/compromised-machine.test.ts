@@ -123,8 +123,8 @@ describe("a compromised machine", () => {
     await honest.expect("task", ({ id }) => id === "t-honest");
     const session = await open();
     session.say({ case: "taskProgress", value: { taskId: "t-honest", step: "attacker", progressPct: 99 } });
-    const made = Array.from({ length: 200 }, (_, n) => `t-made-up-${n}`);
-    for (const taskId of made)
+    const created = Array.from({ length: 200 }, (_, n) => `t-made-up-${n}`);
+    for (const taskId of created)
       session.say({ case: "taskProgress", value: { taskId, step: "attacker", progressPct: 99 } });
     session.say({ case: "taskResult", value: { taskId: "t-honest", failure: { code: "attacker", message: "" } } });
     expect(await session.ended).toMatchObject({ details: "a result for another machine's task" });

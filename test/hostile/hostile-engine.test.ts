@@ -47,8 +47,9 @@ describe.skipIf(skipped !== undefined)(
       const [reportFile, stop] = [join(open, "report.json"), join(open, "stop")];
       const directories = [state, join(machine.directory, "run"), join(machine.directory, "data")];
       const ended = machine.asEngine([node, program, ...directories, reportFile, stop]);
-      const unwell = () => machine.controller.observations.at(-1)?.checks.some(({ status }) => status === "unhealthy");
-      await waitUntil("the agent finds that this is not its engine", () => unwell() === true, {
+      const unhealthy = () =>
+        machine.controller.observations.at(-1)?.checks.some(({ status }) => status === "unhealthy");
+      await waitUntil("the agent finds that this is not its engine", () => unhealthy() === true, {
         describe: machine.log,
       });
       // The agent signs in again, and sets the modes of its files.

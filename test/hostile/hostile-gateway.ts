@@ -187,7 +187,7 @@ export async function startHostileGateway(
       new Promise((resolve, reject) => {
         const { verb: method, path, text } = input;
         // A rejection before the body is read may close the connection, so large bodies have connections of their own.
-        const fresh = text !== undefined && text.length > 60_000;
+        const ownConnection = text !== undefined && text.length > 60_000;
         const options = {
           host: "127.0.0.1",
           port,
@@ -197,7 +197,7 @@ export async function startHostileGateway(
           path,
           headers: headersOf(input),
         };
-        const outgoing = request({ ...options, agent: fresh ? false : agent }, (response) => {
+        const outgoing = request({ ...options, agent: ownConnection ? false : agent }, (response) => {
           const chunks: Buffer[] = [];
           response.on("data", (chunk: Buffer) => chunks.push(chunk));
           response.on("error", reject);

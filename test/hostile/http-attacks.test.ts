@@ -50,10 +50,10 @@ beforeAll(async () => {
       if (incoming.method === "POST") return void incoming.once("end", () => response.end("ok")).resume();
       if (incoming.url !== "/large") return void response.end("ok");
       const chunk = Buffer.alloc(64 << 10);
-      let left = largeBytes;
+      let remaining = largeBytes;
       const write = () => {
-        while (left > 0 && !response.destroyed) {
-          left -= chunk.length;
+        while (remaining > 0 && !response.destroyed) {
+          remaining -= chunk.length;
           if (!response.write(chunk)) return void response.once("drain", write);
         }
         response.end();

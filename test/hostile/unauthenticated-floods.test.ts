@@ -53,7 +53,7 @@ function hostOfMachines(): string {
   return platform.admin.dns_server.split(":")[0] ?? "";
 }
 
-interface Left {
+interface Traces {
   /** Keys in etcd. */
   readonly keys: number;
   /** Lines in all logs. */
@@ -63,7 +63,7 @@ interface Left {
   readonly memory: number;
 }
 
-async function left(): Promise<Left> {
+async function tracesNow(): Promise<Traces> {
   const etcd = openEtcd(platform.directory);
   const keys = await etcd.raw.getAll().prefix("").keys();
   etcd.raw.close();
@@ -97,7 +97,7 @@ function memoryOf(pid: number): number {
 }
 
 /** A request to a process, and the statuses that it may have. */
-interface Form {
+interface Endpoint {
   readonly statuses: readonly number[];
   /** A thousand when absent. */
   readonly times?: number;
@@ -183,7 +183,7 @@ function enroll({ address }: Source, at: number): Promise<number> {
   });
 }
 
-const forms: Readonly<Record<string, Form>> = {
+const forms: Readonly<Record<string, Endpoint>> = {
   "API: a read without a credential": { statuses: [401], send: (from) => http(from, api("/managed-services")) },
   "API: a change without a credential": {
     statuses: [401, 429],
@@ -266,7 +266,7 @@ const cases = Object.entries(forms).flatMap(([name, form], at) => [
 ]);
 
 test.each(cases)("a flood by $crowd leaves no traces: $name", async ({ form, network, sources }) => {
-  const before = await left();
+  const before = await tracesNow();
   const open = Array.from({ length: sources }, (_, at) => {
     const address = `${network}.${1 + at}`;
     const connect = { rejectUnauthorized: false };
@@ -284,7 +284,7 @@ test.each(cases)("a flood by $crowd leaves no traces: $name", async ({ form, net
   );
   await Promise.all(open.map(({ agent }) => agent.destroy()));
   expect(statuses.difference(new Set(form.statuses))).toEqual(new Set());
-  const after = await left();
+  const after = await tracesNow();
   expect(after.keys - before.keys).toBeLessThan(10);
   expect(after.lines - before.lines).toBeLessThan(form.lines ?? 20);
   expect(after.bytes - before.bytes).toBeLessThan(64 << 10);

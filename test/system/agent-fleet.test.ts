@@ -238,7 +238,7 @@ test("the other controller takes over when one stops, without an effect on the e
   const index = holder() === "c-1" ? 0 : 1;
   const [gone] = controllers.splice(index, 1);
   await gone?.close();
-  const left = first();
-  await expect.poll(() => left.fleet.session("m-1")?.controllerId).toBe(index === 0 ? "c-2" : "c-1");
-  expect((await converge(left, 1_000n)).failure).toBeUndefined();
+  const survivor = first();
+  await expect.poll(() => survivor.fleet.session("m-1")?.controllerId).toBe(index === 0 ? "c-2" : "c-1");
+  expect((await converge(survivor, 1_000n)).failure).toBeUndefined();
 });

@@ -238,14 +238,14 @@ describe("alerts", { timeout: 600_000 }, () => {
       [rulesPath(), rule, 50],
       ["/alerts/channels", channel, 20],
     ] as const) {
-      const made: string[] = [];
+      const created: string[] = [];
       let last = await platform.rest.post<RuleJson>(path, body);
       while (last.status === 201) {
-        made.push(last.json.id);
+        created.push(last.json.id);
         last = await platform.rest.post<RuleJson>(path, body);
       }
       expect(last).toMatchObject({ status: 409, json: { detail: expect.stringContaining(String(most)) } });
-      for (const id of made) expectStatus(await platform.rest.delete(`${path}/${id}`), 204);
+      for (const id of created) expectStatus(await platform.rest.delete(`${path}/${id}`), 204);
     }
   });
 
@@ -280,12 +280,12 @@ describe("alerts", { timeout: 600_000 }, () => {
     const config = { url: receiver.url };
     const rule = { metric: "cpu", condition: "gt", threshold: 1_000 };
     for (let round = 0; round < 8; round += 1) {
-      const made = await platform.rest.post<ChannelJson>("/alerts/channels", {
+      const created = await platform.rest.post<ChannelJson>("/alerts/channels", {
         name: "short",
         type: "webhook",
         config,
       });
-      const { id } = expectStatus(made, 201).json;
+      const { id } = expectStatus(created, 201).json;
       const [named, gone] = await Promise.all([
         platform.rest.post<RuleJson>(rulesPath(), { ...rule, notification_channel_id: id }),
         platform.rest.delete(`/alerts/channels/${id}`),

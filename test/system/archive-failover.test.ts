@@ -27,7 +27,7 @@ const secondMs = 1_000;
 
 describe("the archive of a PostgreSQL whose primary fails", () => {
   const its = createReplicationUnderTest();
-  const { roles, untilReplicaCounts, pauseMachine } = createFailures(its, () => undefined, []);
+  const { roles, untilReplicaCounts: untilCandidate, pauseMachine } = createFailures(its, () => undefined, []);
   /** Moments to restore to, each with its reason. */
   const targets: { readonly why: string; readonly at: number }[] = [];
   const wait = { withinMs: longMs, everyMs: 200, describe: () => its.services.describe(its.main.service.id) };
@@ -60,19 +60,19 @@ describe("the archive of a PostgreSQL whose primary fails", () => {
    * primary.
    */
   async function failsOver(name: string, meanwhile?: (primary: string) => Promise<void>): Promise<string> {
-    await untilReplicaCounts();
+    await untilCandidate();
     // The replica lacks rows from before its creation that are not archived.
     await untilDurable(Date.now());
     const { primary, replica } = await roles();
     const wake = meanwhile && pauseMachine(replica);
     await meanwhile?.(primary);
-    const mend = pauseMachine(primary);
+    const repair = pauseMachine(primary);
     wake?.();
     const last = its.writer.rows.at(-1)?.acknowledgedAt ?? 0;
     await waitUntil("the replica is the primary", async () => (await roles()).primary === replica, wait);
     const { acknowledged } = its.writer;
     await waitUntil("writes go on", () => its.writer.acknowledged > acknowledged + 20, wait);
-    mend();
+    repair();
     const first = its.writer.rows.find(({ begunAt }) => begunAt > last)?.acknowledgedAt ?? 0;
     expect(first).toBeGreaterThan(last);
     targets.push(

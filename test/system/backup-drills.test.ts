@@ -10,7 +10,7 @@ import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts"
 
 describe("a moment of a service", () => {
   const its = createBackupsUnderTest();
-  const { pathOf, sql, created: made } = its;
+  const { pathOf, sql, created } = its;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
@@ -39,7 +39,7 @@ describe("a moment of a service", () => {
       await client.end();
       await sql(source, "SELECT pg_sleep(1); DELETE FROM later");
       await waitUntil("it is durable", async () => ((await restorable())?.to ?? "") > point, wait);
-      const then = await made(`services restore orders --name orders-then --to ${point}`);
+      const then = await created(`services restore orders --name orders-then --to ${point}`);
       expect(await sql(then, "SELECT count(*)::int AS count FROM later")).toEqual([{ count: 100 }]);
       expect(await sql(source, "SELECT count(*)::int AS count FROM later")).toEqual([{ count: 0 }]);
       const inside = { ...then, connection: { ...then.connection, database: "doomed" } };

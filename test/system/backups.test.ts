@@ -11,7 +11,7 @@ import { type BackupJson, createBackupsUnderTest, longMs } from "./backups/backu
 
 describe("backups of a service", () => {
   const its = createBackupsUnderTest();
-  const { holdfast, pathOf, read, sql, digest, taken, created: made, createdInSteps: madeInSteps, window } = its;
+  const { holdfast, pathOf, read, sql, digest, taken, created, createdInSteps, window } = its;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
@@ -23,12 +23,12 @@ describe("backups of a service", () => {
   afterAll(its.remove, longMs);
 
   async function ended(id: string): Promise<BackupJson> {
-    const look = async () => {
+    const check = async () => {
       const backup = await read(id);
       return ["completed", "failed"].includes(backup.status) ? backup : undefined;
     };
     const describe = () => services.describe(source.service.id);
-    return waitUntil(`the backup ${id} has ended`, look, { withinMs: longMs, everyMs: 100, describe });
+    return waitUntil(`the backup ${id} has ended`, check, { withinMs: longMs, everyMs: 100, describe });
   }
 
   it(
@@ -56,8 +56,8 @@ describe("backups of a service", () => {
       await sql(source, "DELETE FROM kept WHERE i % 2 = 0");
       const after = await digest(source);
       const [copy, fork] = await Promise.all([
-        madeInSteps(`services restore orders --name orders-before --backup ${first.id}`),
-        madeInSteps("services fork orders orders-fork"),
+        createdInSteps(`services restore orders --name orders-before --backup ${first.id}`),
+        createdInSteps("services fork orders orders-fork"),
       ]);
       for (const { steps } of [copy, fork]) {
         expect(steps).toContain("ProvisioningRestore");
@@ -99,8 +99,8 @@ describe("backups of a service", () => {
       expect(await ofDatabases()).toBe("degraded");
       expectStatus(await platform.rest.delete(`${databases}/halfway`), 204);
       await waitUntil("the copy is healthy", async () => (await ofDatabases()) === "healthy");
-      const gone = await platform.rest.delete(`/managed-services/${fork.service.id}?skip_final_backup=true`);
-      expectStatus(gone, 202);
+      const deletion = await platform.rest.delete(`/managed-services/${fork.service.id}?skip_final_backup=true`);
+      expectStatus(deletion, 202);
       await services.gone(fork.service.id);
       expect((await platform.rest.post(`/managed-services/${fork.service.id}/undelete`)).status).toBe(404);
     },
@@ -208,7 +208,7 @@ describe("backups of a service", () => {
       await waitUntil("rows are acknowledged", () => acknowledged.length > 100, { everyMs: 20 });
       await services.delete(id);
       await cut;
-      const back = await made(`services undelete ${id}`);
+      const back = await created(`services undelete ${id}`);
       const found = new Set((await sql(back, "SELECT i FROM late")).map(({ i }) => i));
       expect(acknowledged.filter((i) => !found.has(i))).toEqual([]);
     },

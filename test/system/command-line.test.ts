@@ -2,7 +2,12 @@ import { readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CommandLine, createCommandLine, type Ran, type RunOptions } from "../support/platform/command-line.ts";
+import {
+  type CommandLine,
+  createCommandLine,
+  type CommandResult,
+  type RunOptions,
+} from "../support/platform/command-line.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { acceptedBy } from "../support/servers/webhook-judges.ts";
@@ -36,7 +41,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     await platform?.remove();
   });
 
-  const holdfast = async (line: string, { asProcess = false, ...options }: Options = {}): Promise<Ran> => {
+  const holdfast = async (line: string, { asProcess = false, ...options }: Options = {}): Promise<CommandResult> => {
     const ran = await (asProcess ? shell.run : shell.runHere)(wordsOf(line), options);
     printed.push(ran.stdout, ran.stderr);
     return ran;
@@ -170,12 +175,12 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
 
   it("connects with a password that no other user can read, and leaves none of it", async () => {
     const password = (await holdfast("users password demo app_user", { environment: organization })).stdout.trim();
-    const look = `\\! tr '\\0' '\\n' < /proc/$PPID/cmdline; tr '\\0' '\\n' < /proc/$PPID/environ; stat -c 'mode %a' "$TMPDIR"/holdfast-*/ "$TMPDIR"/holdfast-*/*`;
+    const check = `\\! tr '\\0' '\\n' < /proc/$PPID/cmdline; tr '\\0' '\\n' < /proc/$PPID/environ; stat -c 'mode %a' "$TMPDIR"/holdfast-*/ "$TMPDIR"/holdfast-*/*`;
     const scopes = ["services:read", "services:secrets"].map((scope) => `--scope ${scope}`).join(" ");
     const made = await jsonOf<{ id: string; secret: string }>(`keys create opener ${scopes}`, {
       environment: organization,
     });
-    const seen = await shell.run(["services", "connect", "demo", "--", "-X", "-Atc", "SELECT 6 * 7", "-c", look], {
+    const seen = await shell.run(["services", "connect", "demo", "--", "-X", "-Atc", "SELECT 6 * 7", "-c", check], {
       environment: { HOLDFAST_API_KEY_ID: made.id, HOLDFAST_API_KEY_SECRET: made.secret },
     });
     expect(seen).toMatchObject({ code: 0, stdout: expect.stringMatching(/^42\n/) });

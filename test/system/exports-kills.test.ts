@@ -59,8 +59,8 @@ describe("two controllers, one of which exports", () => {
       const pid = processOfPort(arrival.remotePort, controllers());
       return hook(arrival, pid) ?? take(arrival, pid);
     });
-    const made = await add("prometheus_remote_write", receiver.url);
-    createdAtMs = Date.parse(expectStatus(made, 201).json.created_at);
+    const created = await add("prometheus_remote_write", receiver.url);
+    createdAtMs = Date.parse(expectStatus(created, 201).json.created_at);
   });
   afterAll(async () => {
     await beside?.kill9();
@@ -91,7 +91,7 @@ describe("two controllers, one of which exports", () => {
   }
 
   /** All of the history since the integration was created, in order. */
-  async function expectWhole(): Promise<void> {
+  async function expectComplete(): Promise<void> {
     expect(firsts().length).toBeGreaterThan(3);
     for (const series of firsts()) {
       const times = series.map(({ timeMs }) => timeMs);
@@ -144,7 +144,7 @@ describe("two controllers, one of which exports", () => {
       hook = () => undefined;
       await goesOn("another one continues");
       await goesOn("and on");
-      await expectWhole();
+      await expectComplete();
     },
     300_000,
   );
@@ -178,7 +178,7 @@ describe("two controllers, one of which exports", () => {
     const before = newest();
     await goesOn("they go on");
     await goesOn("and on");
-    await expectWhole();
+    await expectComplete();
     const after = taken.filter(({ atMs }) => atMs > wokenAt);
     expect(after.filter(({ timeMs }) => timeMs <= before)).toEqual([]);
   }, 300_000);
@@ -210,7 +210,7 @@ describe("two controllers, one of which exports", () => {
         .map((atMs, index) => atMs - (arrivals()[index] ?? atMs))
         .slice(from - 1);
       expect(Math.max(...gaps)).toBeLessThan(36_000);
-      await expectWhole();
+      await expectComplete();
     } finally {
       await dead.close();
     }

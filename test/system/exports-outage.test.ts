@@ -35,7 +35,7 @@ describe("an export to a Prometheus that stops for a while", () => {
   it("has no hole afterwards, even when the controller was killed meanwhile", async (context) => {
     if (typeof prometheus === "string") return context.skip(prometheus);
     const real = prometheus;
-    const made = await platform.rest.post<ExportJson>(path, {
+    const created = await platform.rest.post<ExportJson>(path, {
       service_id: serviceId,
       name: "grafana",
       destination_type: "prometheus_remote_write",
@@ -43,7 +43,7 @@ describe("an export to a Prometheus that stops for a while", () => {
       export_interval_seconds: 30,
       configuration: { url: `${real.url}/api/v1/write` },
     });
-    const { id, created_at: createdAt } = expectStatus(made, 201).json;
+    const { id, created_at: createdAt } = expectStatus(created, 201).json;
     const query = `platform_cpu{service_id="${serviceId}"}`;
     await waitUntil("the series exists", () => real.newest(query));
     await real.stop();

@@ -43,9 +43,9 @@ describe("an export by the command line, to a Prometheus that is down for ten mi
       const real = prometheus;
       const cli = createCommandLine({ HOLDFAST_DATA: platform.directory });
       const words = `exports create --to prometheus_remote_write --set url=${real.url}/api/v1/write --service first --interval 30`;
-      const made = await cli.runHere([...words.split(" "), "--output", "json"]);
-      expect(made).toMatchObject({ code: 0 });
-      const { id, created_at: createdAt } = JSON.parse(made.stdout) as ExportJson;
+      const created = await cli.runHere([...words.split(" "), "--output", "json"]);
+      expect(created).toMatchObject({ code: 0 });
+      const { id, created_at: createdAt } = JSON.parse(created.stdout) as ExportJson;
       const query = `platform_cpu{service_id="${serviceId}"}`;
       const get = async () => expectStatus(await platform.rest.get<ExportJson>(`${path}/${id}`), 200).json;
       await waitUntil("the series exists within a minute", () => real.newest(query), { withinMs: minuteMs });

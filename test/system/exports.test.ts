@@ -58,22 +58,22 @@ describe("exports", () => {
   const get = async (id: string) => expectStatus(await platform.rest.get<ExportJson>(`${path}/${id}`), 200).json;
 
   async function receiver(...of: Parameters<typeof startExportReceiver>): Promise<ExportReceiver> {
-    const made = await startExportReceiver(...of);
-    receivers.push(made);
-    return made;
+    const created = await startExportReceiver(...of);
+    receivers.push(created);
+    return created;
   }
 
   it("deliver series to a real Prometheus, and log entries to OTLP", async (context) => {
     if (typeof prometheus === "string") return context.skip(prometheus);
     const real = prometheus;
-    const made = await cli.runHere(
+    const created = await cli.runHere(
       [
         `exports create --to prometheus_remote_write --set url=${real.url}/api/v1/write`,
         "--service first --interval 30 --output json",
       ].flatMap((words) => words.split(" ")),
     );
-    expect(made).toMatchObject({ code: 0 });
-    const { id } = JSON.parse(made.stdout) as ExportJson;
+    expect(created).toMatchObject({ code: 0 });
+    const { id } = JSON.parse(created.stdout) as ExportJson;
     const reader = exportReaders.otlp;
     const taken: ReadItem[] = [];
     const there = await receiver((arrival) => {
@@ -120,13 +120,13 @@ describe("exports", () => {
 
   it("are validated, and each fault is named", async () => {
     const body = { service_id: serviceId, name: "n", destination_type: "otlp", data_type: "metrics" };
-    const bad = await platform.rest.post<{ detail: string; errors: { field: string }[] }>(path, {
+    const rejected = await platform.rest.post<{ detail: string; errors: { field: string }[] }>(path, {
       ...body,
       export_interval_seconds: 29,
       configuration: { endpoint: "https://1.1.1.1/v1/metrics", color: "red", timeout_seconds: 0 },
     });
-    expect(bad.status).toBe(400);
-    expect(bad.json.errors.map(({ field }) => field)).toEqual([
+    expect(rejected.status).toBe(400);
+    expect(rejected.json.errors.map(({ field }) => field)).toEqual([
       "export_interval_seconds",
       "configuration.color",
       "configuration.timeout_seconds",
@@ -166,14 +166,14 @@ describe("exports", () => {
     const tokenFile = join(directory, "token");
     writeFileSync(tokenFile, `${secret}\n`);
     const here = await receiver(() => ({ status: 403, body: secret }));
-    const made = await cli.runHere(
+    const created = await cli.runHere(
       [
         `exports create --to log_aggregator --service first --set endpoint=${here.url}`,
         `--from-file bearer_token=${tokenFile} --interval 30 --output json`,
       ].flatMap((words) => words.split(" ")),
     );
-    expect(made).toMatchObject({ code: 0 });
-    const { id, configuration } = JSON.parse(made.stdout) as ExportJson;
+    expect(created).toMatchObject({ code: 0 });
+    const { id, configuration } = JSON.parse(created.stdout) as ExportJson;
     expect(configuration).toMatchObject({ bearer_token: "********" });
     const updated = await client.exports.update(id, { name: "logs", configuration: { bearer_token: "********" } });
     expect(updated).toMatchObject({ name: "logs", configuration: { endpoint: here.url, bearer_token: "********" } });

@@ -16,8 +16,8 @@ import { createReplicationUnderTest } from "./replication/replication-under-test
 describe("a PostgreSQL whose primary fails", () => {
   const its = createReplicationUnderTest();
   const failover = createFailoverUnderTest(its);
-  const { sides } = failover;
-  const { roles, untilReplicaCounts, failsOver, pauseMachine, pauseEngine } = failover.failures;
+  const { nodeWriters } = failover;
+  const { roles, untilReplicaCounts: untilCandidate, failsOver, pauseMachine, pauseEngine } = failover.failures;
   beforeAll(async () => {
     await its.start();
     await failover.begin();
@@ -86,12 +86,12 @@ describe("a PostgreSQL whose primary fails", () => {
   });
 
   it("continues for longer than a primary lease without a controller", async () => {
-    await untilReplicaCounts();
+    await untilCandidate();
     const { primary, term, oldHost } = await roles();
     await its.platform.killControlPlane();
     const endMs = performance.now() + 2 * rightMs;
     // The platform's names are unavailable, too: open sessions continue.
-    await waitUntil("a write later than any right of a controller", () => sides()?.firstAfter(oldHost, endMs), {
+    await waitUntil("a write later than any right of a controller", () => nodeWriters()?.firstAfter(oldHost, endMs), {
       withinMs: 60_000,
     });
     await its.platform.start();

@@ -96,7 +96,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
         await waitUntil("its event is emitted", async () =>
           (await percentsOf(id, "service.storage_low")).some(({ node_id: node }) => node === replica),
         );
-        for (let turn = 0; turn < 5; turn += 1) await insert();
+        for (let round = 0; round < 5; round += 1) await insert();
         expect(await percentsOf(id, "service.writes_blocked")).toEqual([]);
         expect(await services.get(id)).toMatchObject({ status: "Running", primary_node_id: primary, term: 1 });
         await expand(id, 2);

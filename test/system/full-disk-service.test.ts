@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRows } from "../faults/acknowledged-writer.ts";
 import type { OperationJson, ServiceJson } from "../support/api/service-json.ts";
 import { fillDisk, freeBytes } from "../support/machines/fill-disk.ts";
-import { type CommandLine, createCommandLine, type Ran } from "../support/platform/command-line.ts";
+import { type CommandLine, createCommandLine, type CommandResult } from "../support/platform/command-line.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { asRoot } from "../support/platform/platform-software.ts";
@@ -35,7 +35,7 @@ describe.skipIf(!asRoot)("a user with the command line alone, whose service's di
     await platform?.remove();
   });
 
-  const holdfast = (line: string): Promise<Ran> => shell.runHere(line.split(" "));
+  const holdfast = (line: string): Promise<CommandResult> => shell.runHere(line.split(" "));
   async function done(line: string): Promise<string> {
     const ran = await holdfast(line);
     if (ran.code !== 0) throw new Error(`${line}: ${ran.code} ${ran.stderr}\n${await services.describe(id)}`);

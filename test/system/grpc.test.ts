@@ -16,49 +16,53 @@ describe("gRPC", () => {
   let platform: Platform;
   let owner: GrpcChannel;
   let operator: GrpcChannel;
-  let nobody: GrpcChannel;
+  let anonymous: GrpcChannel;
 
   beforeAll(async () => {
     platform = await startPlatform();
     owner = grpcAs(platform, platform.owner);
     operator = grpcAs(platform, platform.operator);
-    nobody = grpcAs(platform, undefined);
+    anonymous = grpcAs(platform, undefined);
   });
   afterAll(async () => {
-    for (const channel of [owner, operator, nobody]) channel?.close();
+    for (const channel of [owner, operator, anonymous]) channel?.close();
     await platform?.remove();
   });
 
   it("creates, shows, changes and deletes a service as REST does", async () => {
     const rpcs = owner.of(ManagedServiceService);
-    const made = await rpcs.createManagedService({
+    const created = await rpcs.createManagedService({
       name: "by-grpc",
       databaseType: "valkey",
       planName: "tier-1",
       storageSizeGb: 1,
     });
-    expect(made.status).toBe(ManagedServiceStatus.PENDING);
+    expect(created.status).toBe(ManagedServiceStatus.PENDING);
     const running = await waitUntil("it runs", async () => {
-      const service = await rpcs.getManagedService({ id: made.id });
+      const service = await rpcs.getManagedService({ id: created.id });
       return service.status === ManagedServiceStatus.RUNNING && service.operation === undefined ? service : undefined;
     });
-    const rest = await platform.rest.get(`/managed-services/${made.id}`);
+    const rest = await platform.rest.get(`/managed-services/${created.id}`);
     expect(rest.json).toMatchObject({ name: running.name, hostname: running.hostname, port: running.port });
-    const changed = await rpcs.updateManagedService({ id: made.id, tags: { a: "b" }, updateMask: { paths: ["tags"] } });
+    const changed = await rpcs.updateManagedService({
+      id: created.id,
+      tags: { a: "b" },
+      updateMask: { paths: ["tags"] },
+    });
     expect(changed.tags).toEqual({ a: "b" });
-    expect((await rpcs.listManagedServices({ limit: 1 })).services.map(({ id }) => id)).toEqual([made.id]);
-    await rpcs.deleteManagedService({ id: made.id });
+    expect((await rpcs.listManagedServices({ limit: 1 })).services.map(({ id }) => id)).toEqual([created.id]);
+    await rpcs.deleteManagedService({ id: created.id });
     await waitUntil(
       "it is absent",
-      async () => (await statusOf(rpcs.getManagedService({ id: made.id }))) === status.NOT_FOUND,
+      async () => (await statusOf(rpcs.getManagedService({ id: created.id }))) === status.NOT_FOUND,
     );
   });
 
   it("returns errors as statuses with the reason of the problem document", async () => {
     const rpcs = owner.of(ManagedServiceService);
-    const bad = { name: "Bad Name", databaseType: "postgresql", planName: "tier-1", storageSizeGb: 1 };
-    await expect(rpcs.createManagedService(bad)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
-    const failure = await rpcs.createManagedService(bad).catch((error: { metadata: Metadata }) => error);
+    const invalid = { name: "Bad Name", databaseType: "postgresql", planName: "tier-1", storageSizeGb: 1 };
+    await expect(rpcs.createManagedService(invalid)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
+    const failure = await rpcs.createManagedService(invalid).catch((error: { metadata: Metadata }) => error);
     const details = (failure as { metadata: Metadata }).metadata.get("grpc-status-details-bin");
     expect(String(details[0])).toContain("google.rpc.BadRequest");
     expect(String(details[0])).toContain("google.rpc.ErrorInfo");
@@ -70,13 +74,13 @@ describe("gRPC", () => {
 
   it("rejects calls without a credential or with a wrong one", async () => {
     const wrong = grpcAs(platform, "Bearer hft_wrong");
-    expect(await statusOf(nobody.of(CatalogService).getCatalog({}))).toBe(status.UNAUTHENTICATED);
+    expect(await statusOf(anonymous.of(CatalogService).getCatalog({}))).toBe(status.UNAUTHENTICATED);
     expect(await statusOf(wrong.of(CatalogService).getCatalog({}))).toBe(status.UNAUTHENTICATED);
     wrong.close();
   });
 
   it("returns health without a credential, for the server and for each service", async () => {
-    const health = nobody.of(Health);
+    const health = anonymous.of(Health);
     const { SERVING } = HealthCheckResponse_ServingStatus;
     expect((await health.check({})).status).toBe(SERVING);
     for (const { typeName } of [...organizationServices, ...platformServices]) {
@@ -86,14 +90,16 @@ describe("gRPC", () => {
   });
 
   it("lists its services by reflection, and describes each symbol of them, without a credential", async () => {
-    const names = await listServices(nobody);
+    const names = await listServices(anonymous);
     const served = [...organizationServices, ...platformServices].map(({ typeName }) => typeName);
     expect(names).toEqual(expect.arrayContaining(served));
     for (const name of served) {
-      const found = await reflect(nobody, { messageRequest: { case: "fileContainingSymbol", value: name } });
+      const found = await reflect(anonymous, { messageRequest: { case: "fileContainingSymbol", value: name } });
       expect(found.case).toBe("fileDescriptorResponse");
     }
-    const absent = await reflect(nobody, { messageRequest: { case: "fileContainingSymbol", value: "no.such.Symbol" } });
+    const absent = await reflect(anonymous, {
+      messageRequest: { case: "fileContainingSymbol", value: "no.such.Symbol" },
+    });
     expect(absent.case).toBe("errorResponse");
   });
 
@@ -104,7 +110,7 @@ describe("gRPC", () => {
         expect(await statusOf(channel.of(ControlService).listControllers({}))).toBe(status.PERMISSION_DENIED);
         expect(await statusOf(channel.of(OrganizationService).listOrganizations({}))).toBe(status.PERMISSION_DENIED);
       }
-      expect(await statusOf(nobody.of(FleetService).listMachines({}))).toBe(status.UNAUTHENTICATED);
+      expect(await statusOf(anonymous.of(FleetService).listMachines({}))).toBe(status.UNAUTHENTICATED);
     });
 
     it("lists machines, sessions, tasks and terms", async () => {

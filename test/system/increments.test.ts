@@ -88,7 +88,7 @@ describe("daily backups", () => {
   const contents = "SELECT count(*)::int AS count, md5(string_agg(text, ',' ORDER BY i)) AS sum FROM kept";
   const digest = async (of: RunningService, within = platform) => (await sql(of, contents, within))[0];
 
-  async function made(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
+  async function created(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
     const { id } = expectStatus(answer, 202).json as ServiceJson;
     await services.settled(id, "Running", longMs);
     return services.open(id);
@@ -103,12 +103,12 @@ describe("daily backups", () => {
   }
 
   function completed(count: number): Promise<BackupJson[]> {
-    const look = async () => {
+    const check = async () => {
       const found = await automated();
       return found.length >= count ? found : undefined;
     };
     const describe = () => services.describe(source.service.id);
-    return waitUntil(`${count} automated backups are completed`, look, { withinMs: longMs, everyMs: 200, describe });
+    return waitUntil(`${count} automated backups are completed`, check, { withinMs: longMs, everyMs: 200, describe });
   }
 
   function durableTo(point: string): Promise<unknown> {
@@ -153,11 +153,13 @@ describe("daily backups", () => {
       await sql(source, "SELECT pg_sleep(1); DELETE FROM kept");
       await durableTo(point);
       const [copy, fork, then] = await Promise.all([
-        platform.rest.post(pathOf(`/${newest}/restore`), { target_service_name: "orders-copy" }).then(made),
+        platform.rest.post(pathOf(`/${newest}/restore`), { target_service_name: "orders-copy" }).then(created),
         platform.rest
           .post(`/managed-services/${source.service.id}/fork`, { name: "orders-fork", backup_id: newest })
-          .then(made),
-        platform.rest.post(pathOf("/restore"), { restore_point: point, target_service_name: "orders-then" }).then(made),
+          .then(created),
+        platform.rest
+          .post(pathOf("/restore"), { restore_point: point, target_service_name: "orders-then" })
+          .then(created),
       ]);
       for (const one of [copy, fork, then]) expect(await digest(one)).toEqual(before);
       const verified = async () => (await automated()).at(-1)?.verified_at !== null;

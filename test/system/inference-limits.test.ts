@@ -33,17 +33,17 @@ describe("limits of the inference proxy", () => {
     const following = new Set((await list()).map(({ id }) => id));
     expect(following.size).toBe(4);
     await other.kill9();
-    const gone = await waitUntil("it is away", async () => (await list()).find(({ state }) => state === "away"));
-    expect(gone.holds).toBeGreaterThan(0);
+    const lost = await waitUntil("it is away", async () => (await list()).find(({ state }) => state === "away"));
+    expect(lost.holds).toBeGreaterThan(0);
     // The others may use the unleased part, and its leases stay counted.
     const before = await theirs.ends(own, 2 * fits, () => secret);
     expect(before["ok"]).toBeLessThan(fits - 1);
     const declare = (processId: string) =>
       asOperator(platform, InferenceProcessService, (rpcs) => rpcs.declareInferenceProcessLost({ processId }));
-    const running = [...following].find((id) => id !== gone.id) ?? "";
+    const running = [...following].find((id) => id !== lost.id) ?? "";
     await expect(declare(running)).rejects.toThrow(/follows a controller/);
-    await declare(gone.id);
-    expect((await list()).find(({ id }) => id === gone.id)).toMatchObject({ state: "lost", holds: 0 });
+    await declare(lost.id);
+    expect((await list()).find(({ id }) => id === lost.id)).toMatchObject({ state: "lost", holds: 0 });
     // Unspent leases of another process return to the one that requests them.
     let spent = 1 + (before["ok"] ?? 0);
     await waitUntil("all that fits is spent", async () => {

@@ -76,8 +76,8 @@ describe("the inference proxy", () => {
     expect(await codeOf(its.chat(early.secret, "plain"))).toBe("412 provider_not_configured");
     expect((await its.put("settings", { eu_only: false })).json["code"]).toBe("monthly_cost_limit_required");
     expect(await holdfast("inference settings --monthly-limit-cents 5000")).toMatchObject({ code: 0 });
-    const made = await holdfast("inference keys create app --rpm 60 --tokens 100000 --output json");
-    const { secret } = JSON.parse(made.stdout) as { secret: string };
+    const created = await holdfast("inference keys create app --rpm 60 --tokens 100000 --output json");
+    const { secret } = JSON.parse(created.stdout) as { secret: string };
     secrets.push(secret);
     const answer = await its.chat(secret, "plain");
     expect(answer.choices[0]?.message.content).toBe("Hello there");
@@ -229,19 +229,19 @@ describe("the inference proxy", () => {
     await its.put("providers", { provider: "provider_c", eu_endpoint: true });
     expect(await codeOf(its.chat(secret, "plain"))).toBe("ok");
     await its.put("settings", { eu_only: false });
-    const bad = async (base_url: string) => {
+    const statusOf = async (base_url: string) => {
       const { status, json } = await its.put("providers", { provider: "provider_e", api_key: "k", base_url });
       return [status, json["code"]];
     };
-    expect(await bad("http://models.example.com")).toEqual([400, "invalid_request"]);
-    expect(await bad("/v1")).toEqual([400, "invalid_request"]);
-    expect(await bad("https://10.0.0.1/v1")).toEqual([422, "base_url_not_allowed"]);
-    expect(await bad(platform.admin.base_url)).toEqual([422, "base_url_not_allowed"]);
-    const made = readFileSync(join(platform.directory, "installation.json"), "utf8");
-    const { ports } = JSON.parse(made) as { ports: Record<string, number> };
+    expect(await statusOf("http://models.example.com")).toEqual([400, "invalid_request"]);
+    expect(await statusOf("/v1")).toEqual([400, "invalid_request"]);
+    expect(await statusOf("https://10.0.0.1/v1")).toEqual([422, "base_url_not_allowed"]);
+    expect(await statusOf(platform.admin.base_url)).toEqual([422, "base_url_not_allowed"]);
+    const created = readFileSync(join(platform.directory, "installation.json"), "utf8");
+    const { ports } = JSON.parse(created) as { ports: Record<string, number> };
     expect(Object.keys(ports).length).toBeGreaterThan(8);
     for (const [name, port] of Object.entries(ports))
-      expect([name, await bad(`https://127.0.0.1:${port}/v1`)]).toEqual([name, [422, "base_url_not_allowed"]]);
+      expect([name, await statusOf(`https://127.0.0.1:${port}/v1`)]).toEqual([name, [422, "base_url_not_allowed"]]);
     expect((await its.put("providers", { provider: "provider_d", api_key: "k" })).json["code"]).toBe("invalid_request");
     expect((await its.put("providers", { provider: "nobody", api_key: "k" })).status).toBe(400);
     expect((await platform.rest.delete(`${its.base}/providers/provider_a`)).status).toBe(204);

@@ -45,7 +45,7 @@ describe("maintenance of a real service", () => {
   });
 
   const query = (sql: string) => queryOnce(platform, running.connection, { password: running.password }, sql);
-  const maintenance = () => requests.shown(id);
+  const maintenance = () => requests.get(id);
   const apply = (body = {}) => requests.apply(id, body);
 
   it("has nothing to do where it runs from the newest image with all its parameters", async () => {

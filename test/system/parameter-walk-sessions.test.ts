@@ -48,7 +48,7 @@ describe("settings of a database and of a role, at their least and greatest valu
   /** All actions of the platform in sessions of the database, or for the role. */
   async function platformWorks(walk: PostgresqlWalk, queues: ServiceQueues, n: number): Promise<void> {
     const { rest } = platform;
-    await walk.managed();
+    await walk.manages();
     const request = {
       sql: "SELECT n, 'a\\b' AS text, '2026-02-01'::date AS day FROM public.walked",
       database_name: database,

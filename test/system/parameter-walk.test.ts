@@ -69,11 +69,11 @@ describe("each parameter of a Valkey, at its least and greatest value", () => {
     const { id } = of.service;
     await services.settled(id, "Running");
     let last: Health | undefined;
-    const isWell = async () => {
+    const isHealthy = async () => {
       last = expectStatus(await platform.rest.get<Health>(`/managed-services/${id}/health`), 200).json;
       return last.status === "healthy";
     };
-    await waitUntil(`the service is healthy under ${what}`, isWell, {
+    await waitUntil(`the service is healthy under ${what}`, isHealthy, {
       withinMs: 60_000,
       everyMs: 100,
       describe: () => JSON.stringify(last),

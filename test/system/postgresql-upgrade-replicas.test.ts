@@ -31,8 +31,8 @@ describe.skipIf(!isEnabled)("a PostgreSQL of three nodes that is upgraded to ano
     services = createServices(platform);
     shell = createCommandLine({ HOLDFAST_DATA: platform.directory });
     // Two vCPUs, so that pg_upgrade has several jobs.
-    const made = { version: "17", plan_name: "tier-2", node_count: 3, replication_mode: "sync" };
-    orders = await services.createRunning("orders", { ...made, allowed_cidrs: ["127.0.0.0/8"] });
+    const created = { version: "17", plan_name: "tier-2", node_count: 3, replication_mode: "sync" };
+    orders = await services.createRunning("orders", { ...created, allowed_cidrs: ["127.0.0.0/8"] });
     ({ id } = orders.service);
     writer = await writeRows(platform, orders, writing.signal);
     await waitUntil("there is a way back", async () => (await services.get(id)).backups?.restorable != null, {

@@ -238,9 +238,9 @@ describe("controllers that die", () => {
       expect([...new Set(launched)]).toEqual(["Pending", "Provisioning", "Wiring", "Running"]);
       const upgraded = await dyingAtEach(async () => {
         const path = `/stacks/${id}/upgrade`;
-        const begun = await insisted<StackMigration>("POST", path, 202, { accepted_monthly_cost: 30.2 });
+        const started = await insisted<StackMigration>("POST", path, 202, { accepted_monthly_cost: 30.2 });
         const over = async () => {
-          const seen = await fixture.answered<StackMigration>(`/stacks/${id}/migrations/${begun.id}`);
+          const seen = await fixture.answered<StackMigration>(`/stacks/${id}/migrations/${started.id}`);
           return seen.finished_at === null ? undefined : seen;
         };
         const migration = await waitUntil("the migration is over", over, { withinMs: 300_000 });
@@ -250,8 +250,8 @@ describe("controllers that die", () => {
       expect(await stackNow(id)).toMatchObject({ status: "Running", template_version: "2.0.0" });
       const gone = await dyingAtEach(async () => {
         await insisted("DELETE", `/stacks/${id}`, 202);
-        const isGone = async () => (await fixture.platform.rest.insist("GET", `/stacks/${id}`)).status === 404;
-        await waitUntil("the stack is deleted", isGone, { withinMs: 300_000 });
+        const isDeleted = async () => (await fixture.platform.rest.insist("GET", `/stacks/${id}`)).status === 404;
+        await waitUntil("the stack is deleted", isDeleted, { withinMs: 300_000 });
       });
       expect([...new Set(gone)]).toEqual(["Deleting", "Deleted", "gone"]);
     },

@@ -125,7 +125,7 @@ describe("projects, stacks and pipelines", () => {
   });
 
   it("report all faults of a descriptor at once, and kinds that are still to come", async () => {
-    const bad = {
+    const invalid = {
       name: "Shop",
       resources: [
         { logical_name: "a", kind: "postgres", spec: { plan: "tier-99" } },
@@ -137,7 +137,7 @@ describe("projects, stacks and pipelines", () => {
     };
     const plan = (descriptor: object) =>
       rest.post<{ code: string; errors: { field: string; code: string }[] }>("/projects/plan", { descriptor });
-    const refused = await plan(bad);
+    const refused = await plan(invalid);
     expect([refused.status, refused.json.code]).toEqual([400, "invalid_descriptor"]);
     expect(refused.json.errors.map(({ field, code }) => `${field} ${code}`)).toEqual([
       "name pattern",
@@ -150,7 +150,7 @@ describe("projects, stacks and pipelines", () => {
       "resources[0].spec.plan_name unknown",
     ]);
     expect(refused.text).toContain("a -> c -> a");
-    const validation = await cli("projects", "validate", "-f", fixture.fileOf(bad));
+    const validation = await cli("projects", "validate", "-f", fixture.fileOf(invalid));
     expect(validation.code).toBe(2);
     expect(validation.stderr).toContain("dependencies: has a cycle");
     for (const kind of ["app", "files", "inference"]) {
@@ -181,9 +181,9 @@ describe("projects, stacks and pipelines", () => {
     killAtOnce(fixture.platform.processes().controllers[0] ?? 0);
     expect(await applied).toMatchObject({ code: 0 });
 
-    const made = await fixture.project("shop");
-    expect(made).toMatchObject({ status: "Running", health: "healthy", monthly_cost: 45.6 });
-    expect(made.resources.map(({ status }) => status)).toEqual(["Running", "Running", "Running"]);
+    const created = await fixture.project("shop");
+    expect(created).toMatchObject({ status: "Running", health: "healthy", monthly_cost: 45.6 });
+    expect(created.resources.map(({ status }) => status)).toEqual(["Running", "Running", "Running"]);
     const { services: all } = (
       await rest.get<{ services: { name: string; created_at: string }[] }>("/managed-services")
     ).json;
@@ -326,10 +326,10 @@ describe("projects, stacks and pipelines", () => {
 
     const brief = { name: "brief", resources: [{ logical_name: "db", kind: "valkey", spec: small }] };
     const { deployment_id: id } = expectStatus(await fixture.deploy(brief), 202).json;
-    const made = await waitUntil("it is being created", async () => (await idOf("db", "brief")) || undefined);
+    const created = await waitUntil("it is being created", async () => (await idOf("db", "brief")) || undefined);
     await printed("projects", "abort", "brief");
     expect(await fixture.ended("brief", id)).toMatchObject({ status: "Aborted", project_status: "Failed" });
-    expect((await rest.get(`/managed-services/${made}`)).status).toBe(404);
+    expect((await rest.get(`/managed-services/${created}`)).status).toBe(404);
     expect((await fixture.project("brief")).resources).toEqual([]);
     expect((await cli("projects", "abort", "brief", id)).code).toBe(5);
     expect(await fixture.ended("shop", back)).toMatchObject({ status: "Completed", project_status: "Running" });

@@ -46,18 +46,18 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a queue has third-party clients
       PGSSLROOTCERT: join(machine.instance.paths.tls, "ca.crt"),
     };
   };
-  const asJudge = (argv: readonly string[]) => {
+  const asClient = (argv: readonly string[]) => {
     if (typeof image === "string") throw new Error(image);
     return image.run(argv, [samples, database.machine.instance.paths.tls], environment());
   };
 
   /** Each sample by its name, run as its first lines say. */
   const programs: Readonly<Record<string, (queue: string) => Promise<string>>> = {
-    "worker.py": (queue) => asJudge(["/usr/bin/python3", join(samples, "worker.py"), queue]),
+    "worker.py": (queue) => asClient(["/usr/bin/python3", join(samples, "worker.py"), queue]),
     "worker.sql": (queue) =>
-      asJudge(["/usr/bin/psql", "-XqAt", "-F ", "-v", `queue=${queue}`, "-f", join(samples, "worker.sql")]),
+      asClient(["/usr/bin/psql", "-XqAt", "-F ", "-v", `queue=${queue}`, "-f", join(samples, "worker.sql")]),
     "Worker.java": (queue) =>
-      asJudge([
+      asClient([
         "/usr/lib/jvm/default-java/bin/java",
         "-cp",
         "/usr/share/java/postgresql.jar",

@@ -30,9 +30,9 @@ describe("queues of a service", () => {
   });
 
   it("are created by the command, and rejected where they cannot be", async () => {
-    const made = await cli("queues", "create", "orders", "jobs", "--visibility-seconds", "20", "--output", "json");
-    expect(made).toMatchObject({ code: 0 });
-    expect(JSON.parse(made.stdout)).toMatchObject({ name: "jobs", status: "Active", database_name: "defaultdb" });
+    const created = await cli("queues", "create", "orders", "jobs", "--visibility-seconds", "20", "--output", "json");
+    expect(created).toMatchObject({ code: 0 });
+    expect(JSON.parse(created.stdout)).toMatchObject({ name: "jobs", status: "Active", database_name: "defaultdb" });
     const again = await its.platform.rest.post(queues, { name: "jobs" });
     expect([again.status, again.json["code"]]).toEqual([409, "queue_exists"]);
     const nowhere = await its.platform.rest.post(queues, { name: "other", database_name: "nowhere" });
@@ -68,7 +68,7 @@ describe("queues of a service", () => {
 
   it("report all faults of messages, and store nothing of them in the control plane", async () => {
     const path = `${queues}/jobs/messages`;
-    const bad = await its.platform.rest.post<{ errors: { field: string }[] }>(path, {
+    const rejected = await its.platform.rest.post<{ errors: { field: string }[] }>(path, {
       messages: [
         { payload: [] },
         { payload: { t: "marked-payload\u0000" } },
@@ -76,8 +76,8 @@ describe("queues of a service", () => {
         {},
       ],
     });
-    expect(bad.status).toBe(400);
-    expect(bad.json.errors.map(({ field }) => field).toSorted()).toEqual([
+    expect(rejected.status).toBe(400);
+    expect(rejected.json.errors.map(({ field }) => field).toSorted()).toEqual([
       "messages[0].payload",
       "messages[1].payload",
       "messages[2].delay_seconds",

@@ -41,7 +41,7 @@ describe("a replica that starts with lower settings than its primary", () => {
     const before = await settingsOf(replica);
     await set({ work_mem: "11MB" });
     await its.services.settled(its.main.service.id, "Running");
-    const mend = failures.pauseMachine(replica);
+    const repair = failures.pauseMachine(replica);
     try {
       await set(raised);
       // Only the primary restarts.
@@ -58,7 +58,7 @@ describe("a replica that starts with lower settings than its primary", () => {
       const replicaEngine = failures.processesOf(replica).engine ?? 0;
       for (const pid of [replicaEngine, ...findBelow(replicaEngine)]) killAtOnce(pid);
     } finally {
-      mend();
+      repair();
     }
     const hasAsMuch = () =>
       settingsOf(replica).then(

@@ -37,11 +37,11 @@ describe.concurrent("disks of deleted services", () => {
 
   /** A service with one row, and an existing archive. */
   async function create(name: string): Promise<RunningService> {
-    const made = await services.createRunning(name, { allowed_cidrs: ["127.0.0.0/8"] });
-    await ask(made, "CREATE TABLE kept AS SELECT 1 AS i");
-    const next = async () => (await services.get(made.service.id)).backups?.next_at ?? null;
+    const created = await services.createRunning(name, { allowed_cidrs: ["127.0.0.0/8"] });
+    await ask(created, "CREATE TABLE kept AS SELECT 1 AS i");
+    const next = async () => (await services.get(created.service.id)).backups?.next_at ?? null;
     await waitUntil("its archive exists", async () => (await next()) !== null, { withinMs: longMs });
-    return made;
+    return created;
   }
 
   async function remove({ service: { id } }: RunningService): Promise<void> {
@@ -62,14 +62,14 @@ describe.concurrent("disks of deleted services", () => {
   }
 
   /** It has its data on its machine, and is deleted for good on request. */
-  async function comeBack(made: RunningService, name: string): Promise<void> {
-    const { id } = made.service;
+  async function comeBack(created: RunningService, name: string): Promise<void> {
+    const { id } = created.service;
     await services.settled(id, "Running", longMs);
     const back = await services.open(id);
-    expect(back.service).toMatchObject({ id, name, hostname: made.service.hostname });
-    const nodes = [made.service.nodes[0]?.id];
+    expect(back.service).toMatchObject({ id, name, hostname: created.service.hostname });
+    const nodes = [created.service.nodes[0]?.id];
     expect(back.service.nodes.map((node) => node.id)).toEqual(nodes);
-    expect(back.password).toBe(made.password);
+    expect(back.password).toBe(created.password);
     expect(await ask(back, "SELECT i FROM kept")).toEqual([{ i: 1 }]);
     const isThere = () => machines().some((machine) => machine.id === nodes[0]);
     expect(isThere()).toBe(true);
@@ -85,11 +85,11 @@ describe.concurrent("disks of deleted services", () => {
   it(
     "one that was stopped returns with rows, hostname and password, and is deleted for good on request",
     async () => {
-      const made = await create("kept");
-      await services.verb(made.service.id, "stop");
-      await remove(made);
-      await undelete(made, "again");
-      await comeBack(made, "again");
+      const created = await create("kept");
+      await services.verb(created.service.id, "stop");
+      await remove(created);
+      await undelete(created, "again");
+      await comeBack(created, "again");
     },
     3 * longMs,
   );
@@ -97,8 +97,8 @@ describe.concurrent("disks of deleted services", () => {
   it(
     "one in Error reports why, returns in Error, and runs with its rows once its data are repaired",
     async () => {
-      const made = await create("failed");
-      const { id } = made.service;
+      const created = await create("failed");
+      const { id } = created.service;
       const inError = () =>
         waitUntil(
           "the service is in Error",
@@ -108,24 +108,24 @@ describe.concurrent("disks of deleted services", () => {
           },
           { withinMs: longMs, describe: () => services.describe(id) },
         );
-      const control = `${dataOf(made)}/global/pg_control`;
-      const good = readFileSync(inMachine(made, control));
-      writeFileSync(inMachine(made, control), "not a control file");
-      killAtOnce(machineOf(made)?.engine ?? 0);
+      const control = `${dataOf(created)}/global/pg_control`;
+      const good = readFileSync(inMachine(created, control));
+      writeFileSync(inMachine(created, control), "not a control file");
+      killAtOnce(machineOf(created)?.engine ?? 0);
       await inError();
       const { error, operation } = await services.get(id);
       expect(error?.message).not.toBe("");
       expect(operation).toBeNull();
       const restart = await platform.rest.post<ProblemJson>(`/managed-services/${id}/restart`);
       expect(expectStatus(restart, 409).json.code).toBe("wrong_state");
-      await remove(made);
-      await undelete(made, "failed");
+      await remove(created);
+      await undelete(created, "failed");
       await inError();
-      writeFileSync(inMachine(made, control), good);
+      writeFileSync(inMachine(created, control), good);
       expectStatus(await platform.rest.post(`/managed-services/${id}/start`), 202);
       const isStarting = async () => (await services.get(id)).status !== "Error";
       await waitUntil("it starts", isStarting, { withinMs: longMs, describe: () => services.describe(id) });
-      await comeBack(made, "failed");
+      await comeBack(created, "failed");
     },
     3 * longMs,
   );
@@ -133,23 +133,23 @@ describe.concurrent("disks of deleted services", () => {
   it(
     "one whose final backup fails returns on its disk",
     async () => {
-      const made = await create("damaged");
-      const { id } = made.service;
-      await ask(made, "CREATE TABLE damaged AS SELECT 1 AS i");
-      const [row] = await ask<{ path: string }>(made, "SELECT pg_relation_filepath('damaged') AS path");
+      const created = await create("damaged");
+      const { id } = created.service;
+      await ask(created, "CREATE TABLE damaged AS SELECT 1 AS i");
+      const [row] = await ask<{ path: string }>(created, "SELECT pg_relation_filepath('damaged') AS path");
       // A page that has not changed since a checkpoint is read from the disk, with its checksum.
       await services.verb(id, "restart");
-      const page = openSync(inMachine(made, `${dataOf(made)}/${row?.path}`), "r+");
+      const page = openSync(inMachine(created, `${dataOf(created)}/${row?.path}`), "r+");
       writeSync(page, "spoilt", 4_096);
       closeSync(page);
-      await remove(made);
+      await remove(created);
       const { backups } = expectStatus(
         await platform.rest.get<{ backups: object[] }>(`/managed-services/${id}/backups`),
         200,
       ).json;
       expect(backups).toMatchObject([{ trigger: "final", status: "failed" }]);
-      await undelete(made, "damaged");
-      await comeBack(made, "damaged");
+      await undelete(created, "damaged");
+      await comeBack(created, "damaged");
     },
     3 * longMs,
   );

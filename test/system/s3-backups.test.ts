@@ -55,11 +55,11 @@ describe.each(servers)("backups in a bucket of $title", (program) => {
   }
 
   async function ended(id: string): Promise<BackupJson> {
-    const look = async () => {
+    const check = async () => {
       const { json } = await platform.rest.get<BackupJson>(path(`/${id}`));
       return ["completed", "failed"].includes(json.status) ? json : undefined;
     };
-    return waitUntil("the backup has ended", look, wait);
+    return waitUntil("the backup has ended", check, wait);
   }
   async function restored(body: Record<string, unknown>, from = ""): Promise<RunningService> {
     const { id } = expectStatus(await platform.rest.post<ServiceJson>(path(`${from}/restore`), body), 202).json;

@@ -133,7 +133,7 @@ describe("a second host that joined by a file", () => {
 
     const requests = () => createMaintenanceRequests(platform, services());
     const path = ({ service }: RunningService, rest: string) => `/managed-services/${service.id}${rest}`;
-    const maintenanceOf = ({ service }: RunningService) => requests().shown(service.id);
+    const maintenanceOf = ({ service }: RunningService) => requests().get(service.id);
     const pending = ({ service }: RunningService, update: string) => requests().pending(service.id, update);
     const ask = (command: string, ...args: string[]) =>
       commandOnce(platform, cache.connection, { password: cache.password }, command, ...args);

@@ -26,20 +26,20 @@ describe("the account of an app's user", () => {
     expect(recovery).toHaveLength(10);
     // The code that confirmed it is used up.
     const config = await its.discover();
-    const begun = await its.begin(browser, config, { prompt: "login" });
+    const started = await its.begin(browser, config, { prompt: "login" });
     await waitUntil(
       "another mail may be requested",
       async () => {
-        const codePage = await browser.submit(begun.page, { email: "hugo@example.com" });
+        const codePage = await browser.submit(started.page, { email: "hugo@example.com" });
         return codePage.status === 200;
       },
       { everyMs: 3_000 },
     );
     const { code } = await its.mailTo("hugo@example.com", 2);
-    const second = await browser.submit(await browser.get(`${begun.page.url}/code`), { code });
+    const second = await browser.submit(await browser.get(`${started.page.url}/code`), { code });
     expect(second.text).toContain("Second factor");
     const used = await browser.submit(second, { code: recovery[0] ?? "" }, { stopAt: its.callback });
-    const signedIn = await its.tokensOf(config, begun, used);
+    const signedIn = await its.tokensOf(config, started, used);
     expect(signedIn.claims()).toMatchObject({ amr: ["otp", "mfa"] });
   });
 });

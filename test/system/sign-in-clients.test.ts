@@ -116,16 +116,16 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
       CALLBACK: callback,
       REQUESTS_CA_BUNDLE: join(directory, "ca.pem"),
     };
-    const judge = image;
+    const testImage = image;
     const python = (...args: string[]) =>
-      judge.run(withName(directory, issuer, ["python3", program, ...args]), [directory], env);
-    const begun = JSON.parse(await python("begin")) as { url: string; state: string; verifier: string };
+      testImage.run(withName(directory, issuer, ["python3", program, ...args]), [directory], env);
+    const started = JSON.parse(await python("begin")) as { url: string; state: string; verifier: string };
     const browser = its.browser();
-    const page = await browser.get(begun.url);
+    const page = await browser.get(started.url);
     const codePage = await browser.submit(page, { email: "authlib@example.com" });
     const { code } = await its.mailTo("authlib@example.com");
     const back = await browser.submit(codePage, { code }, { stopAt: callback });
-    const ended = JSON.parse(await python("end", back.url, begun.state, begun.verifier)) as object;
+    const ended = JSON.parse(await python("end", back.url, started.state, started.verifier)) as object;
     expect(ended).toEqual({ email: "authlib@example.com", issuer, refreshed: true, again: "authlib@example.com" });
   });
 });

@@ -91,7 +91,7 @@ describe("an app's users, whose primary fails before its replica has all rows", 
     expect(await emails()).toEqual(["kept@example.com"]);
     // The replica has not received this either: a token that is newer than its row is genuine.
     const { refresh_token: ahead = "" } = await client.refreshTokenGrant(config, retained.refresh_token ?? "");
-    const mend = failures.pauseMachine(primary);
+    const repair = failures.pauseMachine(primary);
     try {
       await waitUntil("the replica is the primary", async () => (await failures.roles()).primary === replica, {
         withinMs: 60_000,
@@ -115,7 +115,7 @@ describe("an app's users, whose primary fails before its replica has all rows", 
       });
       expect((await its.signIn("late@example.com")).claims()?.["email"]).toBe("late@example.com");
     } finally {
-      mend();
+      repair();
       sendAgain();
     }
     await waitUntil("the old primary follows", async () => {

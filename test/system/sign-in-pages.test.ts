@@ -75,7 +75,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
   }
 
   /** No finding of axe, no horizontal scrolling, no style or script that the policy forbids. */
-  async function expectGood(page: Page, name: string): Promise<void> {
+  async function expectAccessible(page: Page, name: string): Promise<void> {
     await page.evaluate(axe);
     const found = (await page.evaluate(
       "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })",
@@ -105,46 +105,46 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     const page = await open({ colorScheme, width });
     const email = `${colorScheme}@example.com`;
     await page.goto(await authorizeUrl());
-    await expectGood(page, `${name}: address`);
+    await expectAccessible(page, `${name}: address`);
     await page.fill("#email", "not an address@x");
     await page.evaluate("document.querySelector('form').noValidate = true");
     await page.click("button");
-    await expectGood(page, `${name}: a wrong address`);
+    await expectAccessible(page, `${name}: a wrong address`);
     await page.fill("#email", email);
     // By keyboard alone.
     await page.keyboard.press("Enter");
     await page.waitForSelector("#code");
-    await expectGood(page, `${name}: code`);
+    await expectAccessible(page, `${name}: code`);
     const { code, link } = await its.mailTo(email);
     await page.fill("#code", code === "000000" ? "000001" : "000000");
     await page.keyboard.press("Enter");
     await page.waitForSelector("[role=alert]");
-    await expectGood(page, `${name}: a wrong code`);
+    await expectAccessible(page, `${name}: a wrong code`);
     const elsewhere = await open({ colorScheme, width });
     await elsewhere.goto(link);
-    await expectGood(elsewhere, `${name}: a link in another browser`);
+    await expectAccessible(elsewhere, `${name}: a link in another browser`);
     await page.goto(link);
-    await expectGood(page, `${name}: the link`);
+    await expectAccessible(page, `${name}: the link`);
     await page.click("button");
     await page.waitForURL(`${shop}/**`);
 
     await page.goto(`${issuer}/account`);
-    await expectGood(page, `${name}: account`);
+    await expectAccessible(page, `${name}: account`);
     await page.click("text=Set it up");
     await page.waitForSelector(".picture");
-    await expectGood(page, `${name}: a second factor`);
+    await expectAccessible(page, `${name}: a second factor`);
     const secret = await page.textContent("p code");
     const totp = new TOTP({ secret: Secret.fromBase32(secret ?? "") });
     await page.fill("#code", totp.generate());
     await page.keyboard.press("Enter");
     await page.waitForSelector("text=I have kept them");
-    await expectGood(page, `${name}: recovery codes`);
+    await expectAccessible(page, `${name}: recovery codes`);
     await page.goto(`${issuer}/logout`);
-    await expectGood(page, `${name}: logout`);
+    await expectAccessible(page, `${name}: logout`);
     await page.click("button");
-    await expectGood(page, `${name}: signed out`);
+    await expectAccessible(page, `${name}: signed out`);
     await page.goto(`${issuer}/authorize?client_id=nobody`);
-    await expectGood(page, `${name}: a problem`);
+    await expectAccessible(page, `${name}: a problem`);
   });
 
   it("sign in without JavaScript", async () => {
@@ -184,7 +184,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
       });
       await page.goto(await authorizeUrl());
       await page.reload();
-      await expectGood(page, color);
+      await expectAccessible(page, color);
     }
   });
 

@@ -62,8 +62,8 @@ describe("the protocol of an app's issuer", () => {
   it("signs one of 50 concurrent requests in by the link of a mail", async () => {
     const config = await its.discover();
     const browser = its.browser();
-    const begun = await its.begin(browser, config);
-    await browser.submit(begun.page, { email: "quinn@example.com" });
+    const started = await its.begin(browser, config);
+    await browser.submit(started.page, { email: "quinn@example.com" });
     const { link } = await its.mailTo("quinn@example.com");
     const confirmPage = await browser.get(link);
     const tries = await Promise.all(

@@ -46,9 +46,9 @@ describe("providers and domains of an app's own", () => {
 
   /** Signs in with the other provider; returns the last page. */
   async function through(browser: Browser, config: client.Configuration, more: Record<string, string> = {}) {
-    const begun = await its.begin(browser, config, more);
-    const link = new URL(linkOf(begun.page.text), begun.page.url).href;
-    return { begun, back: await browser.get(link, { stopAt: its.callback }) };
+    const started = await its.begin(browser, config, more);
+    const link = new URL(linkOf(started.page.text), started.page.url).href;
+    return { begun: started, back: await browser.get(link, { stopAt: its.callback }) };
   }
 
   it("accepts a complete provider, stores its secret, and calls no address that apps may not reach", async () => {
@@ -126,8 +126,8 @@ describe("providers and domains of an app's own", () => {
     provider.person = { sub: "person-4", email: "eve@example.com", email_verified: true };
     const { issuer_url: issuer } = (await its.platform.rest.get<AuthJson>(its.path())).json;
     const eves = its.browser(elsewhere());
-    const begun = await its.begin(eves, config);
-    const link = new URL(linkOf(begun.page.text), begun.page.url).href;
+    const started = await its.begin(eves, config);
+    const link = new URL(linkOf(started.page.text), started.page.url).href;
     const code = await eves.get(link, { stopAt: `${issuer}/callback/oidc` });
     // Eve sends her own authorization response to another user: that browser never requested it.
     const victim = await its.browser(elsewhere()).get(code.url);
@@ -155,27 +155,27 @@ describe("providers and domains of an app's own", () => {
     const path = `/app-services/${its.appId}/domains`;
     expect((await rest.post(path, { name: "no domain" })).status).toBe(400);
     expect((await rest.post(path, { name: "x.local.holdfast.test" })).status).toBe(400);
-    const made = expectStatus(await rest.post<DomainJson>(path, { name: "Login.Shop.Example." }), 201).json;
-    expect(made).toMatchObject({
+    const created = expectStatus(await rest.post<DomainJson>(path, { name: "Login.Shop.Example." }), 201).json;
+    expect(created).toMatchObject({
       name: domain,
       status: "pending",
       verification: { type: "TXT", name: `_holdfast.${domain}` },
     });
     expect((await rest.post(path, { name: domain })).json["code"]).toBe("name_taken");
-    const verify = () => rest.post<DomainJson>(`${path}/${made.id}/verify`, {});
+    const verify = () => rest.post<DomainJson>(`${path}/${created.id}/verify`, {});
     expect((await verify()).json).toMatchObject({ code: "custom_domain_not_verified" });
-    texts.set(made.verification.name, "holdfast-domain=another");
+    texts.set(created.verification.name, "holdfast-domain=another");
     expect((await verify()).status).toBe(422);
     const custom = { attachment_id: its.attachmentId, smtp: its.smtp, issuer_domain_choice: "custom" };
     const early = await rest.post(its.path("/enable"), custom);
     expect(early.json["code"]).toBe("custom_domain_not_verified");
-    texts.set(made.verification.name, made.verification.value);
+    texts.set(created.verification.name, created.verification.value);
     expect(expectStatus(await verify(), 200).json.status).toBe("verified");
     const before = await its.signIn("olga@example.com");
     await rest.post(its.path("/disable"), {});
     const { issuer_url: issuer } = await its.enable({ issuer_domain_choice: "custom", custom_domain: domain });
     expect(new URL(issuer).hostname).toBe(domain);
-    expect((await rest.call("DELETE", `${path}/${made.id}`)).json["code"]).toBe("wrong_state");
+    expect((await rest.call("DELETE", `${path}/${created.id}`)).json["code"]).toBe("wrong_state");
     const config = await its.discover(elsewhere());
     provider.person = { sub: "person-5", email: "olga@example.com", email_verified: true };
     const there = await through(its.browser(elsewhere()), config);

@@ -96,10 +96,10 @@ describe("sign-in for an app", () => {
   it("signs in by the link, which mail scanners do not use up, in the same browser alone", async () => {
     const browser = its.browser();
     const config = await its.discover();
-    const begun = await its.begin(browser, config);
-    expect(begun.page.headers["content-security-policy"]).toContain("frame-ancestors 'none'");
-    expect(begun.page.headers["content-security-policy"]).not.toContain("unsafe");
-    await browser.submit(begun.page, { email: "Bob@Example.com " });
+    const started = await its.begin(browser, config);
+    expect(started.page.headers["content-security-policy"]).toContain("frame-ancestors 'none'");
+    expect(started.page.headers["content-security-policy"]).not.toContain("unsafe");
+    await browser.submit(started.page, { email: "Bob@Example.com " });
     const { link } = await its.mailTo("bob@example.com");
     const elsewhere = await its.browser().get(link);
     expect(elsewhere.text).toContain("Type the code from the mail there");
@@ -107,7 +107,7 @@ describe("sign-in for an app", () => {
     for (let times = 0; times < 3; times += 1) await browser.get(link);
     const confirmPage = await browser.get(link);
     const back = await browser.submit(confirmPage, {}, { stopAt: its.callback });
-    const signedIn = await its.tokensOf(config, begun, back);
+    const signedIn = await its.tokensOf(config, started, back);
     expect(signedIn.claims()?.["email"]).toBe("bob@example.com");
     // A signed-in user gets no prompt, and an old page gets an error.
     const second = await its.begin(browser, config, { prompt: "none" });
@@ -118,13 +118,13 @@ describe("sign-in for an app", () => {
 
   it("accepts five wrong codes and no sixth", async () => {
     const browser = its.browser();
-    const begun = await its.begin(browser, await its.discover());
-    let page = await browser.submit(begun.page, { email: "carl@example.com" });
+    const started = await its.begin(browser, await its.discover());
+    let page = await browser.submit(started.page, { email: "carl@example.com" });
     const { code } = await its.mailTo("carl@example.com");
     const wrong = code === "000000" ? "000001" : "000000";
     for (let times = 0; times < 5; times += 1) page = await browser.submit(page, { code: wrong });
     expect(page.text).toContain("The mail has expired or was used");
-    const late = await browser.get(`${new URL(begun.page.url).href}/code`);
+    const late = await browser.get(`${new URL(started.page.url).href}/code`);
     expect((await browser.submit(late, { code })).text).toContain("The mail has expired or was used");
   });
 
@@ -132,11 +132,11 @@ describe("sign-in for an app", () => {
     // A source with this many failures in a minute is delayed: so it has an address of its own.
     const config = await its.discover({ from: "127.0.0.21" });
     const browser = its.browser();
-    const begun = await its.begin(browser, config);
-    const codePage = await browser.submit(begun.page, { email: "dora@example.com" });
+    const started = await its.begin(browser, config);
+    const codePage = await browser.submit(started.page, { email: "dora@example.com" });
     const { code } = await its.mailTo("dora@example.com");
     const back = await browser.submit(codePage, { code }, { stopAt: its.callback });
-    const tries = await Promise.allSettled(Array.from({ length: 50 }, () => its.tokensOf(config, begun, back)));
+    const tries = await Promise.allSettled(Array.from({ length: 50 }, () => its.tokensOf(config, started, back)));
     expect(tries.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
 
     const { refresh_token: token = "" } = await its.signIn("edna@example.com");
@@ -283,16 +283,16 @@ describe("sign-in for an app", () => {
   it("rejects forms of other sites, unknown names, codes without their verifier, and guesses", async () => {
     const browser = its.browser();
     const config = await its.discover();
-    const begun = await its.begin(browser, config);
-    const foreign = { ...begun.page, url: begun.page.url };
+    const started = await its.begin(browser, config);
+    const foreign = { ...started.page, url: started.page.url };
     const crossSite = await browser.submit(foreign, { email: "lena@example.com" }, { origin: "https://evil.example" });
     expect(crossSite.status).toBe(403);
-    const codePage = await browser.submit(begun.page, { email: "lena@example.com" });
+    const codePage = await browser.submit(started.page, { email: "lena@example.com" });
     const { code } = await its.mailTo("lena@example.com");
     const back = await browser.submit(codePage, { code }, { stopAt: its.callback });
     const withoutVerifier = client.authorizationCodeGrant(config, new URL(back.url), {
-      expectedNonce: begun.nonce,
-      expectedState: begun.state,
+      expectedNonce: started.nonce,
+      expectedState: started.state,
     });
     await expect(withoutVerifier).rejects.toMatchObject({ error: "invalid_grant" });
     const { issuer_url: issuer } = (await its.platform.rest.get<AuthJson>(its.path())).json;
@@ -321,8 +321,8 @@ describe("sign-in for an app", () => {
     const isActive = async () => (await rest.get<AuthJson>(its.path())).json.status === "Active";
     await waitUntil("it is active again", isActive, { withinMs: 60_000 });
     const config = await its.discover();
-    const begun = await its.begin(anns, config, { prompt: "none" });
-    expect((await its.tokensOf(config, begun, begun.page)).claims()?.sub).toBe(ann);
+    const started = await its.begin(anns, config, { prompt: "none" });
+    expect((await its.tokensOf(config, started, started.page)).claims()?.sub).toBe(ann);
   });
 
   it("continues after kill -9 of controller, issuer and engine", async () => {

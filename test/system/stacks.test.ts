@@ -174,7 +174,7 @@ describe("stacks", () => {
     const { json } = await platform.rest.get<{ services: { id: string }[] }>("/managed-services");
     expect(json.services.map((service) => service.id)).toEqual([taken.id]);
     expectStatus(await platform.rest.delete(`/stacks/${id}`), 202);
-    const isGone = async () => (await platform.rest.get(`/stacks/${id}`)).status === 404;
-    await waitUntil("the stack is deleted", isGone, { withinMs: 60_000 });
+    const isDeleted = async () => (await platform.rest.get(`/stacks/${id}`)).status === 404;
+    await waitUntil("the stack is deleted", isDeleted, { withinMs: 60_000 });
   }, 150_000);
 });

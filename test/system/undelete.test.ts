@@ -12,7 +12,7 @@ import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts"
 
 describe("a deleted service", () => {
   const its = createBackupsUnderTest();
-  const { holdfast, pathOf, read, sql, digest, created: made, window } = its;
+  const { holdfast, pathOf, read, sql, digest, created, window } = its;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
@@ -48,7 +48,7 @@ describe("a deleted service", () => {
       const list = await holdfast<ServiceJson[]>("services list --deleted");
       expect(list.map(({ id }) => id)).toContain(source.service.id);
       const gone = new Date().toISOString();
-      const back = await made(`services undelete ${source.service.id}`);
+      const back = await created(`services undelete ${source.service.id}`);
       expect(back.service).toMatchObject({ id: source.service.id, name: "orders", hostname: source.service.hostname });
       expect(back.password).toBe(source.password);
       const reader = { ...back, connection: { ...back.connection, user: "made_in_sql" } };
@@ -87,7 +87,7 @@ describe("a deleted service", () => {
       expectStatus(await platform.rest.post(`/managed-services/${id}/fork`, { name: "orders-fork" }), 409);
       await services.delete(id);
       const gone = new Date().toISOString();
-      const back = await made(`services undelete ${id}`);
+      const back = await created(`services undelete ${id}`);
       const found = new Set((await sql(back, "SELECT i FROM late")).map(({ i }) => i));
       expect(acknowledged.filter((i) => !found.has(i))).toEqual([]);
       await coveredAnew(gone);

@@ -35,15 +35,15 @@ describe("backups of a Valkey", () => {
 
   async function taken(): Promise<BackupJson> {
     const { id } = expectStatus(await platform.rest.post<BackupJson>(backupsOf()), 202).json;
-    const look = async () => {
+    const check = async () => {
       const backup = expectStatus(await platform.rest.get<BackupJson>(backupsOf(`/${id}`)), 200).json;
       return ["completed", "failed"].includes(backup.status) ? backup : undefined;
     };
     const describe = () => services.describe(cache.service.id);
-    return waitUntil(`the backup ${id} has ended`, look, { withinMs: longMs, everyMs: 100, describe });
+    return waitUntil(`the backup ${id} has ended`, check, { withinMs: longMs, everyMs: 100, describe });
   }
 
-  async function made(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
+  async function created(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
     const { id } = expectStatus(answer, 202).json as ServiceJson;
     await services.settled(id, "Running", longMs);
     return services.open(id);
@@ -83,7 +83,7 @@ describe("backups of a Valkey", () => {
         { kind: "restore", backup_id: first.id, restore_point: null },
         { kind: "fork", backup_id: second.id },
       ]);
-      const copies = await Promise.all(answers.map(made));
+      const copies = await Promise.all(answers.map(created));
       expect(await Promise.all(copies.map((copy) => ask(copy, "GET", "version")))).toEqual(["one", "one", "two"]);
       for (const copy of copies) expect(copy.password).not.toBe(cache.password);
       expect(await ask(cache, "GET", "version")).toBe("three");
@@ -131,7 +131,7 @@ describe("backups of a Valkey", () => {
       await waitUntil("keys are acknowledged", () => acknowledged.length > 100, { everyMs: 20 });
       await services.delete(cache.service.id);
       await ended;
-      const back = await made(await platform.rest.post(`/managed-services/${cache.service.id}/undelete`));
+      const back = await created(await platform.rest.post(`/managed-services/${cache.service.id}/undelete`));
       expect(back.service).toMatchObject({ id: cache.service.id, hostname: cache.service.hostname });
       expect(back.password).toBe(cache.password);
       expect(await ask(back, "GET", "version")).toBe("three");

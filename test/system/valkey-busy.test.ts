@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { flushedAtOnce } from "../faults/acknowledged-writer.ts";
+import { flushOnWrite } from "../faults/acknowledged-writer.ts";
 import { commandOnce, openValkey } from "../support/api/clients.ts";
 import type { OperationJson, ProblemJson } from "../support/api/service-json.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
@@ -18,7 +18,7 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     cache = await services.createRunning("cache", {
       database_type: "valkey",
       node_count: 2,
-      parameters: flushedAtOnce,
+      parameters: flushOnWrite,
     });
     await ask("SET", "kept", "1");
   });
@@ -120,8 +120,8 @@ describe("a Valkey of two nodes whose engine is busy", () => {
 
   it("fails over from a paused primary, although its replica runs a script", async () => {
     const before = await rolesNow();
-    const isCounted = () => isCountedOn(platform.directory, cache.service.id, before.primary);
-    await waitUntil("the primary counts on its replica", isCounted);
+    const isCandidate = () => isCountedOn(platform.directory, cache.service.id, before.primary);
+    await waitUntil("the primary counts on its replica", isCandidate);
     const script = await begin(endless, { ...cache.connection, host: before.replicaHost });
     const engine = platform.processes().machines.find(({ id }) => id === before.primary)?.engine ?? 0;
     process.kill(engine, "SIGSTOP");

@@ -6,7 +6,7 @@ import { rightMs } from "@holdfast/common/right.ts";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ReplicationStatus } from "../../sdk/src/index.ts";
-import { type AcknowledgedWriter, flushedAtOnce, writeValues } from "../faults/acknowledged-writer.ts";
+import { type AcknowledgedWriter, flushOnWrite, writeValues } from "../faults/acknowledged-writer.ts";
 import { commandOnce } from "../support/api/clients.ts";
 import { type CommandLine, createCommandLine } from "../support/platform/command-line.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
@@ -23,7 +23,7 @@ describe("a Valkey whose primary fails", () => {
   let services: Services;
   let cache: RunningService;
   let writer: AcknowledgedWriter;
-  let sides: NodeWriters | undefined;
+  let nodeWriters: NodeWriters | undefined;
   let shell: CommandLine;
   /** Numbers of rows that may be lost: of the moments before each automatic failover. */
   const lossy: (readonly [after: number, until: number])[] = [];
@@ -36,10 +36,10 @@ describe("a Valkey whose primary fails", () => {
     cache = await services.createRunning("cache", {
       database_type: "valkey",
       node_count: 2,
-      parameters: flushedAtOnce,
+      parameters: flushOnWrite,
     });
     writer = writeValues(platform, cache, writing.signal);
-    sides = startNodeWriters(
+    nodeWriters = startNodeWriters(
       cache.service.nodes.map(({ hostname }) => hostname),
       countersOf(platform, cache),
     );
@@ -47,7 +47,7 @@ describe("a Valkey whose primary fails", () => {
 
   afterAll(async () => {
     writing.abort();
-    await sides?.stop();
+    await nodeWriters?.stop();
     console.log(figures.join("\n"));
     shell?.remove();
     await platform?.remove();
@@ -67,8 +67,8 @@ describe("a Valkey whose primary fails", () => {
     statusOf: async (nodeId: string) =>
       expectStatus(await platform.rest.get<ReplicationStatus>(path(`/nodes/${nodeId}/replication-status`)), 200).json,
   };
-  const failures = createFailures(its, () => sides, figures);
-  const { roles, processesOf, untilReplicaCounts, failsOver, pauseMachine, pauseEngine } = failures;
+  const failures = createFailures(its, () => nodeWriters, figures);
+  const { roles, processesOf, untilReplicaCounts: untilCandidate, failsOver, pauseMachine, pauseEngine } = failures;
 
   const askAs = (host: string, user: string, password: string, command: string, ...args: string[]) =>
     commandOnce(platform, { ...cache.connection, host }, { user, password }, command, ...args);
@@ -76,7 +76,7 @@ describe("a Valkey whose primary fails", () => {
   /** The reported lag is at most a moment: all rows that were acknowledged before that have to be there. */
   async function failsOverAsync(name: string, fault: Fault, begin?: (replica: string) => Promise<void>): Promise<void> {
     let after = 0;
-    await untilReplicaCounts();
+    await untilCandidate();
     const { replica } = await roles();
     await waitUntil("the replica lags by nothing", async () => {
       after = writer.last;
@@ -123,19 +123,19 @@ describe("a Valkey whose primary fails", () => {
   failures.outlivedCases(() => writer);
 
   it("promotes no replica that has been away, even if that one is back first", async () => {
-    await untilReplicaCounts();
+    await untilCandidate();
     const { primary, replica, term, newHost } = await roles();
     const spec = join(platform.directory, "machines", primary, "state", "instance", "spec.bin");
-    const mendReplica = pauseMachine(replica);
+    const repairReplica = pauseMachine(replica);
     await waitUntil("the primary has no failover candidate", () => {
       return fromBinary(InstanceSpecSchema, readFileSync(spec)).replication?.vouchers.length === 0;
     });
     const before = writer.acknowledged;
     await waitUntil("it accepts writes by itself", () => writer.acknowledged > before + 5);
-    const mendPrimary = pauseMachine(primary);
+    const repairPrimary = pauseMachine(primary);
     const atMs = performance.now();
     for (const id of [primary, replica]) killAtOnce(processesOf(id).engine ?? 0);
-    mendReplica();
+    repairReplica();
     await waitUntil("the one that was away is back", async () => {
       const replication = await askAs(newHost, cache.connection.user, cache.password, "INFO", "replication").catch(
         () => "",
@@ -144,34 +144,34 @@ describe("a Valkey whose primary fails", () => {
     });
     // Longer than a promotion would take.
     await sleep(20_000);
-    expect(sides?.firstAfter(newHost, atMs)).toBeUndefined();
-    mendPrimary();
+    expect(nodeWriters?.firstAfter(newHost, atMs)).toBeUndefined();
+    repairPrimary();
     const goneOn = writer.acknowledged;
     await waitUntil("writes go on", () => writer.acknowledged > goneOn + 5);
     expect(await roles()).toMatchObject({ primary, term });
   });
 
   it("shows the steps of a failover to a chosen replica, and serves valkey-cli after it", async () => {
-    await untilReplicaCounts();
+    await untilCandidate();
     const { replica } = await roles();
     const watched = await shell.runHere(["services", "failover", "cache", replica, "--watch"]);
     expect(watched).toMatchObject({ code: 0 });
     expect((await roles()).primary).toBe(replica);
     // A session that begins while the replica's listener gets its new settings is closed: a retry is served.
-    const judged = await waitUntil("valkey-cli is served", async () => {
+    const cliOutput = await waitUntil("valkey-cli is served", async () => {
       const ran = await shell.run(["services", "connect", "cache", "--", "--no-auth-warning", "INCR", "judged"]);
       return ran.code === 0 && ran;
     });
-    expect(judged.stdout).toBe("1\n");
+    expect(cliOutput.stdout).toBe("1\n");
   });
 
   it("continues for longer than a primary lease without a controller", async () => {
-    await untilReplicaCounts();
+    await untilCandidate();
     const { primary, term, oldHost } = await roles();
     await platform.killControlPlane();
     const endMs = performance.now() + 2 * rightMs;
     // The platform's names are unavailable, too: open sessions continue.
-    await waitUntil("a write later than any right of a controller", () => sides?.firstAfter(oldHost, endMs), {
+    await waitUntil("a write later than any right of a controller", () => nodeWriters?.firstAfter(oldHost, endMs), {
       withinMs: 60_000,
     });
     await platform.start();
@@ -179,7 +179,7 @@ describe("a Valkey whose primary fails", () => {
   });
 
   it("never had two writable primaries, and no failover without an end", async () => {
-    expect(sides?.overlaps()).toEqual([]);
+    expect(nodeWriters?.overlaps()).toEqual([]);
     const operations = await services.operations(cache.service.id);
     expect(operations.filter(({ status }) => status === "pending" || status === "running")).toEqual([]);
     const failedOver = operations.filter(({ type, status }) => type === "failover" && status === "completed");

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ReplicationStatus } from "../../sdk/src/index.ts";
-import { type AcknowledgedWriter, flushedAtOnce, writeValues } from "../faults/acknowledged-writer.ts";
+import { type AcknowledgedWriter, flushOnWrite, writeValues } from "../faults/acknowledged-writer.ts";
 import { commandOnce } from "../support/api/clients.ts";
 import type { OperationJson } from "../support/api/service-json.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
@@ -24,7 +24,7 @@ describe("a Valkey of two nodes", () => {
     cache = await services.createRunning("cache", {
       database_type: "valkey",
       node_count: 2,
-      parameters: flushedAtOnce,
+      parameters: flushOnWrite,
     });
     writer = writeValues(platform, cache, writing.signal);
   });

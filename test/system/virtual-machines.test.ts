@@ -60,7 +60,7 @@ describe.skipIf(missing !== undefined)(
     const settled = (status: string) => services.settled(main.service.id, status, withinMs);
     const order = async (verb: "start" | "stop") =>
       expectStatus(await platform.rest.post(`/managed-services/${main.service.id}/${verb}`), 202);
-    const isWell = () =>
+    const isHealthy = () =>
       waitUntil(
         "the service is healthy",
         async () => {
@@ -178,17 +178,17 @@ describe.skipIf(missing !== undefined)(
 
     it("boots its own kernel until a newer one is applied, and returns to it when the next does not start", async () => {
       expect(await maintenance()).toMatchObject({ guest_kernel: guests.first, updates: [] });
-      await guests.choose(guests.good);
-      expect(await pending(guests.good)).toMatchObject({ kind: "guest_kernel", to: "98.1", blocked_reason: null });
+      await guests.choose(guests.valid);
+      expect(await pending(guests.valid)).toMatchObject({ kind: "guest_kernel", to: "98.1", blocked_reason: null });
       expect((await instance()).config[guestKey]).toBe(guests.first);
-      const id = await begin(guests.good);
+      const id = await begin(guests.valid);
       const late = ["ReplaceGuestKernel", "SetupAgent", "ProvisioningHealth"];
       const isPlaced = async () => late.includes((await operation(id))?.step ?? "");
       await waitUntil("the machine gets it", isPlaced, { withinMs, everyMs: 10 });
       for (const pid of platform.processes().controllers) killAtOnce(pid);
       expect(await ended(id)).toMatchObject({ status: "completed", error: null });
-      expect((await instance()).config[guestKey]).toBe(guests.good);
-      expect(await maintenance()).toMatchObject({ guest_kernel: guests.good, updates: [] });
+      expect((await instance()).config[guestKey]).toBe(guests.valid);
+      expect(await maintenance()).toMatchObject({ guest_kernel: guests.valid, updates: [] });
       expect(await ask("SELECT value FROM kept")).toEqual([{ value: 42 }]);
 
       await guests.choose(guests.broken);
@@ -197,7 +197,7 @@ describe.skipIf(missing !== undefined)(
         status: "failed",
         error: { code: "rolled_back_machine_failed", message: expect.stringContaining("Linux 98.1 again") },
       });
-      expect((await instance()).config[guestKey]).toBe(guests.good);
+      expect((await instance()).config[guestKey]).toBe(guests.valid);
       const [update] = (await maintenance()).updates;
       expect(update).toMatchObject({
         id: guests.broken,
@@ -216,7 +216,7 @@ describe.skipIf(missing !== undefined)(
         const { health, nodes } = await services.get(main.service.id);
         return health.status !== "healthy" || nodes.some(({ status }) => status !== "Running");
       });
-      await isWell();
+      await isHealthy();
       const before = writer.acknowledged;
       await waitUntil("writes are taken again", () => writer.acknowledged > before, { withinMs });
       stop.abort();
@@ -240,7 +240,7 @@ describe.skipIf(missing !== undefined)(
       } finally {
         await setFrozen(incus, machineId(), false);
       }
-      await isWell();
+      await isHealthy();
       expect(await firstProcessOf(incus, machineId())).toBe(pid);
       expect(await started()).toEqual(before);
       await waitUntil(

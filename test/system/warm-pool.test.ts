@@ -46,22 +46,22 @@ describe("waiting machines", () => {
     expect(before).toMatchObject({ ownerKind: "", ownerId: "", desired: "on", diskGb: 1 });
     expect(before.publicAddress).not.toBe(before.address);
     const agent = processesOf(before.id)?.agent;
-    const made = await services.createRunning("first", { storage_size_gb: 3, plan_name: "tier-2" });
-    expect(made.service.nodes.map(({ id }) => id)).toEqual([before.id]);
+    const created = await services.createRunning("first", { storage_size_gb: 3, plan_name: "tier-2" });
+    expect(created.service.nodes.map(({ id }) => id)).toEqual([before.id]);
     expect(processesOf(before.id)?.agent).toBe(agent);
     const claimed = (await machines()).find(({ id }) => id === before.id);
     expect(claimed).toMatchObject({
       ownerKind: "managed-service",
-      ownerId: made.service.id,
+      ownerId: created.service.id,
       state: "running",
       diskGb: 3,
       publicAddress: before.publicAddress,
     });
-    expect(made.connection.nodes.map(({ addresses }) => addresses)).toEqual([[before.publicAddress]]);
+    expect(created.connection.nodes.map(({ addresses }) => addresses)).toEqual([[before.publicAddress]]);
     const next = await waiting([before.id]);
     const second = await services.createRunning("second");
     expect(second.service.nodes.map(({ id }) => id)).toEqual([next.id]);
-    expect(await bodyOf(second)).not.toBe(await bodyOf(made));
+    expect(await bodyOf(second)).not.toBe(await bodyOf(created));
     await services.delete(second.service.id);
     expect((await machines()).map(({ id }) => id)).not.toContain(next.id);
   }, 180_000);

@@ -2,7 +2,7 @@
 export interface Route {
   readonly name: string;
   /** Statements of an owner that set the trap; `ran` raises an error in the console's session alone. */
-  readonly laid: string;
+  readonly setup: string;
   /** Each runs `ran` when no guard checks it. */
   readonly statements: readonly string[];
   /** Pattern of the reason for the rejection. */
@@ -27,7 +27,7 @@ const type = /uses the type .*, which calls functions of users/;
 export const routes: readonly Route[] = [
   {
     name: "input functions, by the number of a type",
-    laid: "",
+    setup: "",
     statements: [
       "SELECT domain_in('x', (SELECT oid FROM pg_type WHERE typname = 'coded'), -1)",
       "SELECT array_in('{x}', (SELECT oid FROM pg_type WHERE typname = 'coded'), -1)",
@@ -38,7 +38,7 @@ export const routes: readonly Route[] = [
   },
   {
     name: "input functions, by the name of a type",
-    laid: "",
+    setup: "",
     statements: [
       "SELECT pg_input_is_valid('x', 'public.coded')",
       "SELECT * FROM pg_input_error_info('{x}', 'public.coded[]')",
@@ -49,7 +49,7 @@ export const routes: readonly Route[] = [
   },
   {
     name: "rows that are filled from JSON",
-    laid: "CREATE TABLE filled (a int, b coded); INSERT INTO filled VALUES (1, 'x')",
+    setup: "CREATE TABLE filled (a int, b coded); INSERT INTO filled VALUES (1, 'x')",
     statements: [
       'SELECT json_populate_record(f, \'{"b": "y"}\') FROM filled f',
       'SELECT jsonb_populate_record(f, \'{"b": "y"}\') FROM filled f',
@@ -60,7 +60,7 @@ export const routes: readonly Route[] = [
   },
   {
     name: "values that polymorphic functions coerce",
-    laid: `CREATE TABLE tagged (tags coded[], tag coded, over coded_over[], pair coded_pair);
+    setup: `CREATE TABLE tagged (tags coded[], tag coded, over coded_over[], pair coded_pair);
       INSERT INTO tagged VALUES ('{x}', 'x', '{x}', '(1,x)')`,
     statements: [
       "SELECT array_append(tags, 'y') FROM tagged",
@@ -75,14 +75,14 @@ export const routes: readonly Route[] = [
   },
   {
     name: "a column behind a view",
-    laid: `CREATE TABLE behind (tags coded[]); INSERT INTO behind VALUES ('{x}');
+    setup: `CREATE TABLE behind (tags coded[]); INSERT INTO behind VALUES ('{x}');
       CREATE VIEW before AS SELECT tags FROM behind`,
     statements: ["SELECT array_append(tags, 'y') FROM before"],
     why: column,
   },
   {
     name: "a view that casts",
-    laid: `CREATE VIEW casts AS SELECT word::coded::text AS word FROM plain;
+    setup: `CREATE VIEW casts AS SELECT word::coded::text AS word FROM plain;
       CREATE VIEW casts_over AS SELECT word::coded_over::text AS word FROM plain;
       CREATE VIEW casts_behind AS SELECT word::coded_behind::text AS word FROM plain;
       CREATE VIEW casts_array AS SELECT ('{' || word || '}')::coded[]::text AS word FROM plain;
@@ -100,52 +100,52 @@ export const routes: readonly Route[] = [
   },
   {
     name: "a view that fills rows",
-    laid: `CREATE VIEW fills AS SELECT (json_populate_record(NULL::coded_pair, '{"b": "y"}')).a;
+    setup: `CREATE VIEW fills AS SELECT (json_populate_record(NULL::coded_pair, '{"b": "y"}')).a;
       CREATE VIEW reads AS SELECT pg_input_is_valid(word, 'public.coded') AS valid FROM plain`,
     statements: ["SELECT a FROM fills", "SELECT valid FROM reads"],
     why: /has the column b, whose type|calls the function pg_input_is_valid/,
   },
   {
     name: "a policy that casts",
-    laid: `CREATE TABLE guarded (word text); INSERT INTO guarded VALUES ('x'); ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
+    setup: `CREATE TABLE guarded (word text); INSERT INTO guarded VALUES ('x'); ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
       CREATE POLICY casting ON guarded USING (word::coded IS NOT NULL)`,
     statements: ["SELECT word FROM guarded", "SELECT count(*) FROM guarded"],
     why: type,
   },
   {
     name: "the predicate of an index",
-    laid: "CREATE TABLE partly (id int, word text); CREATE INDEX ON partly (id) WHERE ran('folded')",
+    setup: "CREATE TABLE partly (id int, word text); CREATE INDEX ON partly (id) WHERE ran('folded')",
     statements: ["SELECT id FROM partly", "EXPLAIN SELECT id FROM partly", "SELECT 1 FROM plain, partly"],
     why: /has an index that calls a function or operator of users/,
   },
   {
     name: "the expression of an index",
-    laid: "CREATE TABLE indexed (id int); CREATE INDEX ON indexed ((id > 0 AND ran('folded')))",
+    setup: "CREATE TABLE indexed (id int); CREATE INDEX ON indexed ((id > 0 AND ran('folded')))",
     statements: ["SELECT id FROM indexed", "EXPLAIN SELECT id FROM indexed"],
     why: /has an index that calls a function or operator of users/,
   },
   {
     name: "an index of a materialized view",
-    laid: "CREATE MATERIALIZED VIEW stored AS SELECT 1 AS id; CREATE INDEX ON stored (id) WHERE ran('folded')",
+    setup: "CREATE MATERIALIZED VIEW stored AS SELECT 1 AS id; CREATE INDEX ON stored (id) WHERE ran('folded')",
     statements: ["SELECT id FROM stored"],
     why: /has an index that calls a function or operator of users/,
   },
   {
     name: "extended statistics",
-    laid: "CREATE TABLE counted (id int); CREATE STATISTICS counting ON (id > 0 AND ran('folded')) FROM counted",
+    setup: "CREATE TABLE counted (id int); CREATE STATISTICS counting ON (id > 0 AND ran('folded')) FROM counted",
     statements: ["SELECT id FROM counted", "EXPLAIN SELECT id FROM counted"],
     why: /has statistics that calls a function or operator of users/,
   },
   {
     name: "the key of a partitioned table",
-    laid: `CREATE TABLE parted (id int) PARTITION BY LIST ((id > 0 AND ran('folded')));
+    setup: `CREATE TABLE parted (id int) PARTITION BY LIST ((id > 0 AND ran('folded')));
       CREATE TABLE part PARTITION OF parted FOR VALUES IN (true); INSERT INTO parted VALUES (5)`,
     statements: ["SELECT id FROM parted", "EXPLAIN SELECT id FROM parted"],
     why: /has a partition key that calls a function or operator of users/,
   },
   {
     name: "functions that build a partition's constraint",
-    laid: `CREATE TABLE hashed (id int) PARTITION BY HASH ((id > 0 AND ran('folded')));
+    setup: `CREATE TABLE hashed (id int) PARTITION BY HASH ((id > 0 AND ran('folded')));
       CREATE TABLE hashed_part PARTITION OF hashed FOR VALUES WITH (MODULUS 1, REMAINDER 0)`,
     statements: [
       "SELECT pg_get_partition_constraintdef('public.part'::regclass)",
@@ -155,7 +155,7 @@ export const routes: readonly Route[] = [
   },
   {
     name: "the difference of a range, by which the planner estimates",
-    laid: `CREATE FUNCTION apart(float8, float8) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS
+    setup: `CREATE FUNCTION apart(float8, float8) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS
         $f$ BEGIN PERFORM public.ran(); RETURN $1 - $2; END $f$;
       GRANT EXECUTE ON FUNCTION apart(float8, float8) TO PUBLIC;
       CREATE TYPE stretch AS RANGE (SUBTYPE = float8, SUBTYPE_DIFF = apart);
@@ -171,7 +171,7 @@ export const routes: readonly Route[] = [
 ];
 
 /** Objects that resemble a route and run no code of users. */
-export const besideRoutes = `
+export const harmlessObjects = `
   CREATE DOMAIN plain_mail AS text CHECK (VALUE ~ '@');
   CREATE TYPE plain_pair AS (a int, b plain_mail);
   CREATE TABLE mails (mail plain_mail, pair plain_pair, mails plain_mail[]);

@@ -34,12 +34,12 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
    */
   async function plantWebhookSecrets(): Promise<void> {
     const options = { headers: { "idempotency-key": "planted" } };
-    const made = await platform.rest.post<{ id: string; secret: string }>(
+    const created = await platform.rest.post<{ id: string; secret: string }>(
       "/webhooks",
       { url: "https://webhooks.invalid/", events: [] },
       options,
     );
-    const { id, secret } = expectStatus(made, 201).json;
+    const { id, secret } = expectStatus(created, 201).json;
     plant("secret of a webhook", secret);
     const rotated = await platform.rest.post<{ secret: string }>(`/webhooks/${id}/rotate-secret`, {}, options);
     plant("secret of a webhook after its rotation", expectStatus(rotated, 200).json.secret);
@@ -58,8 +58,8 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
     ] as const) {
       const body = { service_id: postgresql.service.id, name: "planted", destination_type, data_type: "metrics" };
       const options = { headers: { "idempotency-key": `planted-${destination_type}` } };
-      const made = await platform.rest.post<{ id: string }>(path, { ...body, configuration }, options);
-      const { id } = expectStatus(made, 201).json;
+      const created = await platform.rest.post<{ id: string }>(path, { ...body, configuration }, options);
+      const { id } = expectStatus(created, 201).json;
       expectStatus(await platform.rest.call("PUT", `${path}/${id}`, { body: { name: "again" } }), 200);
       const tested = await platform.rest.post<{ success: boolean }>(`${path}/${id}/test`);
       expect(expectStatus(tested, 200).json.success).toBe(false);
@@ -100,14 +100,14 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
   async function misuse(): Promise<void> {
     const { service, connection, password } = postgresql;
     const { rest, admin } = platform;
-    const wrongPlace = {
+    const wrongDestination = {
       name: admin.api_key_secret,
       database_type: admin.token,
       plan_name: password,
       storage_size_gb: 1,
     };
     expectStatus(await rest.as(`Bearer ${admin.api_key_secret}`).get("/catalog"), 401);
-    expectStatus(await rest.as(`Basic ${admin.token}`).post("/managed-services", wrongPlace), 401);
+    expectStatus(await rest.as(`Basic ${admin.token}`).post("/managed-services", wrongDestination), 401);
     expectStatus(await rest.get("/managed-services", { headers: { "idempotency-key": admin.token } }), 200);
     const path = `/managed-services/${service.id}/database-users`;
     expectStatus(await rest.post(path, { username: "second", role: "admin" }), 409);
@@ -156,7 +156,7 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
 
 /** All accepted files below the directory; disks and compiled code are skipped. */
 export function filesBelow(directory: string, accepts: (name: string) => boolean): string[] {
-  return unlessGone(() => readdirSync(directory, { withFileTypes: true }), []).flatMap((entry) => {
+  return ignoreMissing(() => readdirSync(directory, { withFileTypes: true }), []).flatMap((entry) => {
     const path = join(directory, entry.name);
     if (entry.isDirectory()) return entry.name === "compile-cache" ? [] : filesBelow(path, accepts);
     return entry.isFile() && accepts(entry.name) && entry.name !== "disk.img" ? [path] : [];
@@ -165,10 +165,10 @@ export function filesBelow(directory: string, accepts: (name: string) => boolean
 
 /** Content of a file; empty when it was deleted since it was listed, as its writers also replace and remove files. */
 export function contentOf(file: string): Buffer {
-  return unlessGone(() => readFileSync(file), Buffer.alloc(0));
+  return ignoreMissing(() => readFileSync(file), Buffer.alloc(0));
 }
 
-function unlessGone<T>(read: () => T, otherwise: T): T {
+function ignoreMissing<T>(read: () => T, otherwise: T): T {
   try {
     return read();
   } catch (error) {

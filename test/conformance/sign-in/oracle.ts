@@ -114,7 +114,7 @@ function ourApp(): App {
       },
     ],
   });
-  const nobody = async () => {
+  const noSession = async () => {
     throw new Error("nothing leaves");
   };
   const nothing: Statements = { rows: async () => [], transaction: (work) => work(async () => []) };
@@ -129,7 +129,7 @@ function ourApp(): App {
       moveTo: () => undefined,
       close: async () => undefined,
     },
-    egress: { connect: nobody, request: nobody },
+    egress: { connect: noSession, request: noSession },
     mailRateLimit: { admits: () => true },
     now: Date.now,
     monotonicMs: () => performance.now(),

@@ -14,14 +14,14 @@ const leader: Victims = async ({ etcd }) => [await etcd.leader()];
 const everyFollower: Victims = ({ etcd }) => etcd.followers();
 const oneFollower: Victims = async ({ etcd, random }) => [random.pick(await etcd.followers())];
 
-type Take = (member: EtcdMember) => Promise<() => unknown>;
+type Remove = (member: EtcdMember) => Promise<() => unknown>;
 
-const lose: Take = (member) => member.lose();
-const pause: Take = async (member) => member.pause();
+const lose: Remove = (member) => member.lose();
+const pause: Remove = async (member) => member.pause();
 
 /** One of three is away while all services are healthy: no primary changes, and the API accepts changes throughout. */
-async function continueWithout(fixture: FailoverFixture, member: EtcdMember, take: Take): Promise<void> {
-  const mend = await take(member);
+async function continueWithout(fixture: FailoverFixture, member: EtcdMember, take: Remove): Promise<void> {
+  const repair = await take(member);
   const untilMs = performance.now() + awayMs;
   try {
     for (let change = 1; change === 1 || performance.now() < untilMs; change += 1) {
@@ -31,17 +31,17 @@ async function continueWithout(fixture: FailoverFixture, member: EtcdMember, tak
       await sleep(500);
     }
   } finally {
-    await mend();
+    await repair();
   }
 }
 
-const without = (victims: Victims, name: string, take: Take): FailoverFault => ({
+const without = (victims: Victims, name: string, take: Remove): FailoverFault => ({
   name,
   expects: "none",
   isExclusive: true,
-  async run(fixture, _, strikes) {
+  async run(fixture, _, markFault) {
     const members = await victims(fixture);
-    strikes();
+    markFault();
     for (const member of members) await continueWithout(fixture, member, take);
   },
 });
@@ -51,19 +51,19 @@ const lostAt = (step: string, name: string, victims: Victims): FailoverFault => 
   name: `machine paused, ${name} lost at ${step}`,
   expects: "failover",
   isExclusive: true,
-  async run(fixture, { primary, newHost, operations }, strikes) {
+  async run(fixture, { primary, newHost, operations }, markFault) {
     const [member] = await victims(fixture);
     if (member === undefined) throw new Error("etcd has no such member");
     const mendMachine = fixture.pause(fixture.pidsOf(primary, "machine"));
-    const atMs = strikes();
-    let mend: () => Promise<void> = async () => {};
+    const atMs = markFault();
+    let repair: () => Promise<void> = async () => {};
     try {
       await fixture.reaches(step, operations);
-      mend = await member.lose();
+      repair = await member.lose();
       await fixture.takesWrites(newHost, atMs);
       await fixture.ends(operations);
     } finally {
-      await mend();
+      await repair();
       mendMachine();
     }
   },
@@ -79,8 +79,8 @@ export const etcdFaults: readonly FailoverFault[] = [
     name: "etcd's leader is moved again and again",
     expects: "none",
     isExclusive: true,
-    async run({ etcd }, _, strikes) {
-      strikes();
+    async run({ etcd }, _, markFault) {
+      markFault();
       for (let moves = 0; moves < 10; moves += 1) {
         await etcd.moveLeader();
         await sleep(1_000);
@@ -94,18 +94,18 @@ export const etcdFaults: readonly FailoverFault[] = [
     name: "machine paused, while a member of etcd is down",
     expects: "failover",
     isExclusive: true,
-    async run(fixture, { primary, newHost, operations }, strikes) {
-      const mend = await fixture.random.pick(fixture.etcd.all).lose();
+    async run(fixture, { primary, newHost, operations }, markFault) {
+      const repair = await fixture.random.pick(fixture.etcd.all).lose();
       try {
         const mendMachine = fixture.pause(fixture.pidsOf(primary, "machine"));
         try {
-          await fixture.takesWrites(newHost, strikes());
+          await fixture.takesWrites(newHost, markFault());
           await fixture.ends(operations);
         } finally {
           mendMachine();
         }
       } finally {
-        await mend();
+        await repair();
       }
     },
   },
@@ -113,9 +113,9 @@ export const etcdFaults: readonly FailoverFault[] = [
     name: "machine paused, etcd's leader is moved at each step",
     expects: "failover",
     isExclusive: true,
-    async run(fixture, { primary, newHost, operations }, strikes) {
-      const mend = fixture.pause(fixture.pidsOf(primary, "machine"));
-      const atMs = strikes();
+    async run(fixture, { primary, newHost, operations }, markFault) {
+      const repair = fixture.pause(fixture.pidsOf(primary, "machine"));
+      const atMs = markFault();
       try {
         for (const step of ["FencePrimary", "PromoteReplica", "MoveDNS"]) {
           await fixture.reaches(step, operations);
@@ -124,7 +124,7 @@ export const etcdFaults: readonly FailoverFault[] = [
         await fixture.takesWrites(newHost, atMs);
         await fixture.ends(operations);
       } finally {
-        mend();
+        repair();
       }
     },
   },

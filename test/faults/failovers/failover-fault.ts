@@ -13,5 +13,5 @@ export interface FailoverFault {
   /** It affects parts that all services share, so no other fault is played meanwhile. */
   readonly isExclusive?: boolean;
   /** Calls `strikes` at the moment of the fault, and resolves when it is repaired. */
-  run(fixture: FailoverFixture, before: Before, strikes: () => number): Promise<void>;
+  run(fixture: FailoverFixture, before: Before, markFault: () => number): Promise<void>;
 }

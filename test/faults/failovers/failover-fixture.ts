@@ -10,7 +10,7 @@ import type { Random } from "../../support/random.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { type NodeWriters, countersOf, rowsOf, startNodeWriters } from "../../system/replication/node-writers.ts";
 import { createFailures, failing } from "../../system/replication/failures.ts";
-import { type AcknowledgedWriter, flushedAtOnce, writeRows, writeValues } from "../acknowledged-writer.ts";
+import { type AcknowledgedWriter, flushOnWrite, writeRows, writeValues } from "../acknowledged-writer.ts";
 
 export type FixtureKind = "async" | "sync" | "valkey";
 type Failures = ReturnType<typeof createFailures>;
@@ -26,7 +26,7 @@ export interface FailoverFixture extends Failures {
   readonly main: RunningService;
   readonly services: ReturnType<typeof createServices>;
   readonly writer: AcknowledgedWriter;
-  readonly sides: NodeWriters;
+  readonly nodeWriters: NodeWriters;
   readonly byName: NodeWriters;
   statusOf(nodeId: string): Promise<ReplicationStatus>;
   /** PostgreSQL only. */
@@ -66,7 +66,7 @@ export async function createFailoverFixture(
     storage_size_gb: storageGb,
     // More sessions than the plan's default: many idle sessions are one of the faults.
     ...(kind === "valkey"
-      ? { database_type: "valkey", parameters: flushedAtOnce }
+      ? { database_type: "valkey", parameters: flushOnWrite }
       : { replication_mode: kind, parameters: { max_connections: "1100" } }),
   });
   const { service, connection, password } = main;
@@ -78,11 +78,11 @@ export async function createFailoverFixture(
   await services.settled(service.id, "Running");
   if (kind !== "valkey") await queryOnce(platform, connection, { password }, "CREATE TABLE sides (host text)");
   const writer = await (kind === "valkey" ? writeValues : writeRows)(platform, main, stopping.signal);
-  const sides = sidesOf(service.nodes.map(({ hostname }) => hostname));
+  const nodeWriters = sidesOf(service.nodes.map(({ hostname }) => hostname));
   const byName = sidesOf([service.hostname]);
   const own = failing({ platform, services }, main);
   const { statusOf } = own;
-  const failures = createFailures(own, () => sides, []);
+  const failures = createFailures(own, () => nodeWriters, []);
   const { roles, processesOf } = failures;
 
   function pidsOf(machineId: string, part: "agent" | "engine" | "machine"): readonly number[] {
@@ -93,11 +93,11 @@ export async function createFailoverFixture(
   }
 
   async function comesTo(what: string, isThere: (own: OperationJson) => boolean, before: ReadonlySet<string>) {
-    const look = async () =>
+    const check = async () =>
       (await services.operations(service.id)).some(
         (own) => own.type === "failover" && !before.has(own.id) && (own.finished_at !== null || isThere(own)),
       );
-    await waitUntil(`the failover ${what}`, look, { everyMs: 10, describe: () => services.describe(service.id) });
+    await waitUntil(`the failover ${what}`, check, { everyMs: 10, describe: () => services.describe(service.id) });
   }
 
   return {
@@ -112,7 +112,7 @@ export async function createFailoverFixture(
     main,
     services,
     writer,
-    sides,
+    nodeWriters,
     byName,
     statusOf,
     path,
@@ -130,7 +130,7 @@ export async function createFailoverFixture(
       };
     },
     async takesWrites(host, atMs) {
-      await waitUntil(`${host} accepts writes`, () => sides.firstAfter(host, atMs), {
+      await waitUntil(`${host} accepts writes`, () => nodeWriters.firstAfter(host, atMs), {
         describe: () => services.describe(service.id),
       });
     },
@@ -141,12 +141,12 @@ export async function createFailoverFixture(
     ends: (before) => comesTo("is over", () => false, before),
     async settles(before) {
       const describe = () => services.describe(service.id);
-      const well = async () => {
+      const settledRoles = async () => {
         const { nodes, health } = await failures.service();
         const states = await Promise.all(nodes.map(({ id }) => statusOf(id)));
         return health.status === "healthy" && states.every(({ connected }) => connected);
       };
-      await waitUntil("both members are healthy", well, { describe });
+      await waitUntil("both members are healthy", settledRoles, { describe });
       await services.settled(service.id, "Running");
       const fromMs = performance.now();
       await waitUntil("the name accepts writes", () => byName.firstAfter(service.hostname, fromMs), { describe });
@@ -156,7 +156,7 @@ export async function createFailoverFixture(
     },
     async stop() {
       stopping.abort();
-      await Promise.all([writer.done, sides.stop(), byName.stop()]);
+      await Promise.all([writer.done, nodeWriters.stop(), byName.stop()]);
     },
   };
 }

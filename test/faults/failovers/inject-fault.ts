@@ -30,7 +30,7 @@ export async function injectFault(fixture: FailoverFixture, fault: FailoverFault
   if (fault.expects === "failover") expect(after).toMatchObject({ primary: before.replica, term: before.term + 1 });
   if (fault.expects === "none") expect(after).toMatchObject({ primary: before.primary, term: before.term });
   if (fault.expects === "several") expect(after).toMatchObject({ primary: before.primary, term: before.term + 2 });
-  expect(fixture.sides.overlaps()).toEqual([]);
+  expect(fixture.nodeWriters.overlaps()).toEqual([]);
   return {
     withoutWritesMs: fixture.byName.longestWithout(atMs),
     hasFailedOver,
@@ -56,9 +56,9 @@ async function lastReplicated(fixture: FailoverFixture, replica: string): Promis
 
 /** Number of rows that were lost since the last fault; throws when one of them may not be lost. */
 async function lostRows(fixture: FailoverFixture, last: number, hasFailedOver: boolean): Promise<number> {
-  const known = lostBefore.get(fixture) ?? new Set<number>();
+  const lostEarlier = lostBefore.get(fixture) ?? new Set<number>();
   const missing = await fixture.writer.missing();
-  const newly = missing.filter((id) => !known.has(id));
+  const newly = missing.filter((id) => !lostEarlier.has(id));
   const wrongly = newly.filter((id) => fixture.kind === "sync" || !hasFailedOver || id <= last);
   if (wrongly.length > 0) throw new Error(`${wrongly.length} acknowledged rows are lost: ${wrongly.slice(0, 20)}`);
   lostBefore.set(fixture, new Set(missing));

@@ -22,20 +22,20 @@ export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] 
     name: `machine paused, its replica ${lagMb} MB behind`,
     expects: "failover",
     kinds: ["async"],
-    async run(fixture, { primary, replica, newHost }, strikes) {
+    async run(fixture, { primary, replica, newHost }, markFault) {
       await fixture.queryNode(primary, "CREATE TABLE IF NOT EXISTS bulk (filler text)");
-      const mendReplica = fixture.pause(fixture.pidsOf(replica, "engine"));
-      let mend = () => {};
+      const repairReplica = fixture.pause(fixture.pidsOf(replica, "engine"));
+      let repair = () => {};
       try {
         const chunk = "INSERT INTO bulk SELECT repeat(md5(random()::text), 32) FROM generate_series(1, 32768)";
         for (let mb = 0; mb < lagMb; mb += 32) await fixture.queryNode(primary, chunk);
-        mend = fixture.pause(fixture.pidsOf(primary, "machine"));
-        const atMs = strikes();
-        mendReplica();
+        repair = fixture.pause(fixture.pidsOf(primary, "machine"));
+        const atMs = markFault();
+        repairReplica();
         await fixture.takesWrites(newHost, atMs);
       } finally {
-        mendReplica();
-        mend();
+        repairReplica();
+        repair();
       }
     },
   },
@@ -43,13 +43,13 @@ export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] 
     name: `machine paused with ${sessions} sessions, idle or in a long transaction`,
     expects: "failover",
     isExclusive: true,
-    async run(fixture, { primary, newHost }, strikes) {
+    async run(fixture, { primary, newHost }, markFault) {
       await withIdleSessions(fixture, sessions, async () => {
-        const mend = fixture.pause(fixture.pidsOf(primary, "machine"));
+        const repair = fixture.pause(fixture.pidsOf(primary, "machine"));
         try {
-          await fixture.takesWrites(newHost, strikes());
+          await fixture.takesWrites(newHost, markFault());
         } finally {
-          mend();
+          repair();
         }
       });
     },
@@ -58,43 +58,43 @@ export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] 
     name: `switchover with ${sessions} idle sessions`,
     expects: "failover",
     isExclusive: true,
-    async run(fixture, before, strikes) {
-      await withIdleSessions(fixture, sessions, () => switchOver(fixture, before, strikes));
+    async run(fixture, before, markFault) {
+      await withIdleSessions(fixture, sessions, () => switchOver(fixture, before, markFault));
     },
   },
   {
     name: "all killed, and the one that was away is back first",
     expects: "none",
     kinds: ["async", "valkey"],
-    async run(fixture, { primary, replica, newHost }, strikes) {
+    async run(fixture, { primary, replica, newHost }, markFault) {
       const spec = join(fixture.platform.directory, "machines", primary, "state", "instance", "spec.bin");
       const failoverCandidates = () => fromBinary(InstanceSpecSchema, readFileSync(spec)).replication?.vouchers.length;
-      const mendReplica = fixture.pause(fixture.pidsOf(replica, "machine"));
-      let mendPrimary = () => {};
+      const repairReplica = fixture.pause(fixture.pidsOf(replica, "machine"));
+      let repairPrimary = () => {};
       try {
         await waitUntil("the primary has no failover candidate", () => failoverCandidates() === 0);
         const before = fixture.writer.acknowledged;
         await waitUntil("it accepts writes by itself", () => fixture.writer.acknowledged > before + 5);
-        mendPrimary = fixture.pause(fixture.pidsOf(primary, "machine"));
-        const atMs = strikes();
+        repairPrimary = fixture.pause(fixture.pidsOf(primary, "machine"));
+        const atMs = markFault();
         for (const id of [primary, replica]) killAtOnce(fixture.processesOf(id).engine ?? 0);
-        mendReplica();
+        repairReplica();
         // Longer than a promotion would take.
         await sleep(20_000);
-        if (fixture.sides.firstAfter(newHost, atMs) !== undefined)
+        if (fixture.nodeWriters.firstAfter(newHost, atMs) !== undefined)
           throw new Error("the member that was down accepts writes");
       } finally {
-        mendReplica();
-        mendPrimary();
+        repairReplica();
+        repairPrimary();
       }
     },
   },
 ];
 
 /** Requests a switchover to the replica, which completes. */
-async function switchOver(fixture: FailoverFixture, before: Before, strikes: () => number): Promise<void> {
+async function switchOver(fixture: FailoverFixture, before: Before, markFault: () => number): Promise<void> {
   const { platform, main, services } = fixture;
-  strikes();
+  markFault();
   expectStatus(await platform.rest.post(fixture.path(`/nodes/${before.replica}/failover`)), 202);
   await fixture.ends(before.operations);
   const operations = await services.operations(main.service.id);

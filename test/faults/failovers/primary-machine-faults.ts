@@ -17,20 +17,20 @@ function standsStill(fixture: FailoverFixture, id: string, ...parts: Part[]): ()
 const paused = (name: string, expects: FailoverFault["expects"], ...parts: Part[]): FailoverFault => ({
   name,
   expects,
-  async run(fixture, { primary }, strikes) {
-    const mend = standsStill(fixture, primary, ...parts);
-    strikes();
+  async run(fixture, { primary }, markFault) {
+    const repair = standsStill(fixture, primary, ...parts);
+    markFault();
     await sleep(longMs);
-    mend();
+    repair();
   },
 });
 
 const killed = (name: string, pidsOf: (fixture: FailoverFixture, id: string) => readonly number[]): FailoverFault => ({
   name,
   expects: "either",
-  async run(fixture, { primary }, strikes) {
+  async run(fixture, { primary }, markFault) {
     const pids = pidsOf(fixture, primary);
-    strikes();
+    markFault();
     for (const pid of pids) killAtOnce(pid);
     // Waits, so that the node that accepts writes in the end is not one that was about to die.
     await sleep(1_000);
@@ -44,12 +44,12 @@ export const machineFaults: readonly FailoverFault[] = [
   {
     name: "machine paused",
     expects: "failover",
-    async run(fixture, { primary, newHost }, strikes) {
-      const mend = standsStill(fixture, primary, "machine");
+    async run(fixture, { primary, newHost }, markFault) {
+      const repair = standsStill(fixture, primary, "machine");
       try {
-        await fixture.takesWrites(newHost, strikes());
+        await fixture.takesWrites(newHost, markFault());
       } finally {
-        mend();
+        repair();
       }
     },
   },
@@ -59,11 +59,11 @@ export const machineFaults: readonly FailoverFault[] = [
   {
     name: "a part paused for 3 s or less",
     expects: "none",
-    async run(fixture, { primary }, strikes) {
-      const mend = standsStill(fixture, primary, fixture.random.pick<Part>(["agent", "engine", "machine"]));
-      strikes();
+    async run(fixture, { primary }, markFault) {
+      const repair = standsStill(fixture, primary, fixture.random.pick<Part>(["agent", "engine", "machine"]));
+      markFault();
       await sleep(fixture.random.between(500, shortMs));
-      mend();
+      repair();
       await sleep(shortMs);
     },
   },
@@ -75,13 +75,13 @@ export const machineFaults: readonly FailoverFault[] = [
     name: "postmaster killed while a session is busy",
     expects: "either",
     kinds: ["async", "sync"],
-    async run(fixture, { primary }, strikes) {
+    async run(fixture, { primary }, markFault) {
       const busy = fixture
         .queryNode(primary, "SELECT count(*) FROM generate_series(1, 2000000) AS n WHERE md5(n::text) > 'x'")
         .catch(() => undefined);
       await sleep(300);
       const [postmaster = 0] = fixture.pidsOf(primary, "engine");
-      strikes();
+      markFault();
       killAtOnce(postmaster);
       await busy;
     },
@@ -89,22 +89,22 @@ export const machineFaults: readonly FailoverFault[] = [
   {
     name: "machine paused, the replica's agent is killed",
     expects: "failover",
-    async run(fixture, { primary, replica, newHost }, strikes) {
-      const mend = standsStill(fixture, primary, "machine");
+    async run(fixture, { primary, replica, newHost }, markFault) {
+      const repair = standsStill(fixture, primary, "machine");
       try {
         for (const pid of first(fixture.pidsOf(replica, "agent"))) killAtOnce(pid);
-        await fixture.takesWrites(newHost, strikes());
+        await fixture.takesWrites(newHost, markFault());
       } finally {
-        mend();
+        repair();
       }
     },
   },
   {
     name: "engine killed, and the replica's",
     expects: "either",
-    async run(fixture, { primary, replica }, strikes) {
+    async run(fixture, { primary, replica }, markFault) {
       const pids = [primary, replica].flatMap((id) => first(fixture.pidsOf(id, "engine")));
-      strikes();
+      markFault();
       for (const pid of pids) killAtOnce(pid);
       await sleep(1_000);
     },
@@ -112,39 +112,39 @@ export const machineFaults: readonly FailoverFault[] = [
   {
     name: "machine is back while it is replaced",
     expects: "either",
-    async run(fixture, { primary, operations }, strikes) {
-      const mend = standsStill(fixture, primary, "machine");
-      strikes();
+    async run(fixture, { primary, operations }, markFault) {
+      const repair = standsStill(fixture, primary, "machine");
+      markFault();
       try {
         await fixture.reaches("FencePrimary", operations);
         await sleep(fixture.random.between(0, 1_000));
       } finally {
-        mend();
+        repair();
       }
     },
   },
   {
     name: "the replica's agent is killed as it is promoted",
     expects: "failover",
-    async run(fixture, { primary, replica, newHost, operations }, strikes) {
-      const mend = standsStill(fixture, primary, "machine");
-      const atMs = strikes();
+    async run(fixture, { primary, replica, newHost, operations }, markFault) {
+      const repair = standsStill(fixture, primary, "machine");
+      const atMs = markFault();
       try {
         await fixture.reaches("PromoteReplica", operations);
         for (const pid of first(fixture.pidsOf(replica, "agent"))) killAtOnce(pid);
         await fixture.takesWrites(newHost, atMs);
       } finally {
-        mend();
+        repair();
       }
     },
   },
   {
     name: "two failovers in 30 s",
     expects: "several",
-    async run(fixture, { primary, newHost, oldHost }, strikes) {
+    async run(fixture, { primary, newHost, oldHost }, markFault) {
       const mendFirst = standsStill(fixture, primary, "machine");
       try {
-        await fixture.takesWrites(newHost, strikes());
+        await fixture.takesWrites(newHost, markFault());
       } finally {
         mendFirst();
       }

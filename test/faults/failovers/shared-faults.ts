@@ -9,24 +9,24 @@ const steps = ["FencePrimary", "PromoteReplica", "MoveDNS", "MarkUnavailable"];
 async function replaced(
   fixture: FailoverFixture,
   { primary, newHost }: Before,
-  strikes: () => number,
+  markFault: () => number,
   meanwhile: () => Promise<void>,
 ): Promise<void> {
-  const mend = fixture.pause(fixture.pidsOf(primary, "machine"));
+  const repair = fixture.pause(fixture.pidsOf(primary, "machine"));
   try {
-    const atMs = strikes();
+    const atMs = markFault();
     await meanwhile();
     await fixture.takesWrites(newHost, atMs);
   } finally {
-    mend();
+    repair();
   }
 }
 
 /** Pauses every member of etcd; the returned function resumes them. */
 function pauseAll({ etcd }: FailoverFixture): () => void {
-  const mends = etcd.all.map((member) => member.pause());
+  const repairs = etcd.all.map((member) => member.pause());
   return () => {
-    for (const mend of mends) mend();
+    for (const repair of repairs) repair();
   };
 }
 
@@ -34,8 +34,8 @@ const controllerKilledAt = (step: string): FailoverFault => ({
   name: `machine paused, controllers killed at ${step}`,
   expects: "failover",
   isExclusive: true,
-  run: (fixture, before, strikes) =>
-    replaced(fixture, before, strikes, async () => {
+  run: (fixture, before, markFault) =>
+    replaced(fixture, before, markFault, async () => {
       await fixture.reaches(step, before.operations);
       for (const pid of fixture.platform.processes().controllers) killAtOnce(pid);
     }),
@@ -48,13 +48,13 @@ export const sharedFaults: readonly FailoverFault[] = [
     name: "etcd paused for 10 s",
     expects: "either",
     isExclusive: true,
-    async run(fixture, _, strikes) {
-      const mend = pauseAll(fixture);
+    async run(fixture, _, markFault) {
+      const repair = pauseAll(fixture);
       try {
-        strikes();
+        markFault();
         await sleep(10_000);
       } finally {
-        mend();
+        repair();
       }
     },
   },
@@ -62,10 +62,10 @@ export const sharedFaults: readonly FailoverFault[] = [
     name: "machine paused, and etcd for 10 s",
     expects: "failover",
     isExclusive: true,
-    async run(fixture, before, strikes) {
+    async run(fixture, before, markFault) {
       const mendEtcd = pauseAll(fixture);
       try {
-        await replaced(fixture, before, strikes, async () => {
+        await replaced(fixture, before, markFault, async () => {
           await sleep(10_000);
           mendEtcd();
         });
@@ -78,8 +78,8 @@ export const sharedFaults: readonly FailoverFault[] = [
     name: "machine paused, the DNS server is killed",
     expects: "failover",
     isExclusive: true,
-    run: (fixture, before, strikes) =>
-      replaced(fixture, before, strikes, async () => {
+    run: (fixture, before, markFault) =>
+      replaced(fixture, before, markFault, async () => {
         await fixture.reaches("PromoteReplica", before.operations);
         killAtOnce(fixture.platform.processes().dns ?? 0);
       }),

@@ -36,7 +36,7 @@ export interface MemberFixture extends Fixture {
   /** A service of several nodes with a continuous writer. */
   open(name: string, body: Record<string, unknown>): Promise<MemberService>;
   /** `way`: direction of the packets that are lost, from the primary or to it. */
-  cutOff(far: Peers, way: CutDirection): MemberFault;
+  cutOff(far: Peers, direction: CutDirection): MemberFault;
   /** Slows the primary's network down, except for its clients. */
   slowDown(network: SlowNetwork, slowness: { readonly delayMs: number; readonly lossPct: number }): MemberFault;
   /** Writes to the primary's data disk hang; cached pages can be read. */
@@ -91,15 +91,15 @@ export function createMemberFixture({ platform, services, incus, cuts }: Fixture
       opened.push(service);
       return service;
     },
-    cutOff: (far, way) => async (roles) => {
+    cutOff: (far, direction) => async (roles) => {
       const { address } = roles.primary;
       const peers = [
         ...(far === "replicas" ? [] : [host]),
         ...(far === "controllers" ? [] : roles.replicas.map((replica) => replica.address)),
       ];
       const links = peers.flatMap((peer): Link[] => [
-        ...(way === "to" ? [] : [[address, peer] as const]),
-        ...(way === "from" ? [] : [[peer, address] as const]),
+        ...(direction === "to" ? [] : [[address, peer] as const]),
+        ...(direction === "from" ? [] : [[peer, address] as const]),
       ]);
       await cuts.cutLinks(links);
       return () => cuts.healLinks(links);

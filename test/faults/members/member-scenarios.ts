@@ -55,11 +55,11 @@ export async function changeNodes({ platform, services }: MemberFixture, its: Me
   const path = `/managed-services/${its.id}/nodes`;
   const added = expectStatus(await platform.rest.post<ServiceNode>(path, { role: "replica" }), 202).json;
   await services.settled(its.id, "Running");
-  await its.untilWell();
+  await its.untilHealthy();
   const { term, replicas } = await its.roles();
   expectStatus(await platform.rest.post(`${path}/${added.id}/failover`), 202);
   await services.settled(its.id, "Running");
-  await its.untilWell();
+  await its.untilHealthy();
   expect(await its.roles()).toMatchObject({ term: term + 1, primary: { id: added.id } });
   const leaving = replicas.find(({ id }) => id !== added.id)?.id ?? "";
   expectStatus(await platform.rest.delete(`${path}/${leaving}`), 202);
@@ -68,9 +68,9 @@ export async function changeNodes({ platform, services }: MemberFixture, its: Me
 
 /** All hosts lose power at once. */
 export async function rebootHosts(fixture: MemberFixture, all: readonly MemberService[]): Promise<void> {
-  const known = await Promise.all(all.map((its) => its.roles()));
-  const machineIds = known.flatMap(({ primary, replicas }) => [primary.id, ...replicas.map(({ id }) => id)]);
+  const roles = await Promise.all(all.map((its) => its.roles()));
+  const machineIds = roles.flatMap(({ primary, replicas }) => [primary.id, ...replicas.map(({ id }) => id)]);
   const at = await cutPower(fixture, machineIds);
-  await Promise.all(all.map((its) => its.untilWell()));
+  await Promise.all(all.map((its) => its.untilHealthy()));
   fixture.note(`hosts rebooted: all recovered after ${Date.now() - at} ms`);
 }

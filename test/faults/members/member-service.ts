@@ -7,7 +7,7 @@ import type { Platform } from "../../support/platform/platform.ts";
 import { expectStatus, type Services } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { countersOf, rowsOf, startNodeWriters } from "../../system/replication/node-writers.ts";
-import type { Mend } from "../../system/replication/failures.ts";
+import type { Repair } from "../../system/replication/failures.ts";
 import { writeRows, writeValues } from "../acknowledged-writer.ts";
 
 /** A node and its machine. */
@@ -23,7 +23,7 @@ export interface Roles {
 }
 
 /** Breaks machines or the network between them. */
-export type MemberFault = (roles: Roles) => Promise<Mend>;
+export type MemberFault = (roles: Roles) => Promise<Repair>;
 
 /**
  * A service of several nodes with a writer of acknowledged rows, and sessions that write to each node continuously.
@@ -33,9 +33,9 @@ export type MemberFault = (roles: Roles) => Promise<Mend>;
 export interface MemberService {
   readonly id: string;
   roles(): Promise<Roles>;
-  untilWell(): Promise<void>;
+  untilHealthy(): Promise<void>;
   /** Runs one fault at a time. */
-  exclusively(story: () => Promise<void>): Promise<void>;
+  exclusively(fault: () => Promise<void>): Promise<void>;
   /** Another node becomes the primary during the fault, and for `moreMs`; the old one follows once it is repaired. */
   failsOver(name: string, fault: MemberFault, moreMs?: number): Promise<void>;
   /**
@@ -80,10 +80,10 @@ export async function openMembers(
     ? writeValues(platform, running, writing.signal)
     : await writeRows(platform, running, writing.signal);
   const hosts = running.service.nodes.map(({ hostname }) => hostname);
-  const sides = startNodeWriters(hosts, (isValkey ? countersOf : rowsOf)(platform, running));
+  const nodeWriters = startNodeWriters(hosts, (isValkey ? countersOf : rowsOf)(platform, running));
   /** Rows that were acknowledged in mode `async` during a fault. */
   const lost = new Set<number>();
-  const losesNothing = body["replication_mode"] !== undefined;
+  const isLossless = body["replication_mode"] !== undefined;
   let last: Promise<unknown> = Promise.resolve();
 
   const path = `/managed-services/${id}`;
@@ -101,28 +101,28 @@ export async function openMembers(
     return { primary, replicas: members.filter((node) => node.id !== named), term };
   }
 
-  async function untilWell(): Promise<void> {
+  async function untilHealthy(): Promise<void> {
     await waitUntil(
       "all replicas follow, and the service is healthy",
       async () => {
         const { replicas } = await roles();
         const states = await Promise.all(replicas.map(statusOf));
         const { status, health, operation } = await services.get(id);
-        const isWell = status === "Running" && health.status === "healthy" && operation === null;
-        return isWell && states.every(({ sync_state: state }) => state === "streaming");
+        const isHealthy = status === "Running" && health.status === "healthy" && operation === null;
+        return isHealthy && states.every(({ sync_state: state }) => state === "streaming");
       },
       wait,
     );
     const before = writer.acknowledged;
     await waitUntil(`writes of ${name} go on`, () => writer.acknowledged > before + 5, wait);
-    expect(sides.overlaps()).toEqual([]);
+    expect(nodeWriters.overlaps()).toEqual([]);
   }
 
   /** `since`: rows that were acknowledged after this time may be lost where commits are asynchronous. */
   async function checkRows(since: number): Promise<void> {
     const missing = new Set((await writer.missing()).filter((row) => !lost.has(row)));
     const rows = writer.rows.filter((row) => missing.has(row.id));
-    const wrong = rows.filter(({ acknowledgedAt }) => losesNothing || acknowledgedAt < since);
+    const wrong = rows.filter(({ acknowledgedAt }) => isLossless || acknowledgedAt < since);
     if (wrong.length > 0)
       throw new Error(
         `${wrong.length} acknowledged rows of ${name} are lost: ${JSON.stringify(wrong.slice(0, 5))}, the fault came at ${since}`,
@@ -141,7 +141,7 @@ export async function openMembers(
 
   /** Roles before a fault. Rows that were acknowledged after `since` may be in the reported lag, plus a second. */
   async function begin(): Promise<{ readonly before: Roles; readonly since: number }> {
-    await untilWell();
+    await untilHealthy();
     // The primary learns its failover candidates by a later settings update.
     await sleep(2_000);
     const before = await roles();
@@ -153,22 +153,22 @@ export async function openMembers(
   return {
     id,
     roles,
-    untilWell,
-    exclusively(story) {
-      const turn = last.then(story);
-      last = turn.catch(() => undefined);
-      return turn;
+    untilHealthy,
+    exclusively(fault) {
+      const run = last.then(fault);
+      last = run.catch(() => undefined);
+      return run;
     },
     async failsOver(what, fault, moreMs = 2_000) {
       const { before, since } = await begin();
       const atMs = performance.now();
-      const mend = await fault(before);
-      let mendedMs: number;
+      const repair = await fault(before);
+      let repairedMs: number;
       try {
         const firstMs = await waitUntil(
           `another node of ${name} accepts writes: ${what}`,
           () => {
-            const times = before.replicas.flatMap(({ hostname }) => sides.firstAfter(hostname, atMs) ?? []);
+            const times = before.replicas.flatMap(({ hostname }) => nodeWriters.firstAfter(hostname, atMs) ?? []);
             return times.length === 0 ? undefined : Math.min(...times);
           },
           { ...wait, withinMs: firstWriteMs },
@@ -176,11 +176,11 @@ export async function openMembers(
         note(`${name}: ${what}: first write at a new primary after ${Math.round(firstMs - atMs)} ms`);
         await sleep(moreMs);
       } finally {
-        mendedMs = performance.now();
-        await mend();
+        repairedMs = performance.now();
+        await repair();
       }
-      await untilWell();
-      note(`${name}: ${what}: all follow ${Math.round(performance.now() - mendedMs)} ms after its end`);
+      await untilHealthy();
+      note(`${name}: ${what}: all follow ${Math.round(performance.now() - repairedMs)} ms after its end`);
       const after = await roles();
       expect(after.primary.id).not.toBe(before.primary.id);
       expect(after.term).toBe(before.term + 1);
@@ -189,44 +189,44 @@ export async function openMembers(
     },
     async remainsPrimary(what, fault, lastMs, isReported = () => true) {
       const { before, since } = await begin();
-      const known = await failovers();
-      const mend = await fault(before);
+      const earlier = await failovers();
+      const repair = await fault(before);
       try {
         await sleep(lastMs);
         await waitUntil(`it is reported of ${name}: ${what}`, async () => isReported(await services.get(id)), wait);
         const { acknowledged } = writer;
         await waitUntil(`${name} accepts writes during: ${what}`, () => writer.acknowledged > acknowledged + 5, wait);
       } finally {
-        await mend();
+        await repair();
       }
-      const mendedMs = performance.now();
-      await untilWell();
+      const repairedMs = performance.now();
+      await untilHealthy();
       note(
-        `${name}: ${what}: longest pause ${longestPause(since)} ms, well ${Math.round(performance.now() - mendedMs)} ms after its end`,
+        `${name}: ${what}: longest pause ${longestPause(since)} ms, well ${Math.round(performance.now() - repairedMs)} ms after its end`,
       );
       const { primary, term } = await roles();
       expect({ primary: primary.id, term }).toEqual({ primary: before.primary.id, term: before.term });
-      expect(await failovers()).toHaveLength(known.length);
+      expect(await failovers()).toHaveLength(earlier.length);
       await checkRows(Number.POSITIVE_INFINITY);
     },
     async survives(what, fault, lastMs) {
       const { before, since } = await begin();
-      const mend = await fault(before);
+      const repair = await fault(before);
       try {
         await sleep(lastMs);
       } finally {
-        await mend();
+        await repair();
       }
-      const mendedMs = performance.now();
-      await untilWell();
+      const repairedMs = performance.now();
+      await untilHealthy();
       const { term } = await roles();
       note(
-        `${name}: ${what}: longest pause ${longestPause(since)} ms, ${term - before.term} terms, well ${Math.round(performance.now() - mendedMs)} ms after its end`,
+        `${name}: ${what}: longest pause ${longestPause(since)} ms, ${term - before.term} terms, well ${Math.round(performance.now() - repairedMs)} ms after its end`,
       );
       await checkRows(since);
     },
     async settle() {
-      await untilWell();
+      await untilHealthy();
       writing.abort();
       await writer.done;
       await checkRows(Number.POSITIVE_INFINITY);
@@ -235,7 +235,7 @@ export async function openMembers(
     },
     async close() {
       writing.abort();
-      await sides.stop();
+      await nodeWriters.stop();
       await writer.done;
     },
   };

@@ -3,7 +3,7 @@ import { incusMissing } from "../../support/machines/incus-machines.ts";
 import type { CutDirection } from "../../support/network/network-cuts.ts";
 import { type SlowNetwork, slowNetwork } from "../../support/network/slow-network.ts";
 import { crashesOf } from "../../support/platform/platform-logs.ts";
-import { flushedAtOnce } from "../acknowledged-writer.ts";
+import { flushOnWrite } from "../acknowledged-writer.ts";
 import { type MemberFixture, startMemberFixture } from "./member-fixture.ts";
 import type { MemberService } from "./member-service.ts";
 import {
@@ -28,7 +28,7 @@ const longMs = 3_600_000;
 const bodies = {
   async: { node_count: 2 },
   sync: { node_count: 2, replication_mode: "sync" },
-  cache: { node_count: 2, database_type: "valkey", parameters: flushedAtOnce },
+  cache: { node_count: 2, database_type: "valkey", parameters: flushOnWrite },
 } as const;
 const ways: readonly CutDirection[] = ["both", "from", "to"];
 
@@ -52,21 +52,21 @@ describe.skipIf(missing !== undefined)(
 
     // Faults of one service do not affect the others.
     describe.concurrent.each(Object.keys(bodies))("%s", (name) => {
-      for (const way of ways) {
-        const what = way === "both" ? "both ways" : `${way} its primary`;
+      for (const direction of ways) {
+        const what = direction === "both" ? "both ways" : `${direction} its primary`;
         it(
           `continues while the network is cut ${what}, between it and controllers`,
-          scenario(name, (all, its) => loseControllers(all, its, way)),
+          scenario(name, (all, its) => loseControllers(all, its, direction)),
           longMs,
         );
         it(
           `continues while the network is cut ${what}, between it and replicas`,
-          scenario(name, (all, its) => loseReplicas(all, its, way)),
+          scenario(name, (all, its) => loseReplicas(all, its, direction)),
           longMs,
         );
         it(
           `has another primary when the network is cut ${what}`,
-          scenario(name, (all, its) => loseBoth(all, its, way)),
+          scenario(name, (all, its) => loseBoth(all, its, direction)),
           longMs,
         );
       }

@@ -11,7 +11,7 @@ import { type OutageFixture, outageMs, type InProgressJson } from "./outage-fixt
 export function agentOutages(its: OutageFixture): void {
   it("of an agent: the engine serves, changes that need the agent wait, and nothing starts twice", async () => {
     const machine = its.machineOf(its.database);
-    const begun: string[] = [];
+    const started: string[] = [];
     const until = Date.now() + outageMs;
     killAtOnce(machine?.agent ?? 0, "SIGSTOP");
     const requests = Promise.all([
@@ -27,7 +27,7 @@ export function agentOutages(its: OutageFixture): void {
         expect(status).toBe("Running");
         await sleep(1_000);
       }
-      for (const answer of await requests) begun.push(expectStatus(answer, 202).json.operation.id);
+      for (const answer of await requests) started.push(expectStatus(answer, 202).json.operation.id);
       await waitUntil(
         "the missing agent is detected",
         async () => (await its.services.get(its.database.service.id)).nodes[0]?.status === "Unreachable",
@@ -49,7 +49,7 @@ export function agentOutages(its: OutageFixture): void {
       { everyMs: 200, describe: () => its.services.describe(its.database.service.id) },
     );
     expect(its.machineOf(its.database)).toEqual(machine);
-    for (const id of begun) expect(await endOf(its.platform, id)).toMatchObject({ status: "completed" });
+    for (const id of started) expect(await endOf(its.platform, id)).toMatchObject({ status: "completed" });
     // Changes that were reported in progress are done, changes that were reported failed are not.
     const { databases } = (await its.platform.rest.get<{ databases: { name: string }[] }>(its.path("/databases"))).json;
     expect(databases.map(({ name }) => name)).toEqual(["defaultdb", "late"]);

@@ -23,9 +23,9 @@ export function controllerOutages(its: OutageFixture): void {
         "a controller is started again and stays",
         () => {
           const [now] = its.platform.processes().controllers;
-          const stays = now !== undefined && now === seen;
+          const isStable = now !== undefined && now === seen;
           seen = now;
-          return stays && now;
+          return isStable && now;
         },
         { everyMs: 1_000 },
       );
@@ -66,8 +66,8 @@ export function controllerOutages(its: OutageFixture): void {
 
       occupied.push(await its.occupy("api", () => its.platform.processes().controllers));
       occupied.push(await its.occupy("agents", () => its.platform.processes().controllers));
-      const made = await others.create("after-take-over", { database_type: "valkey" });
-      const running = await others.settled(made.id, "Running");
+      const created = await others.create("after-take-over", { database_type: "valkey" });
+      const running = await others.settled(created.id, "Running");
       expect(running.nodes[0]?.status).toBe("Running");
       // The agents of the dead controller have found the living one.
       await waitUntil("a user can be created", async () => {
@@ -88,8 +88,9 @@ export function controllerOutages(its: OutageFixture): void {
         },
       );
       expectStatus(await its.platform.rest.delete(its.path("/database-users/taken_over")), 204);
-      for (const gone of [id, made.id]) expectStatus(await its.platform.rest.delete(`/managed-services/${gone}`), 202);
-      for (const gone of [id, made.id]) await its.services.gone(gone);
+      for (const deletedId of [id, created.id])
+        expectStatus(await its.platform.rest.delete(`/managed-services/${deletedId}`), 202);
+      for (const deletedId of [id, created.id]) await its.services.gone(deletedId);
     } finally {
       for (const port of occupied) await port.release();
       await second.stop();

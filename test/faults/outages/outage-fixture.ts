@@ -88,8 +88,8 @@ export function createOutageFixture(): OutageFixture {
     async expectWorking() {
       const { platform, services, database } = its;
       const change = { tags: { at: new Date().toISOString() } };
-      const look = async () => (await platform.rest.patch(its.path(), change)).status === 200;
-      await waitUntil("the API accepts changes", look, { withinMs: 120_000, everyMs: 200 });
+      const check = async () => (await platform.rest.patch(its.path(), change)).status === 200;
+      await waitUntil("the API accepts changes", check, { withinMs: 120_000, everyMs: 200 });
       await services.settled(database.service.id, "Running");
       proofs += 1;
       const { id } = await services.create(`proof-${proofs}`, { database_type: "valkey" });

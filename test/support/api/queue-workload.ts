@@ -94,19 +94,19 @@ export async function startQueueWorkload(platform: Platform, serviceId: string, 
         { id: claimed[0]?.id, payload: { n: 0 }, state: "inflight" },
         { id: claimed[1]?.id, payload: { n: 1 }, state: "inflight" },
       ]);
-      const left = list.slice(2).map(({ payload }) => payload.n);
+      const unacked = list.slice(2).map(({ payload }) => payload.n);
       // A claim whose response was lost hides its messages until its timeout; they are neither acked nor deleted.
-      const ends = [...acked, ...left];
+      const ends = [...acked, ...unacked];
       const all = Array.from({ length: sent - 2 }, (_, n) => n + 2);
-      const gone = all.filter((n) => !ends.includes(n) && !doubtful.has(n));
+      const missing = all.filter((n) => !ends.includes(n) && !doubtful.has(n));
       const back = ends.filter((n, at) => ends.indexOf(n) < at);
       expect(ends.filter((n) => !all.includes(n))).toEqual([]);
       if (mayLoseLast) {
         // One sender and one worker, each with one request at a time: what a failover undoes of each is one contiguous
         // run.
-        expect({ gone, passed: skippedIn(gone, all) }).toEqual({ gone, passed: [] });
+        expect({ gone: missing, passed: skippedIn(missing, all) }).toEqual({ gone: missing, passed: [] });
         expect({ back, passed: skippedIn(back, [...new Set(ends)]) }).toEqual({ back, passed: [] });
-      } else expect({ gone, back }).toEqual({ gone: [], back: [] });
+      } else expect({ gone: missing, back }).toEqual({ gone: [], back: [] });
       const settled = await rest.post<{ done: string[]; lost: string[] }>(path("/messages/ack"), {
         messages: claimed.map(({ receipt }) => ({ receipt })),
       });

@@ -63,8 +63,8 @@ export function queuesOf({ rest }: Platform, serviceId: string): ServiceQueues {
       await its.gone(name);
     },
     async gone(name) {
-      const isGone = async () => (await rest.get(path(`/${name}`))).status === 404;
-      await waitUntil(`the queue ${name} is deleted`, isGone, wait);
+      const isDeleted = async () => (await rest.get(path(`/${name}`))).status === 404;
+      await waitUntil(`the queue ${name} is deleted`, isDeleted, wait);
     },
     async send(name, numbers) {
       const messages = numbers.map((n) => ({ payload: { n } }));

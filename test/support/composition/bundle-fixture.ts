@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Deployment, Project } from "../../../sdk/src/index.ts";
 import type { RestResponse } from "../api/rest-response.ts";
-import { createCommandLine, type Ran } from "../platform/command-line.ts";
+import { createCommandLine, type CommandResult } from "../platform/command-line.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";
 import { expectStatus } from "../platform/services.ts";
 import { waitUntil } from "../wait-until.ts";
@@ -15,7 +15,7 @@ export interface DeliveryFixture {
   fileOf(descriptor: object): string;
   /** A controller reads it when it starts. */
   writeTemplate(face: "stacks" | "pipelines", name: string, version: string, template: object): void;
-  cli(...args: readonly string[]): Promise<Ran>;
+  cli(...args: readonly string[]): Promise<CommandResult>;
   project(name: string): Promise<Project>;
   deploy(descriptor: object): Promise<RestResponse<{ deployment_id: string; code?: string }>>;
   /** The record of a deployment that has ended, from any controller. */

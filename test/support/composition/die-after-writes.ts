@@ -38,19 +38,17 @@ function watchWrites(main: string): void {
   let count = 0;
   KVClient.prototype.txn = async function counted(this: KeyValues, request, options) {
     const answer = await txn.call(this, request, options);
-    const sentence = sentenceNow();
-    if (sentence === undefined) return answer;
-    const writes = writesOf(request, answer).filter(({ key }) =>
-      sentence.prefixes.some((each) => key.startsWith(each)),
-    );
+    const rule = currentRule();
+    if (rule === undefined) return answer;
+    const writes = writesOf(request, answer).filter(({ key }) => rule.prefixes.some((each) => key.startsWith(each)));
     if (writes.length === 0) return answer;
     count += 1;
-    if (count % sentence.nth === 0 && deathsSoFar() < (sentence.most ?? Number.POSITIVE_INFINITY)) die({ writes });
+    if (count % rule.nth === 0 && deathsSoFar() < (rule.most ?? Number.POSITIVE_INFINITY)) die({ writes });
     return answer;
   };
 }
 
-function sentenceNow(): DeathRule | undefined {
+function currentRule(): DeathRule | undefined {
   try {
     return JSON.parse(readFileSync(file, "utf8"));
   } catch {

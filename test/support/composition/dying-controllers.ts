@@ -9,11 +9,11 @@ export interface DyingControllers {
   /** Environment that the platform is started with. */
   readonly environment: Readonly<Record<string, string>>;
   /** While `run` is in progress, each controller dies after every nth write of such kinds, `most` times in all. */
-  during<T>(rule: DeathRule, run: () => Promise<T>): Promise<Died<T>>;
+  during<T>(schedule: DeathSchedule, run: () => Promise<T>): Promise<Died<T>>;
   remove(): void;
 }
 
-export interface DeathRule {
+export interface DeathSchedule {
   readonly kinds: readonly string[];
   readonly nth: number;
   readonly most?: number;
@@ -26,22 +26,22 @@ export interface Died<T> {
 
 export function createDyingControllers(): DyingControllers {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-dying-"));
-  const sentenceFile = join(directory, "sentence.json");
-  const deathsFile = `${sentenceFile}.deaths`;
+  const ruleFile = join(directory, "rule.json");
+  const deathsFile = `${ruleFile}.deaths`;
   return {
     environment: {
       NODE_OPTIONS: `--import=${join(import.meta.dirname, "die-after-writes.ts")}`,
-      DIES_BY: sentenceFile,
+      DIES_BY: ruleFile,
     },
     async during({ kinds, ...rest }, run) {
-      const sentence: DeathRule = { prefixes: kinds.map((name) => prefixOf({ name })), ...rest };
+      const rule: DeathRule = { prefixes: kinds.map((name) => prefixOf({ name })), ...rest };
       writeFileSync(deathsFile, "");
-      writeFileSync(sentenceFile, JSON.stringify(sentence));
+      writeFileSync(ruleFile, JSON.stringify(rule));
       try {
         const ended = await run();
         return { ended, deaths: deathsOf(readFileSync(deathsFile, "utf8")) };
       } finally {
-        rmSync(sentenceFile);
+        rmSync(ruleFile);
       }
     },
     remove: () => rmSync(directory, { recursive: true, force: true }),

@@ -82,7 +82,7 @@ function imageWith(id: string, age: 0 | 1, engine: NodeImageObject["spec"]["engi
 }
 
 /** A small model of the machines, the agents and the zone, for the pure parts to act on. */
-export function createServiceWorld(broken: Broken = {}, made: Made = { image: "old" }) {
+export function createServiceWorld(broken: Broken = {}, created: Made = { image: "old" }) {
   let { service, operation }: { service: ManagedServiceObject | undefined; operation: OperationObject } =
     newServiceObject();
   let machine: MachineObject | undefined;
@@ -104,10 +104,10 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
   let isChanging = false;
 
   /** Image that the machine runs from, as its provider records it. */
-  let placed: string = made.image;
+  let placed: string = created.image;
   /** Kernel that it boots from. */
-  let booted: string | undefined = made.guestKernel;
-  let keeper = made.keeper ?? 5;
+  let booted: string | undefined = created.guestKernel;
+  let keeper = created.keeper ?? 5;
   const fails = (what: Broken["image"]) =>
     (placed === "new" && broken.image === what) || (booted === "guest-new" && broken.kernel === what);
   const observed = (): ObservedService => {
@@ -149,7 +149,7 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
     if (step.kind === "createMachine") {
       machine = {
         metadata: { ...current.metadata, id: node.id },
-        spec: { power: current.spec.power, ...made } as MachineObject["spec"],
+        spec: { power: current.spec.power, ...created } as MachineObject["spec"],
         status: {
           state: "pending",
           reason: "",

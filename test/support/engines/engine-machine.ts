@@ -65,16 +65,16 @@ export function hasEngine(engine: Program, version: string): boolean {
 }
 
 /** Wraps command lines of an engine's programs for the machine in this directory. */
-type Place = (engine: Program, version: string, directory: string) => (argv: readonly string[]) => Launch;
+type CommandWrapper = (engine: Program, version: string, directory: string) => (argv: readonly string[]) => Launch;
 
-const inNodeImage: Place = (engine, version, directory) => {
+const inNodeImage: CommandWrapper = (engine, version, directory) => {
   const found = findSoftware(imagesDirectory(process.env), engine, version);
   if (found === undefined) throw new Error(`no image with ${engine} ${version}: run holdfast images make sid`);
   return (argv) => inImage(found.image.root, { argv, uid: testUid, binds: [directory], asRoot });
 };
 
 /** For an engine that is part of the tests. */
-export const onThisHost: Place = () => dyingWithParent;
+export const onThisHost: CommandWrapper = () => dyingWithParent;
 
 /** An empty machine. `address` is one of this test's own, so that connections from others are distinguishable. */
 export async function createEngineMachine(
@@ -82,7 +82,7 @@ export async function createEngineMachine(
   engine: Program,
   version: string,
   settings: Omit<Partial<InstanceSpec>, "$typeName" | "$unknown"> = {},
-  place: Place = inNodeImage,
+  place: CommandWrapper = inNodeImage,
 ): Promise<EngineMachine> {
   const directory = programDirectory(`holdfast-${engine}`);
   const launch = place(engine, version, directory);
@@ -206,14 +206,14 @@ function machinePaths(directory: string) {
 
 /** Gives all files below a directory to the engine's user; files that the engine deletes meanwhile need no owner. */
 function giveAll(directory: string): void {
-  for (const entry of unlessGone(() => readdirSync(directory, { withFileTypes: true })) ?? []) {
+  for (const entry of ignoreMissing(() => readdirSync(directory, { withFileTypes: true })) ?? []) {
     const path = join(directory, entry.name);
-    unlessGone(() => chownSync(path, testUid, testUid));
+    ignoreMissing(() => chownSync(path, testUid, testUid));
     if (entry.isDirectory()) giveAll(path);
   }
 }
 
-function unlessGone<T>(work: () => T): T | undefined {
+function ignoreMissing<T>(work: () => T): T | undefined {
   try {
     return work();
   } catch (error) {

@@ -86,10 +86,10 @@ export async function createQueueDatabase(
     poolConfig,
     clock,
     pool(max) {
-      const made = new pg.Pool({ ...poolConfig, max });
-      made.on("error", () => undefined);
-      pools.push(made);
-      return made;
+      const created = new pg.Pool({ ...poolConfig, max });
+      created.on("error", () => undefined);
+      pools.push(created);
+      return created;
     },
     async createQueue(name, settings = {}) {
       const { visibilityTimeoutSeconds = 30, maxAttempts = 5, dlqEnabled = true } = settings;
@@ -97,7 +97,7 @@ export async function createQueueDatabase(
       await database.asAgent((session) => createQueue(session, queue));
     },
     async remove() {
-      for (const made of pools) await made.end().catch(() => undefined);
+      for (const created of pools) await created.end().catch(() => undefined);
       await machine.remove();
     },
   };

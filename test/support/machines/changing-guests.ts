@@ -11,7 +11,7 @@ export interface ChangingGuests {
   /** The newest one at first. */
   readonly first: string;
   /** The same files; its manifest names Linux 98.1. */
-  readonly good: string;
+  readonly valid: string;
   /** No kernel in the place of one: QEMU does not start with it. Its manifest names Linux 99.1. */
   readonly broken: string;
   /** From now on this one is the default. */
@@ -40,11 +40,15 @@ export async function createChangingGuests(): Promise<ChangingGuests> {
     symlinkSync(boot.initramfs, join(imagesDir, id, "initramfs"));
     return join(imagesDir, id, "kernel");
   }
-  const [first, good, broken] = ["a", "b", "c"].map((digit) => `guest-${digit.repeat(16)}`) as [string, string, string];
+  const [first, valid, broken] = ["a", "b", "c"].map((digit) => `guest-${digit.repeat(16)}`) as [
+    string,
+    string,
+    string,
+  ];
   symlinkSync(boot.kernel, add(first));
-  symlinkSync(boot.kernel, add(good, { packages: versioned("98.1-1") }));
+  symlinkSync(boot.kernel, add(valid, { packages: versioned("98.1-1") }));
   writeFileSync(add(broken, { packages: versioned("99.1-1") }), "no kernel\n");
   const choose = (id: string) => setNewestIn(newestGuestPath(imagesDir), id);
   await choose(first);
-  return { cache, first, good, broken, choose, close: () => rmSync(cache, { recursive: true, force: true }) };
+  return { cache, first, valid, broken, choose, close: () => rmSync(cache, { recursive: true, force: true }) };
 }

@@ -7,7 +7,7 @@ import { waitUntil } from "../wait-until.ts";
 
 /** Requests about the maintenance of services; a failed wait reports all details of the service. */
 export interface MaintenanceRequests {
-  shown(serviceId: string): Promise<Maintenance>;
+  get(serviceId: string): Promise<Maintenance>;
   /** Resolves once the update, which is an image or "restart", is pending. */
   pending(serviceId: string, update: string): Promise<Maintenance>;
   /** The response, whatever its status. */
@@ -21,19 +21,19 @@ const endsWithinMs = 180_000;
 
 export function createMaintenanceRequests({ rest }: Platform, services: Services): MaintenanceRequests {
   const path = (serviceId: string) => `/managed-services/${serviceId}/maintenance`;
-  const shown = async (serviceId: string) => expectStatus(await rest.get<Maintenance>(path(serviceId)), 200).json;
+  const get = async (serviceId: string) => expectStatus(await rest.get<Maintenance>(path(serviceId)), 200).json;
   const operation = async (operationId: string) =>
     expectStatus(await rest.get<OperationJson>(`/operations/${operationId}`), 200).json;
   return {
-    shown,
+    get,
     pending: (serviceId, update) =>
       waitUntil(
         `${update} is pending`,
         async () => {
-          const found = await shown(serviceId);
+          const found = await get(serviceId);
           return found.updates.some(({ id }) => id === update) && found;
         },
-        { describe: async () => JSON.stringify(await shown(serviceId), null, 1) },
+        { describe: async () => JSON.stringify(await get(serviceId), null, 1) },
       ),
     apply: (serviceId, body = {}) => rest.post(`${path(serviceId)}/apply`, body),
     operation,

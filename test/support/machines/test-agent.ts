@@ -168,15 +168,15 @@ export function openSession(client: Client, hello?: MessageInitShape<typeof Agen
     },
     expect<K extends Kind>(kind: K, matches: (value: ValueOf<K>) => boolean = () => true) {
       return new Promise<ValueOf<K>>((resolve, reject) => {
-        const look = ({ frame }: ControllerFrame) => {
+        const check = ({ frame }: ControllerFrame) => {
           const value = frame.value as ValueOf<K>;
           if (frame.case !== kind || !matches(value)) return false;
-          news.off("frame", look);
+          news.off("frame", check);
           (resolve as (found: ValueOf<K>) => void)(value);
           return true;
         };
-        if (received.some(look)) return;
-        news.on("frame", look);
+        if (received.some(check)) return;
+        news.on("frame", check);
         void ended.then(({ code, details }) => reject(new Error(`the stream ended: ${code} ${details}, no ${kind}`)));
       });
     },

@@ -38,12 +38,12 @@ export function createTestNodeImages(): TestNodeImages {
     mkdirSync(dirname(newestGuestPath(imagesDir)), { recursive: true });
     writeFileSync(newestGuestPath(imagesDir), boot.id);
   }
-  let made = false;
+  let created = false;
   return {
     imagesDir,
     other({ packed } = { packed: false }) {
       if (newest === undefined) throw new Error("no image: run holdfast images make");
-      if (made) return otherId;
+      if (created) return otherId;
       const root = join(imagesDir, otherId);
       mkdirSync(root, { mode: 0o755 });
       if (packed) {
@@ -56,7 +56,7 @@ export function createTestNodeImages(): TestNodeImages {
         cpSync(join(newest.root, "etc"), join(root, "etc"), { recursive: true, verbatimSymlinks: true });
       }
       writeFileSync(join(root, "etc", "other-image"), "");
-      made = true;
+      created = true;
       return otherId;
     },
     otherGuest() {

@@ -39,5 +39,5 @@ export async function watchPace(
   }
   const end = Date.now();
   const gaps = (times: readonly number[]) => [...times, end].slice(1).map((at, i) => at - (times[i] ?? 0));
-  return { probes: gaps(seen), rights: gaps([begin, ...controller.rightRequests.filter((at) => at > begin)]) };
+  return { probes: gaps(seen), rights: gaps([begin, ...controller.leaseRequests.filter((at) => at > begin)]) };
 }

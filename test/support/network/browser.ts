@@ -28,7 +28,7 @@ export interface Browser {
 }
 
 /** Further trust and names of a browser. */
-export interface Elsewhere {
+export interface BrowserOptions {
   /** PEM of authorities that it trusts as well. */
   readonly authorities?: readonly string[];
   /** Addresses of names, checked before the platform's DNS server. */
@@ -40,7 +40,7 @@ export interface Elsewhere {
 /** Connections that trust the platform's authority and resolve by its DNS server. */
 export function platformAgent(
   platform: Pick<Platform, "ca" | "admin">,
-  { authorities = [], names = {}, from }: Elsewhere = {},
+  { authorities = [], names = {}, from }: BrowserOptions = {},
 ): Agent {
   return new Agent({
     ...(from !== undefined && { localAddress: from }),
@@ -63,7 +63,7 @@ export function platformAgent(
   });
 }
 
-export function createBrowser(platform: Pick<Platform, "ca" | "admin">, elsewhere: Elsewhere = {}): Browser {
+export function createBrowser(platform: Pick<Platform, "ca" | "admin">, elsewhere: BrowserOptions = {}): Browser {
   const agent = platformAgent(platform, elsewhere);
   const cookies = new Map<string, string>();
 

@@ -13,10 +13,10 @@ export interface DnsQuestion {
 
 const timeoutMs = 10_000;
 /** A packet may arrive before its server listens. */
-const askAgainMs = 1_000;
+const retryMs = 1_000;
 
 /** Queries one server alone; throws when it does not respond in 10 s. */
-export async function askDns(server: string, question: DnsQuestion): Promise<DecodedPacket> {
+export async function queryDns(server: string, question: DnsQuestion): Promise<DecodedPacket> {
   const { name, type = "A", transport = "udp", udpPayloadSize, recursionDesired = false } = question;
   const packet: Packet = {
     type: "query",
@@ -32,7 +32,7 @@ export async function askDns(server: string, question: DnsQuestion): Promise<Dec
 
 /** Addresses of a name; empty when there is none. Throws for any other `rcode`. */
 export async function resolveName(server: string, name: string): Promise<string[]> {
-  const { answers, rcode } = (await askDns(server, { name })) as DecodedPacket & { rcode: string };
+  const { answers, rcode } = (await queryDns(server, { name })) as DecodedPacket & { rcode: string };
   if (rcode !== "NOERROR" && rcode !== "NXDOMAIN") throw new Error(`${server} returned ${rcode} for ${name}`);
   return (answers ?? []).flatMap((record) => (record.type === "A" ? [record.data] : []));
 }
@@ -53,7 +53,7 @@ function optionsRecord(udpPayloadSize: number): OptAnswer {
 function askByUdp(address: { host: string; port: number }, packet: Packet): Promise<DecodedPacket> {
   const socket = createSocket("udp4");
   const send = () => socket.send(dnsPacket.encode(packet), address.port, address.host);
-  const again = setInterval(send, askAgainMs);
+  const again = setInterval(send, retryMs);
   let timer: NodeJS.Timeout;
   return new Promise<DecodedPacket>((resolve, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer by UDP from port ${address.port}`)), timeoutMs);

@@ -7,7 +7,7 @@ export interface TestDnsServer {
   /** `host:port`. */
   readonly address: string;
   /** Queried names, in order. */
-  readonly asked: readonly string[];
+  readonly queried: readonly string[];
   close(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export async function startTestDnsServer(answer: (name: string) => readonly Answ
   const { port } = socket.address() as AddressInfo;
   return {
     address: `127.0.0.1:${port}`,
-    asked: queried,
+    queried: queried,
     close: () => new Promise((closed) => socket.close(() => closed())),
   };
 }

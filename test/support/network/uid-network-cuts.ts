@@ -6,7 +6,7 @@ import { asRoot } from "../platform/platform-software.ts";
 const run = promisify(execFile);
 
 /** Reason why nothing can be cut here; undefined when something can. */
-export const uncuttable = !asRoot ? "root" : existsSync("/usr/sbin/nft") ? undefined : "nftables";
+export const cutsUnavailable = !asRoot ? "root" : existsSync("/usr/sbin/nft") ? undefined : "nftables";
 
 /** Connections of programs that share their host's network, and so its address: identified by user. */
 export interface UserLinks {

@@ -30,7 +30,7 @@ export async function startAdditionalController(platform: Platform): Promise<Add
   const entries = argumentsAndEnvironment(pid)
     .environ.split("\0")
     .filter((entry) => entry.includes("="));
-  const theirs = Object.fromEntries(
+  const platformSettings = Object.fromEntries(
     entries.map((entry) => [entry.slice(0, entry.indexOf("=")), entry.slice(entry.indexOf("=") + 1)]),
   );
   const [agents, api] = await freePorts(2);
@@ -40,7 +40,7 @@ export async function startAdditionalController(platform: Platform): Promise<Add
     let output = "";
     child = spawn(process.execPath, ["--disable-warning=DEP0123", join(checkout, "controller", "src", "main.ts")], {
       env: {
-        ...theirs,
+        ...platformSettings,
         ...Object.fromEntries(written.map((name) => [`HOLDFAST_${name}`, ""])),
         HOLDFAST_CONTROLLER_ID: "",
         HOLDFAST_AGENT_LISTEN: `127.0.0.1:${agents}`,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { runCli } from "../../../sdk/src/cli/run.ts";
 
 /** Result of a command. */
-export interface Ran {
+export interface CommandResult {
   /** 128 plus the signal's number for a command that a signal ended. */
   readonly code: number | null;
   readonly stdout: string;
@@ -13,9 +13,9 @@ export interface Ran {
 }
 
 /** A running command. */
-export interface Running {
+export interface RunningCommand {
   readonly child: ChildProcess;
-  readonly ended: Promise<Ran>;
+  readonly ended: Promise<CommandResult>;
   /** Its output so far, on both streams. */
   written(): string;
   /** Types on its standard input. */
@@ -33,12 +33,12 @@ export interface RunOptions {
 /** The `holdfast` command as in a user's shell, with a home directory of its own. */
 export interface CommandLine {
   /** The same within this process, which is quicker; lines of the input answer its prompts. */
-  runHere(args: readonly string[], options?: RunOptions): Promise<Ran>;
+  runHere(args: readonly string[], options?: RunOptions): Promise<CommandResult>;
   readonly home: string;
   /** Its directory for temporary files. */
   readonly temporary: string;
-  run(args: readonly string[], options?: RunOptions): Promise<Ran>;
-  start(args: readonly string[], options?: RunOptions): Running;
+  run(args: readonly string[], options?: RunOptions): Promise<CommandResult>;
+  start(args: readonly string[], options?: RunOptions): RunningCommand;
   remove(): void;
 }
 
@@ -54,7 +54,7 @@ export function createCommandLine(environment: Readonly<Record<string, string>>)
   const cache = process.env.HOLDFAST_CACHE ?? join(process.env.HOME ?? "/root", ".cache", "holdfast");
   const own = { HOME: home, TMPDIR: temporary, TERM: "xterm", HOLDFAST_CACHE: cache };
 
-  function start(args: readonly string[], options: RunOptions = {}): Running {
+  function start(args: readonly string[], options: RunOptions = {}): RunningCommand {
     const words = [process.execPath, launcher, ...args];
     const [command = "", ...rest] =
       options.onTerminal === true
@@ -80,7 +80,7 @@ export function createCommandLine(environment: Readonly<Record<string, string>>)
     };
   }
 
-  async function runHere(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  async function runHere(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
     let stdout = "";
     let stderr = "";
     const lines = (options.input ?? "").split("\n");

@@ -69,7 +69,7 @@ export interface ControllerEnd {
   acknowledges: boolean;
   readonly payloads: Map<string, Buffer>;
   /** Times of requests for the primary lease, each of which is granted. */
-  readonly rightRequests: number[];
+  readonly leaseRequests: number[];
   /** Signs URLs of objects; undefined: requests of agents are rejected. */
   signer: UrlSigner | undefined;
   /** Objects with requested URLs. */
@@ -204,7 +204,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
         if (frame.value.instance !== undefined) self.observations.push(frame.value.instance);
         return;
       case "rightRequest":
-        self.rightRequests.push(Date.now());
+        self.leaseRequests.push(Date.now());
         return write(call, { case: "rightAnswer", value: { number: frame.value.number, granted: true } });
       case "taskProgress":
         self.progress.push(frame.value);
@@ -268,7 +268,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
     losesEnrollments: false,
     acknowledges: true,
     payloads,
-    rightRequests: [],
+    leaseRequests: [],
     signer: undefined,
     minted: [],
     get openSessions() {

@@ -17,8 +17,8 @@ export async function isCountedOn(directory: string, service: string, primary: s
     const { spec } = managedServiceKind.parse(await stored(`managed-service/${service}`));
     const { instance } = JSON.parse(await stored(`observation/${primary}`)) as ObservationJson;
     const fenced = Number(instance.replication?.fencedGeneration ?? 0);
-    const isCounted = ({ failoverCandidate = Number.POSITIVE_INFINITY }: NodeSpec) => failoverCandidate <= fenced;
-    return spec.nodes.some((node) => node.id !== primary && isCounted(node));
+    const isCandidate = ({ failoverCandidate = Number.POSITIVE_INFINITY }: NodeSpec) => failoverCandidate <= fenced;
+    return spec.nodes.some((node) => node.id !== primary && isCandidate(node));
   } finally {
     etcd.raw.close();
   }

@@ -18,13 +18,13 @@ const withinMs = 120_000;
 /** The drill once it has ended. */
 export function drilled({ rest }: Platform, serviceId: string, drillId: string): Promise<DrillJson> {
   let last: DrillJson | undefined;
-  const look = async () => {
+  const check = async () => {
     const answer = await rest.get<{ drills: DrillJson[] }>(`/managed-services/${serviceId}/backups/drills`);
     last = expectStatus(answer, 200).json.drills.find(({ id }) => id === drillId);
     return last !== undefined && ["completed", "failed"].includes(last.status) ? last : undefined;
   };
   const describe = () => JSON.stringify(last);
-  return waitUntil(`the drill ${drillId} has ended`, look, { withinMs, everyMs: 200, describe });
+  return waitUntil(`the drill ${drillId} has ended`, check, { withinMs, everyMs: 200, describe });
 }
 
 /** Resolves when no machine belongs to a drill. */

@@ -22,17 +22,25 @@ export async function recoverPlatform(
   lost: Platform,
   environment: Readonly<Record<string, string>>,
 ): Promise<RecoveredPlatform> {
-  const left = mkdtempSync(join(tmpdir(), "holdfast-left-"));
-  const removeLeft = () => rmSync(left, { recursive: true, force: true });
+  const savedDirectory = mkdtempSync(join(tmpdir(), "holdfast-left-"));
+  const removeSaved = () => rmSync(savedDirectory, { recursive: true, force: true });
   try {
     await lost.kill9();
-    cpSync(join(lost.directory, "objects"), join(left, "objects"), { recursive: true });
-    cpSync(join(lost.directory, "keys", "master-key.json"), join(left, "master-key.json"));
+    cpSync(join(lost.directory, "objects"), join(savedDirectory, "objects"), { recursive: true });
+    cpSync(join(lost.directory, "keys", "master-key.json"), join(savedDirectory, "master-key.json"));
     await lost.remove();
     const directory = mkdtempSync(join(tmpdir(), "holdfast-found-"));
     const cli = createCommandLine({ HOLDFAST_DATA: directory });
-    const objects = pathToFileURL(join(left, "objects")).href;
-    const words = ["admin", "recover", "--objects", objects, "--master-key", join(left, "master-key.json"), "--yes"];
+    const objects = pathToFileURL(join(savedDirectory, "objects")).href;
+    const words = [
+      "admin",
+      "recover",
+      "--objects",
+      objects,
+      "--master-key",
+      join(savedDirectory, "master-key.json"),
+      "--yes",
+    ];
     const ran = await cli.run(words);
     expect(ran, ran.stderr).toMatchObject({ code: 0 });
     const again = await cli.run([...words, "--output", "json"]);
@@ -42,11 +50,11 @@ export async function recoverPlatform(
     const platform = await startPlatform({ directory, environment });
     const remove = async () => {
       await platform.remove();
-      removeLeft();
+      removeSaved();
     };
     return { platform, remove };
   } catch (error) {
-    removeLeft();
+    removeSaved();
     throw error;
   }
 }

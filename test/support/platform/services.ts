@@ -51,14 +51,14 @@ export function createServices(platform: Platform, rest: Rest = platform.rest): 
   }
 
   async function settled(id: string, status: string, withinMs = settleMs): Promise<ServiceJson> {
-    const look = async () => {
+    const check = async () => {
       const service = await get(id);
       if (service.status === "Error" && status !== "Error") {
         throw new GiveUp(`the service is in Error: ${service.error?.message}\n${await describe(id)}`);
       }
       return service.status === status && service.operation === null ? service : undefined;
     };
-    return waitUntil(`service ${id} is ${status}`, look, { withinMs, everyMs: 30, describe: () => describe(id) });
+    return waitUntil(`service ${id} is ${status}`, check, { withinMs, everyMs: 30, describe: () => describe(id) });
   }
 
   async function create(name: string, body: Record<string, unknown> = {}): Promise<ServiceJson> {
@@ -75,8 +75,8 @@ export function createServices(platform: Platform, rest: Rest = platform.rest): 
   }
 
   async function gone(id: string, withinMs = settleMs): Promise<void> {
-    const look = async () => (await rest.get(`/managed-services/${id}`)).status === 404;
-    await waitUntil(`service ${id} is deleted`, look, { withinMs, describe: () => describe(id) });
+    const check = async () => (await rest.get(`/managed-services/${id}`)).status === 404;
+    await waitUntil(`service ${id} is deleted`, check, { withinMs, describe: () => describe(id) });
   }
 
   return {

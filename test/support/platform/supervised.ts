@@ -49,14 +49,14 @@ export function newSupervised(name: string, given?: string, enter: readonly stri
   const guard = guardDirectory(directory);
   let supervisor: ChildProcess | undefined;
   let output = "";
-  const isGone = () => supervisor === undefined || supervisor.exitCode !== null || supervisor.signalCode !== null;
+  const hasEnded = () => supervisor === undefined || supervisor.exitCode !== null || supervisor.signalCode !== null;
 
   return {
     directory,
     get output() {
       return output;
     },
-    processes: () => findProcesses(directory, isGone() ? undefined : supervisor?.pid),
+    processes: () => findProcesses(directory, hasEnded() ? undefined : supervisor?.pid),
     async start(args, { ready, environment = {} }) {
       output = "";
       const launch = dyingWithParent([...enter, process.execPath, entry, ...args, "--data", directory]);
@@ -73,15 +73,15 @@ export function newSupervised(name: string, given?: string, enter: readonly stri
         });
       }
       const describe = () => `its output:\n${output}\n${lastLogLines(directory, 15)}`;
-      const look = () => {
-        if (!isGone()) return ready();
+      const check = () => {
+        if (!hasEnded()) return ready();
         throw new GiveUp(`${args[0]} ended with ${child.signalCode ?? child.exitCode}; ${describe()}`);
       };
-      await waitUntil(`npm start -- ${args.join(" ")} serves`, look, { withinMs: 150_000, describe });
+      await waitUntil(`npm start -- ${args.join(" ")} serves`, check, { withinMs: 150_000, describe });
     },
     async end(signal, graceMs) {
       const child = supervisor;
-      if (child === undefined || isGone()) return;
+      if (child === undefined || hasEnded()) return;
       const ended = new Promise((resolve) => child.once("close", resolve));
       child.kill(signal);
       const force = graceMs === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), graceMs);

@@ -20,8 +20,8 @@ export async function startCloudMonitoring(): Promise<CloudMonitoring | string> 
   const missing = await missingProgram("python3");
   if (missing !== undefined) return missing;
   const directory = join(cacheDirectory(process.env), "judges", `moto-${motoVersion}`);
-  const made = await oneAtATime("moto", () => install(directory)).catch((error: unknown) => String(error));
-  if (made !== undefined) return made;
+  const created = await oneAtATime("moto", () => install(directory)).catch((error: unknown) => String(error));
+  if (created !== undefined) return created;
   const [port = 0] = await freePorts(1);
   const argv = [join(directory, "bin", "python"), "-m", "moto.server", "-H", "127.0.0.1", "-p", String(port)];
   const running = await startHostProgram(argv, /Running on http/);

@@ -85,8 +85,8 @@ async function drip(socket: Socket, first: string, rest: string): Promise<void> 
   }
 }
 
-let made: Buffer | undefined;
+let created: Buffer | undefined;
 /** 256 MiB of zeros, compressed to a quarter of one. */
 function bomb(): Buffer {
-  return (made ??= gzipSync(Buffer.alloc(256 << 20), { level: 9 }));
+  return (created ??= gzipSync(Buffer.alloc(256 << 20), { level: 9 }));
 }

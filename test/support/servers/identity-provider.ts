@@ -4,7 +4,7 @@ import { createTestCertificate } from "../controller/test-certificate.ts";
 import { freePorts } from "../platform/free-ports.ts";
 
 /** A user of the provider. */
-interface KnownPerson {
+interface Person {
   readonly sub: string;
   readonly email?: string;
   readonly email_verified?: boolean;
@@ -18,7 +18,7 @@ export interface IdentityProvider {
   readonly clientId: string;
   readonly clientSecret: string;
   /** The person that signs in next; undefined: the sign-in is denied. */
-  person: KnownPerson | undefined;
+  person: Person | undefined;
   close(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export async function startIdentityProvider(host: string, redirectUris: string[]
   const { cert, key } = await createTestCertificate(undefined, host);
   const issuer = `https://${host}:${port}`;
   const client = { client_id: "shop", client_secret: "secret-of-the-shop-at-the-provider" };
-  const known = new Map<string, KnownPerson>();
+  const known = new Map<string, Person>();
   const provider = new Provider(issuer, {
     clients: [{ ...client, redirect_uris: redirectUris, token_endpoint_auth_method: "client_secret_basic" }],
     claims: { openid: ["sub"], email: ["email", "email_verified"] },
@@ -47,7 +47,7 @@ export async function startIdentityProvider(host: string, redirectUris: string[]
     },
   });
   const serve = provider.callback();
-  const own: { person: KnownPerson | undefined } = { person: undefined };
+  const own: { person: Person | undefined } = { person: undefined };
   const server = createServer({ key, cert }, (request, response) => {
     if (request.url?.startsWith("/interaction/") !== true) return void serve(request, response);
     const { person } = own;

@@ -185,18 +185,18 @@ export async function startIssuerProcess(
     rows: (sql, values) =>
       withSession(machine.instance, machine.signal, (session) => session.rows(sql, values), { database: "defaultdb" }),
     agent(from) {
-      const made = new Agent({
+      const created = new Agent({
         ...(from !== undefined && { localAddress: from }),
         connect: { ca: authority.trustBundle, lookup: lookUpHere },
       });
-      agents.push(made);
-      return made;
+      agents.push(created);
+      return created;
     },
     browser(from) {
       const platform = { ca: authority.trustBundle, admin: {} as Platform["admin"] };
-      const made = createBrowser(platform, { names: { [host]: "127.0.0.1" }, ...(from !== undefined && { from }) });
-      browsers.push(made);
-      return made;
+      const created = createBrowser(platform, { names: { [host]: "127.0.0.1" }, ...(from !== undefined && { from }) });
+      browsers.push(created);
+      return created;
     },
     begin(browser, more = {}) {
       const parameters = new URLSearchParams({

@@ -83,12 +83,12 @@ export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServer
   const channels = createCollection(store, channelKind);
   await Promise.all([history.ready, webhooks.ready, channels.ready]);
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
-  const judge = createAddressJudge(["127.0.0.0/8"], {
+  const policy = createAddressJudge(["127.0.0.0/8"], {
     host: () => [],
     listeners: () => [{ host: "127.0.0.1", port: Number(new URL(historyUrl).port) }],
     machineNetworks: () => [],
   });
-  const egress = createEgressClient({ judge, resolve: createResolveName() });
+  const egress = createEgressClient({ judge: policy, resolve: createResolveName() });
   const common = { store, history, ownership: soleOwner, random: () => 0, log: silentLog, sealer, newId: uuidv7 };
   const begin = (clock: Clock = systemClock) =>
     createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 });

@@ -67,10 +67,10 @@ export function createAccessUnderTest(): AccessUnderTest {
       }),
     async newPerson(username, password, role) {
       const { owner, organizationId } = its;
-      const made = await its.of(owner, organizationId, "POST", "/users", { username });
-      expect(made.status).toBe(201);
+      const created = await its.of(owner, organizationId, "POST", "/users", { username });
+      expect(created.status).toBe(201);
       const anonymous = its.platform.rest.as(undefined);
-      const body = { token: made.json.setup_token, password };
+      const body = { token: created.json.setup_token, password };
       expect(await status(anonymous.post("/users/setup", body))).toBe(204);
       expect(await status(anonymous.post("/users/setup", body))).toBe(400);
       const path = `/organizations/${organizationId}/members`;

@@ -16,7 +16,7 @@ export function credentialCases(its: AccessUnderTest): void {
       try {
         await expect(operators.revokeOperator({ username: "admin" })).rejects.toThrow(/only operator/);
         await expect(operators.createOperator({ username: "anna" })).rejects.toThrow(/in use/);
-        const made = await operators.createOperator({ username: "olga" });
+        const created = await operators.createOperator({ username: "olga" });
         const asOlga = async (password: string) => {
           const channel = grpcAs(its.platform, basic("olga", password));
           try {
@@ -25,10 +25,10 @@ export function credentialCases(its: AccessUnderTest): void {
             channel.close();
           }
         };
-        expect(await asOlga(made.password)).toEqual(["admin", "olga"]);
-        expect((await its.platform.rest.as(basic("olga", made.password)).get("/managed-services")).status).toBe(403);
+        expect(await asOlga(created.password)).toEqual(["admin", "olga"]);
+        expect((await its.platform.rest.as(basic("olga", created.password)).get("/managed-services")).status).toBe(403);
         const turned = await operators.rotateOperator({ username: "olga" });
-        await expect(asOlga(made.password)).rejects.toThrow("UNAUTHENTICATED");
+        await expect(asOlga(created.password)).rejects.toThrow("UNAUTHENTICATED");
         expect(await asOlga(turned.password)).toHaveLength(2);
         const { setupToken } = await operators.resetUser({ userId: "olga" });
         await expect(asOlga(turned.password)).rejects.toThrow("UNAUTHENTICATED");
@@ -41,12 +41,12 @@ export function credentialCases(its: AccessUnderTest): void {
     });
 
     it("a key grants its creator's scopes, shows its last use, rotates with an overlap and ends at once", async () => {
-      const made = await its.platform.rest.post<Created>("/api-keys", {
+      const created = await its.platform.rest.post<Created>("/api-keys", {
         name: "maker",
         scopes: ["services:read", "keys:*"],
       });
-      expect(made.status).toBe(201);
-      const maker = its.platform.rest.as(basic(made.json.id, made.json.secret));
+      expect(created.status).toBe(201);
+      const maker = its.platform.rest.as(basic(created.json.id, created.json.secret));
       expect((await maker.post("/api-keys", { name: "more", scopes: ["services:write"] })).json).toMatchObject({
         status: 403,
         scope: "services:write",
@@ -55,16 +55,16 @@ export function credentialCases(its: AccessUnderTest): void {
       const unknown = await maker.post("/api-keys", { name: "x", scopes: ["platform:read", "services:fly"] });
       expect(unknown.json).toMatchObject({ errors: [{ field: "scopes[0]" }, { field: "scopes[1]" }] });
       const list = await maker.get<{ api_keys: { id: string; last_used_from: string }[] }>("/api-keys?limit=200");
-      expect(list.json.api_keys.find(({ id }) => id === made.json.id)?.last_used_from).toBe("127.0.0.1");
-      expect(list.text).not.toContain(made.json.secret);
-      const turned = await its.platform.rest.post<Created>(`/api-keys/${made.json.id}/rotate`, { overlap_hours: 1 });
+      expect(list.json.api_keys.find(({ id }) => id === created.json.id)?.last_used_from).toBe("127.0.0.1");
+      expect(list.text).not.toContain(created.json.secret);
+      const turned = await its.platform.rest.post<Created>(`/api-keys/${created.json.id}/rotate`, { overlap_hours: 1 });
       expect(turned.status).toBe(200);
       expect(await status(maker.get("/me"))).toBe(200);
-      const again = await its.platform.rest.post<Created>(`/api-keys/${made.json.id}/rotate`, {});
+      const again = await its.platform.rest.post<Created>(`/api-keys/${created.json.id}/rotate`, {});
       expect(await status(maker.get("/me"))).toBe(401);
       const current = its.platform.rest.as(basic(again.json.id, again.json.secret));
       expect(await status(current.get("/me"))).toBe(200);
-      expect(await status(its.platform.rest.delete(`/api-keys/${made.json.id}`))).toBe(204);
+      expect(await status(its.platform.rest.delete(`/api-keys/${created.json.id}`))).toBe(204);
       expect(await status(current.get("/me"))).toBe(401);
     });
 
@@ -73,9 +73,9 @@ export function credentialCases(its: AccessUnderTest): void {
       const [mine, other] = [await services.create("mine"), await services.create("other")];
       const resources = [{ kind: "managed-service", id: mine.id }];
       const tokenBody = { scopes: ["services:read", "services:write"], ttl_seconds: 60, resources };
-      const made = await its.platform.rest.post<Created>("/tokens", tokenBody);
-      expect(made.status).toBe(201);
-      const limited = its.platform.rest.as(`Bearer ${made.json.token}`);
+      const created = await its.platform.rest.post<Created>("/tokens", tokenBody);
+      expect(created.status).toBe(201);
+      const limited = its.platform.rest.as(`Bearer ${created.json.token}`);
       const list = await limited.get<{ services: { id: string }[] }>("/managed-services");
       expect(list.json.services.map(({ id }) => id)).toEqual([mine.id]);
       expect(await status(limited.get(`/managed-services/${other.id}`))).toBe(404);
@@ -86,7 +86,7 @@ export function credentialCases(its: AccessUnderTest): void {
       expect(seen.text).not.toContain(other.id);
       expect(await status(limited.get(`/managed-services/${other.id}/events`))).toBe(404);
       expect(await status(its.platform.rest.delete(`/organizations/${its.organizationId}`))).toBe(409);
-      expect(await status(its.platform.rest.delete(`/tokens/${made.json.id}`))).toBe(204);
+      expect(await status(its.platform.rest.delete(`/tokens/${created.json.id}`))).toBe(204);
       expect(await status(limited.get("/managed-services"))).toBe(401);
     });
 

@@ -59,9 +59,9 @@ export function nameCases(its: AccessUnderTest): void {
         expect(theirs.status).toBe(201);
         await organizations.create("operated");
         for (const name of ["taken", "operated", "default"]) {
-          const made = await stranger.post<{ id: string }>("/organizations", { name });
-          expect([name, made.status]).toEqual([name, 201]);
-          const path = `/organizations/${made.json.id}`;
+          const created = await stranger.post<{ id: string }>("/organizations", { name });
+          expect([name, created.status]).toEqual([name, 201]);
+          const path = `/organizations/${created.json.id}`;
           expect(await status(stranger.patch(path, { name: "another" }))).toBe(200);
           expect((await stranger.patch(path, { name })).json).toMatchObject({ name });
           expect(await status(stranger.delete(path))).toBe(204);

@@ -10,9 +10,9 @@ import { type AccessUnderTest, type Created, status } from "./access-under-test.
 export function organizationCases(its: AccessUnderTest): void {
   describe("organizations", () => {
     it("a user of two organizations names one, and an organization without services can be deleted", async () => {
-      const made = await its.owner.post<Created>("/organizations", { name: "second" });
-      expect(made.status).toBe(201);
-      const { id } = made.json;
+      const created = await its.owner.post<Created>("/organizations", { name: "second" });
+      expect(created.status).toBe(201);
+      const { id } = created.json;
       expect((await its.owner.get("/managed-services")).json).toMatchObject({
         status: 400,
         code: "organization_required",
@@ -94,8 +94,8 @@ export function organizationCases(its: AccessUnderTest): void {
     });
 
     it("two concurrent requests on any replicas never exceed a quota", async () => {
-      const made = await its.owner.post<Created>("/organizations", { name: "crowd" });
-      const { id } = made.json;
+      const created = await its.owner.post<Created>("/organizations", { name: "crowd" });
+      const { id } = created.json;
       const answers = await Promise.all(
         Array.from({ length: 24 }, () => its.of(its.owner, id, "POST", "/webhooks", { url: "https://1.1.1.1/" })),
       );

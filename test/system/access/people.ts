@@ -54,8 +54,8 @@ export function peopleCases(its: AccessUnderTest): void {
       // Another holder of the old password may have created tokens.
       expect(await status(holder.get("/managed-services"))).toBe(401);
       const renewed = its.platform.rest.as(basic("ben", "a second password"));
-      const made = await renewed.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });
-      expect(await status(its.platform.rest.as(`Bearer ${made.json.token}`).get("/managed-services"))).toBe(200);
+      const created = await renewed.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });
+      expect(await status(its.platform.rest.as(`Bearer ${created.json.token}`).get("/managed-services"))).toBe(200);
     });
 
     it("a lost password is reset with a token that works once, by those who may", async () => {
@@ -140,8 +140,8 @@ export function peopleCases(its: AccessUnderTest): void {
       const request = { organizationId: id, users, updateMask: { paths: ["users"] } };
       await asOperator(its.platform, OrganizationService, (rpcs) => rpcs.updateQuota(request));
       const make = (name: string) => its.of(its.owner, id, "POST", "/users", { username: name });
-      const made = await Promise.all(Array.from({ length: 8 }, (_, index) => make(`few-${index}`)));
-      const names = made.flatMap(({ status: code }, index) => (code === 201 ? [`few-${index}`] : []));
+      const created = await Promise.all(Array.from({ length: 8 }, (_, index) => make(`few-${index}`)));
+      const names = created.flatMap(({ status: code }, index) => (code === 201 ? [`few-${index}`] : []));
       expect(names).toHaveLength(users);
       expect((await make("few-more")).json).toMatchObject({
         status: 409,
@@ -163,8 +163,8 @@ export function peopleCases(its: AccessUnderTest): void {
     it("a user owns at most 20 organizations, with any number of concurrent requests", async () => {
       const gwen = await its.newPerson("gwen", "a first password", "viewer");
       const make = (name: string) => its.of(gwen, its.organizationId, "POST", "/organizations", { name });
-      const made = await Promise.all(Array.from({ length: 26 }, (_, index) => make(`gwens-${index}`)));
-      const owned = made.flatMap(({ status: code, json }) => (code === 201 ? [json.id] : []));
+      const created = await Promise.all(Array.from({ length: 26 }, (_, index) => make(`gwens-${index}`)));
+      const owned = created.flatMap(({ status: code, json }) => (code === 201 ? [json.id] : []));
       while (owned.length < 20) {
         const { status: code, json } = await make(`gwens-other-${owned.length}`);
         expect(code).toBe(201);

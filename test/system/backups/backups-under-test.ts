@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { openPostgresql } from "../../support/api/clients.ts";
 import type { ServiceJson } from "../../support/api/service-json.ts";
-import { type CommandLine, createCommandLine, type Ran } from "../../support/platform/command-line.ts";
+import { type CommandLine, createCommandLine, type CommandResult } from "../../support/platform/command-line.ts";
 import { type Platform, startPlatform } from "../../support/platform/platform.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
@@ -25,7 +25,7 @@ export interface BackupsUnderTest {
   readonly platform: Platform;
   readonly services: Services;
   readonly source: RunningService;
-  run(...args: string[]): Promise<Ran>;
+  run(...args: string[]): Promise<CommandResult>;
   /** The output of a command, which must not fail. */
   holdfast<T>(line: string): Promise<T>;
   pathOf(id: string, rest?: string): string;

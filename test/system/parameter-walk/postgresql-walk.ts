@@ -31,11 +31,11 @@ export interface PostgresqlWalk extends WalkedService {
   /** A statement on the primary, in a session that no parameter ends. */
   sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   /** Resolves after two more checks of the primary by its agent: the second one began after the call. */
-  looked(): Promise<void>;
+  checkedTwice(): Promise<void>;
   /** Resolves once new statements run with these values. */
   has(values: Readonly<Record<string, string>>): Promise<void>;
   /** Does the platform's own work in its own sessions: databases and users are listed, created and deleted. */
-  managed(): Promise<void>;
+  manages(): Promise<void>;
   /** The same, once: resolves with the engine's error, if there is one. */
   trySql(text: string): Promise<DatabaseError | undefined>;
   /** A new service of this name, restored to all rows that are acknowledged by now; it is Running. */
@@ -135,7 +135,7 @@ export async function createPostgresqlWalk(
         await client.end();
       }
     },
-    async looked() {
+    async checkedTwice() {
       const looks = async () => {
         const [row] = await its.sql("SELECT tup_updated::int AS n FROM pg_stat_database WHERE datname = 'holdfast'");
         return Number(row?.["n"]);
@@ -161,7 +161,7 @@ export async function createPostgresqlWalk(
       const { json } = expectStatus(await platform.rest.get<HealthEvents>(walked.path("/health/history")), 200);
       expect(json.events.filter(({ data }) => data.from === "healthy")).toEqual([]);
     },
-    async managed() {
+    async manages() {
       const { rest } = platform;
       expectStatus(await rest.post(walked.path("/databases"), { name: "walked" }), 201);
       expectStatus(await rest.delete(walked.path("/databases/walked")), 204);
@@ -183,7 +183,7 @@ export async function walkLive(platform: Platform, walk: PostgresqlWalk, extreme
       together[extreme.name] = value;
       await walk.applied({ [extreme.name]: value });
       await walk.has({ [extreme.name]: value });
-      await walk.looked();
+      await walk.checkedTwice();
       await walk.runs(under);
       expectStatus(await platform.rest.get(walk.path("/databases")), 200);
       await walk.reset([extreme.name]);
@@ -193,7 +193,7 @@ export async function walkLive(platform: Platform, walk: PostgresqlWalk, extreme
     await walk.has(together);
     const under = printValues(together);
     await walk.backedUp(under);
-    await walk.managed();
+    await walk.manages();
     await walk.runs(under);
     await walk.reset(Object.keys(together));
     await walk.runs("the defaults");

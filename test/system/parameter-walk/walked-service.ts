@@ -94,16 +94,16 @@ export function createWalkedService(
       await waitUntil(`the service is healthy under ${under}`, isHealthy, { ...wait, describe });
     },
     async backedUp(under) {
-      const begun = expectStatus(await platform.rest.post<{ id: string }>(path("/backups"), {}), 202).json;
+      const started = expectStatus(await platform.rest.post<{ id: string }>(path("/backups"), {}), 202).json;
       const read = async () =>
         expectStatus(
-          await platform.rest.get<{ status: string; error_message: string | null }>(path(`/backups/${begun.id}`)),
+          await platform.rest.get<{ status: string; error_message: string | null }>(path(`/backups/${started.id}`)),
           200,
         ).json;
       const isOver = async () => /completed|failed/.test((await read()).status);
       await waitUntil(`a backup under ${under} has ended`, isOver, wait);
       expect({ under, ...(await read()) }).toMatchObject({ under, status: "completed", error_message: null });
-      expectStatus(await platform.rest.delete(path(`/backups/${begun.id}`)), 204);
+      expectStatus(await platform.rest.delete(path(`/backups/${started.id}`)), 204);
     },
   };
   return its;

@@ -7,7 +7,7 @@ import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { Client } from "pg";
 import { describe, expect, it } from "vitest";
 import { addressOf, inside, openPostgresql, queryOnce } from "../../support/api/clients.ts";
-import { askDns, resolveName } from "../../support/network/dns-query.ts";
+import { queryDns, resolveName } from "../../support/network/dns-query.ts";
 import { asRoot, programDirectory, testUid } from "../../support/platform/platform-software.ts";
 import { login, type PostgresqlUnderTest } from "./postgresql-under-test.ts";
 
@@ -106,7 +106,7 @@ export function connectionCases(its: PostgresqlUnderTest): void {
         for (const udpPayloadSize of [undefined, 1_232]) {
           const edns = udpPayloadSize === undefined ? {} : { udpPayloadSize };
           const question = { name: its.main.connection.host, transport, recursionDesired: true, ...edns };
-          const answer = await askDns(its.platform.admin.dns_server, question);
+          const answer = await queryDns(its.platform.admin.dns_server, question);
           expect(answer).toMatchObject({ rcode: "NOERROR", flag_aa: true, flag_ra: false });
           expect(answer.answers).toHaveLength(1);
         }
@@ -116,13 +116,13 @@ export function connectionCases(its: PostgresqlUnderTest): void {
     it("return NXDOMAIN for an unknown name, NODATA for another type, REFUSED outside of the zone", async () => {
       const server = its.platform.admin.dns_server;
       const { host } = its.main.connection;
-      const absent = await askDns(server, { name: `nothing.${host.split(".").slice(1).join(".")}` });
+      const absent = await queryDns(server, { name: `nothing.${host.split(".").slice(1).join(".")}` });
       expect(absent).toMatchObject({ rcode: "NXDOMAIN" });
       expect(absent.authorities?.[0]).toMatchObject({ type: "SOA" });
-      const noData = await askDns(server, { name: host, type: "AAAA" });
+      const noData = await queryDns(server, { name: host, type: "AAAA" });
       expect(noData).toMatchObject({ rcode: "NOERROR", answers: [] });
       expect(noData.authorities?.[0]).toMatchObject({ type: "SOA" });
-      expect(await askDns(server, { name: "example.com" })).toMatchObject({ rcode: "REFUSED" });
+      expect(await queryDns(server, { name: "example.com" })).toMatchObject({ rcode: "REFUSED" });
     });
   });
 }

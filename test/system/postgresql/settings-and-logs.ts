@@ -29,10 +29,10 @@ export function settingAndLogCases(its: PostgresqlUnderTest): void {
       const cidrs = ["127.0.0.1/8", "2001:DB8::/32", "127.0.0.0/8"];
       const { json } = await its.platform.rest.patch<{ allowed_cidrs: string[] }>(its.path(), { allowed_cidrs: cidrs });
       expect(json.allowed_cidrs).toEqual(["127.0.0.0/8", "2001:db8::/32"]);
-      const bad = await its.platform.rest.patch<ProblemJson>(its.path(), {
+      const rejected = await its.platform.rest.patch<ProblemJson>(its.path(), {
         allowed_cidrs: ["127.0.0.0/8", "10.0.0.0/33", "x"],
       });
-      expect(expectStatus(bad, 400).json.errors.map(({ pointer }) => pointer)).toEqual([
+      expect(expectStatus(rejected, 400).json.errors.map(({ pointer }) => pointer)).toEqual([
         "/allowed_cidrs/1",
         "/allowed_cidrs/2",
       ]);

@@ -4,7 +4,7 @@ import type { ServiceJson } from "../../support/api/service-json.ts";
 import { expectStatus, type RunningService } from "../../support/platform/services.ts";
 import { openPostgresql } from "../../support/api/clients.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { isWhole, type QueuesUnderTest } from "./queues-under-test.ts";
+import { isExhaustive, type QueuesUnderTest } from "./queues-under-test.ts";
 
 const wait = { withinMs: 120_000, everyMs: 100 };
 
@@ -18,7 +18,7 @@ export function copyCases(its: QueuesUnderTest): void {
 
   const ofSource = () => queuesOf(its.platform, its.orders.service.id);
 
-  async function made(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
+  async function created(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
     const { id } = expectStatus(answer, 202).json as ServiceJson;
     await its.services.settled(id, "Running");
     return its.services.open(id);
@@ -66,7 +66,7 @@ export function copyCases(its: QueuesUnderTest): void {
     await late.query("ROLLBACK");
     await late.end();
 
-    fork = await made(await rest.post(`/managed-services/${its.orders.service.id}/fork`, { name: "orders-fork" }));
+    fork = await created(await rest.post(`/managed-services/${its.orders.service.id}/fork`, { name: "orders-fork" }));
     forked = queuesOf(its.platform, fork.service.id);
     await forked.active("carried");
     expect((await forked.active("dying")).max_attempts).toBe(1);
@@ -106,7 +106,7 @@ export function copyCases(its: QueuesUnderTest): void {
     await remove(fork);
   });
 
-  it.runIf(isWhole)(
+  it.runIf(isExhaustive)(
     "are as they were at a second between backups, with their claimed messages",
     async () => {
       const { id } = its.orders.service;
@@ -125,7 +125,7 @@ export function copyCases(its: QueuesUnderTest): void {
       expect((await source.ack("moments", await source.claim("moments", { max: 10 }))).json.done).toHaveLength(2);
       await waitUntil("it is durable", async () => ((await restorable())?.to ?? "") > point, wait);
       const body = { restore_point: point, target_service_name: "orders-then" };
-      const then = await made(await its.platform.rest.post(`/managed-services/${id}/backups/restore`, body));
+      const then = await created(await its.platform.rest.post(`/managed-services/${id}/backups/restore`, body));
       const restored = queuesOf(its.platform, then.service.id);
       await restored.active("moments");
       expect((await restored.peek("moments")).map(({ state, payload }) => [payload.n, state])).toEqual([

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { isWhole, type QueuesUnderTest } from "./queues-under-test.ts";
+import { isExhaustive, type QueuesUnderTest } from "./queues-under-test.ts";
 
 /** Queues whose database is changed by its users. */
 export function databaseCases(its: QueuesUnderTest): void {
@@ -12,7 +12,7 @@ export function databaseCases(its: QueuesUnderTest): void {
     await client.end();
   }
 
-  it.runIf(isWhole)("follow a renamed database, and fail with a dropped one", async () => {
+  it.runIf(isExhaustive)("follow a renamed database, and fail with a dropped one", async () => {
     const databases = `/managed-services/${its.orders.service.id}/databases`;
     expectStatus(await its.platform.rest.post(databases, { name: "moving" }), 201);
     await its.create("movable", { database_name: "moving" });

@@ -2,13 +2,13 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { waitUntil } from "../../support/wait-until.ts";
-import { isWhole, type QueuesUnderTest } from "./queues-under-test.ts";
+import { isExhaustive, type QueuesUnderTest } from "./queues-under-test.ts";
 
 /**
  * Messages of 256 KB in each concurrent request: as many as a request may have, and in `npm run test:long` fewer in the
  * others.
  */
-const batches = [100, ...Array.from({ length: 7 }, () => (isWhole ? 100 : 20))];
+const batches = [100, ...Array.from({ length: 7 }, () => (isExhaustive ? 100 : 20))];
 
 /** Callers that send at the highest rate. */
 export function floodCases(its: QueuesUnderTest): void {

@@ -8,7 +8,7 @@ import { createServices, expectStatus, type RunningService, type Services } from
 import { waitUntil } from "../../support/wait-until.ts";
 
 /** Enables cases for which neither lane has time. */
-export const isWhole: boolean = process.env["HOLDFAST_TEST_QUEUES"] === "all";
+export const isExhaustive: boolean = process.env["HOLDFAST_TEST_QUEUES"] === "all";
 
 /** One PostgreSQL service with queues, which the cases of this folder share: a start of a platform is expensive. */
 export interface QueuesUnderTest {

@@ -3,11 +3,11 @@ import { metricsText } from "../../support/api/metrics-text.ts";
 import { parseExposition } from "../../support/api/parse-exposition.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { isWhole, type QueuesUnderTest } from "./queues-under-test.ts";
+import { isExhaustive, type QueuesUnderTest } from "./queues-under-test.ts";
 
 /** Records about queues and their messages besides the messages themselves. */
 export function recordCases(its: QueuesUnderTest): void {
-  const begun = async (path: string, body: object) =>
+  const started = async (path: string, body: object) =>
     its.resultOf(
       `/tasks/${expectStatus(await its.platform.rest.post<{ task_id: string }>(path, body), 202).json.task_id}`,
     );
@@ -16,8 +16,8 @@ export function recordCases(its: QueuesUnderTest): void {
     await its.create("audited");
     await its.enqueue("audited", [{ n: 1 }, { n: 2 }]);
     await its.ack("audited", await its.claim("audited", {}));
-    expect(await begun(its.path("/audited/purge"), {})).toEqual({ messages: 1 });
-    expect(await begun(its.path("/audited/dead/redrive"), {})).toEqual({ messages: 0 });
+    expect(await started(its.path("/audited/purge"), {})).toEqual({ messages: 1 });
+    expect(await started(its.path("/audited/dead/redrive"), {})).toEqual({ messages: 0 });
     const path = `/audit-log?object=${its.orders.service.id}&limit=100`;
     const entries = expectStatus(await its.platform.rest.get<{ entries: { action: string }[] }>(path), 200).json
       .entries;
@@ -71,7 +71,7 @@ export function recordCases(its: QueuesUnderTest): void {
     const old = await its.connect();
     await old.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
     const pid = (await old.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")).rows[0]?.pid;
-    const { oldest_snapshot: snapshot } = await begun(its.path("/slow/stats"), {});
+    const { oldest_snapshot: snapshot } = await started(its.path("/slow/stats"), {});
     expect(snapshot).toMatchObject({ holder: expect.stringContaining(`process ${pid},`) });
     await old.end();
   });
@@ -95,7 +95,7 @@ export function recordCases(its: QueuesUnderTest): void {
 
 /** The last case: it stops what all others need. */
 export function outageCases(its: QueuesUnderTest): void {
-  it.runIf(isWhole)("are swept and processed by SQL while no controller runs", async () => {
+  it.runIf(isExhaustive)("are swept and processed by SQL while no controller runs", async () => {
     await its.create("alone", { max_attempts: 1 });
     const client = await its.connect();
     await its.platform.killControlPlane();

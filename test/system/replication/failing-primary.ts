@@ -9,10 +9,10 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 import { startQueueWorkload } from "../../support/api/queue-workload.ts";
 import { allEndedCases, createFailoverUnderTest } from "./failover-under-test.ts";
 import { metricsByRoleCases } from "./metrics-by-role.ts";
-import { cutUserLinks, uncuttable } from "../../support/network/uid-network-cuts.ts";
+import { cutUserLinks, cutsUnavailable } from "../../support/network/uid-network-cuts.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
-const why = uncuttable === undefined ? "" : ` (skipped: it takes ${uncuttable})`;
+const why = cutsUnavailable === undefined ? "" : ` (skipped: it takes ${cutsUnavailable})`;
 
 /** Of a service without a replica. An asynchronous failover may lose rows: tests that count them come before. */
 export function failingPrimaryCases(its: ReplicationUnderTest): void {
@@ -30,7 +30,7 @@ export function failingPrimaryCases(its: ReplicationUnderTest): void {
 
     metricsByRoleCases(its, "after an automatic failover");
 
-    it.skipIf(uncuttable !== undefined)(
+    it.skipIf(cutsUnavailable !== undefined)(
       `fails over when its network is cut, while clients still reach it${why}`,
       async () => {
         const service = () => its.services.get(its.main.service.id);

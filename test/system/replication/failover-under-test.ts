@@ -7,7 +7,7 @@ import type { ReplicationUnderTest } from "./replication-under-test.ts";
 export interface FailoverUnderTest {
   readonly failures: ReturnType<typeof createFailures>;
   /** Writes to both nodes, once those began. */
-  sides(): NodeWriters | undefined;
+  nodeWriters(): NodeWriters | undefined;
   begin(): Promise<void>;
   end(): Promise<void>;
 }
@@ -15,30 +15,30 @@ export interface FailoverUnderTest {
 /** Of a service that has no replica yet. */
 export function createFailoverUnderTest(its: ReplicationUnderTest): FailoverUnderTest {
   const figures: string[] = [];
-  let sides: NodeWriters | undefined;
+  let nodeWriters: NodeWriters | undefined;
   return {
-    failures: createFailures(its, () => sides, figures),
-    sides: () => sides,
+    failures: createFailures(its, () => nodeWriters, figures),
+    nodeWriters: () => nodeWriters,
     async begin() {
       await its.addReplica();
       const { nodes, primary_node_id: primary } = await its.services.get(its.main.service.id);
       await its.queryNode(primary, "CREATE TABLE sides (host text)");
-      sides = startNodeWriters(
+      nodeWriters = startNodeWriters(
         nodes.map(({ hostname }) => hostname),
         rowsOf(its.platform, its.main),
       );
     },
     async end() {
-      await sides?.stop();
+      await nodeWriters?.stop();
       console.log(figures.join("\n"));
     },
   };
 }
 
 /** The last case of a suite in which the service failed over. */
-export function allEndedCases(its: ReplicationUnderTest, { sides }: FailoverUnderTest): void {
+export function allEndedCases(its: ReplicationUnderTest, { nodeWriters }: FailoverUnderTest): void {
   it("never had two writable primaries, and no failover without an end", async () => {
-    expect(sides()?.overlaps()).toEqual([]);
+    expect(nodeWriters()?.overlaps()).toEqual([]);
     const operations = await its.services.operations(its.main.service.id);
     expect(operations.filter(({ status }) => status === "pending" || status === "running")).toEqual([]);
     const failedOver = operations.filter(({ type, status }) => type === "failover" && status === "completed");

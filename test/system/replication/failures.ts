@@ -17,10 +17,10 @@ export type Failing = Pick<ReplicationUnderTest, "services" | "statusOf"> & {
 };
 
 /** Repairs a fault. */
-export type Mend = () => Promise<void> | void;
+export type Repair = () => Promise<void> | void;
 
 /** Breaks a machine; the returned function repairs it. */
-export type Fault = (machineId: string) => Mend | void | Promise<Mend>;
+export type Fault = (machineId: string) => Repair | void | Promise<Repair>;
 
 /** A service on its platform. */
 export function failing(
@@ -39,7 +39,7 @@ export function failing(
 }
 
 /** Failures of the primary of one service. `sides`: writes to all of its nodes, once those began. */
-export function createFailures(its: Failing, sides: () => NodeWriters | undefined, figures: string[]) {
+export function createFailures(its: Failing, nodeWriters: () => NodeWriters | undefined, figures: string[]) {
   const service = () => its.services.get(its.main.service.id);
 
   async function roles() {
@@ -62,7 +62,7 @@ export function createFailures(its: Failing, sides: () => NodeWriters | undefine
   }
 
   /** Only a failover candidate can replace the primary. */
-  async function untilReplicaCounts(): Promise<void> {
+  async function untilCandidate(): Promise<void> {
     const { primary, replica } = await roles();
     await waitUntil("the replica streams", async () => (await its.statusOf(replica)).sync_state === "streaming");
     await waitUntil("the service is settled", async () => {
@@ -71,8 +71,8 @@ export function createFailures(its: Failing, sides: () => NodeWriters | undefine
       return isHealthy((await service()).health) && !isBusy;
     });
     // Its candidacy reaches the primary by a later settings update.
-    const isCounted = () => isCountedOn(its.platform.directory, its.main.service.id, primary);
-    await waitUntil("the primary counts on its replica", isCounted, {
+    const isCandidate = () => isCountedOn(its.platform.directory, its.main.service.id, primary);
+    await waitUntil("the primary counts on its replica", isCandidate, {
       describe: async () => JSON.stringify(await service()),
     });
   }
@@ -82,19 +82,19 @@ export function createFailures(its: Failing, sides: () => NodeWriters | undefine
    * beside that.
    */
   async function failsOver(name: string, fault: Fault, begin?: (replica: string) => Promise<void>): Promise<void> {
-    await untilReplicaCounts();
+    await untilCandidate();
     const { primary, replica, term, newHost } = await roles();
     const atMs = performance.now();
-    const mend = await fault(primary);
+    const repair = await fault(primary);
     try {
       await begin?.(replica);
-      const firstMs = await waitUntil("the replica accepts writes", () => sides()?.firstAfter(newHost, atMs), {
+      const firstMs = await waitUntil("the replica accepts writes", () => nodeWriters()?.firstAfter(newHost, atMs), {
         withinMs: 60_000,
         describe: async () => JSON.stringify(await service()),
       });
       figures.push(`${name}: first write at the new primary after ${Math.round(firstMs - atMs)} ms`);
     } finally {
-      await mend?.();
+      await repair?.();
     }
     await waitUntil("the service names its new primary", async () => (await roles()).primary === replica);
     const after = await service();
@@ -107,32 +107,32 @@ export function createFailures(its: Failing, sides: () => NodeWriters | undefine
     expect(operations.find(({ type }) => type === "failover")).toMatchObject({
       status: "completed",
     } satisfies Partial<OperationJson>);
-    expect(sides()?.overlaps()).toEqual([]);
+    expect(nodeWriters()?.overlaps()).toEqual([]);
   }
 
   /** It may be the primary again: the only promise is that one node accepts writes, and only one. */
   async function recovers(name: string, fault: Fault): Promise<void> {
-    await untilReplicaCounts();
+    await untilCandidate();
     const { primary, newHost, oldHost } = await roles();
     const atMs = performance.now();
-    const mend = await fault(primary);
+    const repair = await fault(primary);
     // The outcome of a write in progress at the fault is unknown.
     const firstMs = await waitUntil(
       "a node accepts writes",
       () => {
-        const times = [oldHost, newHost].flatMap((host) => sides()?.firstAfter(host, atMs + 100) ?? []);
+        const times = [oldHost, newHost].flatMap((host) => nodeWriters()?.firstAfter(host, atMs + 100) ?? []);
         return times.length === 0 ? undefined : Math.min(...times);
       },
       { withinMs: 60_000, describe: async () => JSON.stringify(await service()) },
     );
     figures.push(`${name}: a write after ${Math.round(firstMs - atMs)} ms`);
-    await mend?.();
+    await repair?.();
     await waitUntil("both members are healthy", async () => {
       const states = await Promise.all((await service()).nodes.map(({ id }) => its.statusOf(id)));
       return states.every(({ connected }) => connected);
     });
     await its.services.settled(its.main.service.id, "Running");
-    expect(sides()?.overlaps()).toEqual([]);
+    expect(nodeWriters()?.overlaps()).toEqual([]);
   }
 
   function pauseMachine(id: string): () => void {
@@ -159,11 +159,11 @@ export function createFailures(its: Failing, sides: () => NodeWriters | undefine
   /** To be called in a suite: a short pause changes nothing, and killed processes are restarted. */
   function outlivedCases(writer: () => Pick<AcknowledgedWriter, "acknowledged">): void {
     it("is not affected by a pause of 3 s", async () => {
-      await untilReplicaCounts();
+      await untilCandidate();
       const { primary, term } = await roles();
-      const mend = pauseMachine(primary);
+      const repair = pauseMachine(primary);
       await sleep(3_000);
-      mend();
+      repair();
       const { acknowledged } = writer();
       await waitUntil("writes go on", () => writer().acknowledged > acknowledged + 5);
       expect(await roles()).toMatchObject({ primary, term });
@@ -186,7 +186,7 @@ export function createFailures(its: Failing, sides: () => NodeWriters | undefine
     service,
     roles,
     processesOf,
-    untilReplicaCounts,
+    untilReplicaCounts: untilCandidate,
     failsOver,
     outlivedCases,
     pauseMachine,

@@ -5,7 +5,7 @@ import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
-interface MetricsAnswer {
+interface MetricsJson {
   readonly series: readonly {
     readonly metric: string;
     readonly node_id: string;
@@ -54,7 +54,7 @@ export function replicaCases(its: ReplicationUnderTest): void {
       const names = ["replication_lag_seconds", "pg_replication_lag_seconds", "replication_lag_bytes"];
       const query = `${names.map((name) => `metric=${name}`).join("&")}&period=15m`;
       const series = await waitUntil("the replica has reported its lag", async () => {
-        const { json } = await its.platform.rest.get<MetricsAnswer>(its.path(`/metrics?${query}`));
+        const { json } = await its.platform.rest.get<MetricsJson>(its.path(`/metrics?${query}`));
         return json.series.filter(({ points }) => points.length > 0).length === names.length ? json : undefined;
       });
       expect(new Set(series.series.map(({ node_id: node }) => node))).toEqual(new Set([replica?.id]));

@@ -37,16 +37,16 @@ export function synchronousCases(on: ReplicationUnderTest, its: SynchronousUnder
     it("loses none either when its machine is killed at each start", async () => {
       const { nodes } = await now();
       await query("CREATE TABLE sides (host text)");
-      const sides = startNodeWriters(
+      const nodeWriters = startNodeWriters(
         nodes.map(({ hostname }) => hostname),
         rowsOf(on.platform, its.orders),
       );
       const figures: string[] = [];
-      const { failsOver, keepKilling } = createFailures(failing(on, its.orders), () => sides, figures);
+      const { failsOver, keepKilling } = createFailures(failing(on, its.orders), () => nodeWriters, figures);
       try {
         await failsOver("machine killed again and again, synchronous", keepKilling);
       } finally {
-        await sides.stop();
+        await nodeWriters.stop();
       }
       console.log(figures.join("\n"));
       await isProtected();

@@ -35,9 +35,9 @@ export function make(
   object: Pick<LedgerObject, "kind" | "name"> & Partial<LedgerObject>,
   act: () => Promise<unknown>,
 ): Promise<string> {
-  const made: Action = { begunAt: Date.now() };
-  ledger.objects.push({ values: [], ...object, made });
-  return attempt(made, act);
+  const created: Action = { begunAt: Date.now() };
+  ledger.objects.push({ values: [], ...object, created });
+  return attempt(created, act);
 }
 
 export function find({ ledger }: WalkFixture, kind: ObjectKind, name: string, database?: string): LedgerObject {
@@ -66,7 +66,7 @@ export function isMade({ ledger }: WalkFixture, kind: ObjectKind, name: string, 
       each.kind === kind &&
       each.name === name &&
       each.database === database &&
-      each.made.acknowledgedAt !== undefined &&
+      each.created.acknowledgedAt !== undefined &&
       each.dropped === undefined,
   );
 }

@@ -4,17 +4,17 @@ import { waitUntil } from "../../support/wait-until.ts";
 import { takeStep } from "./take-step.ts";
 import {
   backupsOf,
-  besideWindow,
-  drillIt,
-  forkIt,
+  checkOutsideWindow,
+  checkDrill,
+  checkFork,
   healthOf,
   momentAt,
   momentOfNewest,
-  recoverIt,
+  checkRecovery,
   restoreById,
   restoreTo,
   type TakenStep,
-  undeleteIt,
+  checkUndelete,
   type WalkCheck,
   windowAtRest,
   windowOfSnapshots,
@@ -132,7 +132,7 @@ async function walkOn<G extends ServiceFixture, S extends { readonly kind: strin
     log(`${what}: ${found.length === 0 ? "no difference" : found.join("\n")}`);
     faults.push(...found.map((fault) => `${what}: ${fault}`));
   };
-  note("window", [...window.faults, ...(await besideWindow(check, window))]);
+  note("window", [...window.faults, ...(await checkOutsideWindow(check, window))]);
   note("health", await healthOf(check));
   note("backups", await backupsOf(check));
   if (faults.length > 0) options.onFailure?.(fixture.platform.directory);
@@ -143,14 +143,14 @@ async function walkOn<G extends ServiceFixture, S extends { readonly kind: strin
   }
   for (const end of options.ends.filter((each) => each !== "undelete" || !without.has("undelete"))) {
     if (end === "id") note("by id", await restoreById(check, "by-id"));
-    if (end === "fork") note("fork", await forkIt(check, "fork"));
-    if (end === "drill") note("drill", await drillIt(check));
-    if (end === "undelete") note("undelete", await undeleteIt(check));
+    if (end === "fork") note("fork", await checkFork(check, "fork"));
+    if (end === "drill") note("drill", await checkDrill(check));
+    if (end === "undelete") note("undelete", await checkUndelete(check));
     if (end === "recovery") {
       const { to } = await windowOf(check);
       note(
         "recovery",
-        await recoverIt(check, its.isExact ? { from: to, to: Date.now() } : await momentOfNewest(check)),
+        await checkRecovery(check, its.isExact ? { from: to, to: Date.now() } : await momentOfNewest(check)),
       );
     }
   }
@@ -158,8 +158,8 @@ async function walkOn<G extends ServiceFixture, S extends { readonly kind: strin
   faults.push(...crashes.map((crash) => `crash: ${crash}`));
   if (faults.length > 0) throw new Error(faults.join("\n"));
   const { rows, objects } = fixture.ledger;
-  const acknowledged = (all: readonly { made: { acknowledgedAt?: number } }[]) =>
-    all.filter(({ made }) => made.acknowledgedAt !== undefined).length;
+  const acknowledged = (all: readonly { created: { acknowledgedAt?: number } }[]) =>
+    all.filter(({ created }) => created.acknowledgedAt !== undefined).length;
   return { steps: steps.length, rows: acknowledged(rows), objects: acknowledged(objects), done };
 }
 

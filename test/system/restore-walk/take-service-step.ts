@@ -6,7 +6,7 @@ import { ChangeFailed } from "./attempts.ts";
 import { type Answer, longMs, type ServiceFixture } from "./walk-fixture.ts";
 import type { ServiceStep, ServiceStepKind } from "./walk-step.ts";
 
-type Take<K extends ServiceStepKind> = (
+type Executor<K extends ServiceStepKind> = (
   fixture: ServiceFixture,
   step: Extract<ServiceStep, { kind: K }>,
 ) => Promise<string>;
@@ -33,7 +33,7 @@ async function operation(fixture: ServiceFixture, verb: string, rest: string, bo
 }
 
 /** Executors of the steps that a service of any engine has. */
-export const serviceTakes: { readonly [K in ServiceStepKind]: Take<K> } = {
+export const serviceExecutors: { readonly [K in ServiceStepKind]: Executor<K> } = {
   "set-parameter": async (fixture, { name, value }) => {
     const body = { parameters: { [name]: value } };
     const answer = await fixture.call("PATCH", fixture.path("/configuration"), [200, 202, 400, 422], body);
@@ -55,8 +55,8 @@ export const serviceTakes: { readonly [K in ServiceStepKind]: Take<K> } = {
     if (replica === undefined) return "skipped: there is no replica";
     await fixture.unprotect();
     await fixture.call("DELETE", fixture.path(`/nodes/${replica}`), [202, 204]);
-    const isGone = async () => (await replicaOf(fixture)) === undefined;
-    await waitUntil("the replica is removed", isGone, { withinMs: longMs });
+    const isRemoved = async () => (await replicaOf(fixture)) === undefined;
+    await waitUntil("the replica is removed", isRemoved, { withinMs: longMs });
     return "done";
   },
   switchover: async (fixture) => {
@@ -71,13 +71,13 @@ export const serviceTakes: { readonly [K in ServiceStepKind]: Take<K> } = {
     await fixture.protect();
     await failures.untilReplicaCounts();
     const { primary, replica } = await failures.roles();
-    const mend = failures.pauseMachine(primary);
+    const repair = failures.pauseMachine(primary);
     try {
       const isReplaced = async () => (await failures.roles()).primary === replica;
       const describe = () => fixture.services.describe(fixture.source.service.id);
       await waitUntil("the replica is the primary", isReplaced, { withinMs: longMs, everyMs: 200, describe });
     } finally {
-      mend();
+      repair();
     }
     return "done";
   },

@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { attempt, drop, find, inside, isInterrupted, isMade, make } from "./attempts.ts";
 import { openSession } from "./read-contents.ts";
-import { byApi, serviceTakes } from "./take-service-step.ts";
+import { byApi, serviceExecutors } from "./take-service-step.ts";
 import type { WalkFixture } from "./walk-fixture.ts";
 import type { Action } from "./walk-ledger.ts";
 import type { WalkStep, WalkStepKind } from "./walk-step.ts";
 
 type StepOf<K extends WalkStepKind> = Extract<WalkStep, { kind: K }>;
 /** Executes the step and returns its outcome, in a word or two. */
-type Take<K extends WalkStepKind> = (fixture: WalkFixture, step: StepOf<K>) => Promise<string>;
+type Executor<K extends WalkStepKind> = (fixture: WalkFixture, step: StepOf<K>) => Promise<string>;
 
 const restMs = 2_000;
 
@@ -23,20 +23,20 @@ const isSame = (one: { name: string; database?: string }, other: { name: string;
 const quoted = (name: string) => `"${name}"`;
 
 /** Executors of each kind of step. */
-const takes: { readonly [K in WalkStepKind]: Take<K> } = {
-  ...serviceTakes,
-  "create-database": (fixture, { name, way }) =>
+const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
+  ...serviceExecutors,
+  "create-database": (fixture, { name, via }) =>
     make(fixture, { kind: "database", name }, () =>
-      way === "api" ? byApi(fixture, "POST", "/databases", { name }) : sql(fixture, `CREATE DATABASE ${name}`)(),
+      via === "api" ? byApi(fixture, "POST", "/databases", { name }) : sql(fixture, `CREATE DATABASE ${name}`)(),
     ),
-  "drop-database": async (fixture, { name, way, atRest }) => {
+  "drop-database": async (fixture, { name, via, atRest }) => {
     if (atRest) {
       await fixture.pause();
       await sleep(restMs);
     }
     try {
       return await drop(fixture, { kind: "database", name }, () =>
-        way === "api" ? byApi(fixture, "DELETE", `/databases/${name}`) : sql(fixture, `DROP DATABASE ${name}`)(),
+        via === "api" ? byApi(fixture, "DELETE", `/databases/${name}`) : sql(fixture, `DROP DATABASE ${name}`)(),
       );
     } finally {
       fixture.resume();
@@ -47,15 +47,15 @@ const takes: { readonly [K in WalkStepKind]: Take<K> } = {
       ? attempt({ begunAt: Date.now() }, sql(fixture, `ALTER DATABASE ${name} WITH ${option}`))
       : Promise.resolve("skipped: it may not be there"),
   "half-drop-database": (fixture, { name }) => halfDrop(fixture, name),
-  "create-role": (fixture, { name, way }) =>
+  "create-role": (fixture, { name, via }) =>
     make(fixture, { kind: "role", name }, () =>
-      way === "api"
+      via === "api"
         ? byApi(fixture, "POST", "/database-users", { username: name, role: "readwrite" })
         : sql(fixture, `CREATE ROLE ${name} LOGIN PASSWORD '${randomUUID()}'`)(),
     ),
-  "drop-role": (fixture, { name, way }) =>
+  "drop-role": (fixture, { name, via }) =>
     drop(fixture, { kind: "role", name }, () =>
-      way === "api" ? byApi(fixture, "DELETE", `/database-users/${name}`) : sql(fixture, `DROP ROLE ${name}`)(),
+      via === "api" ? byApi(fixture, "DELETE", `/database-users/${name}`) : sql(fixture, `DROP ROLE ${name}`)(),
     ),
   "create-extension": inside((fixture, { name, database }) =>
     make(
@@ -160,9 +160,9 @@ const takes: { readonly [K in WalkStepKind]: Take<K> } = {
       }
       // The row belongs to this transaction, and is visible from its commit on.
       await client.query("INSERT INTO ledger VALUES ($1, md5($1::bigint::text))", [row]);
-      const made: Action = { begunAt: Date.now() };
-      fixture.ledger.rows.push({ id: row, made });
-      return await attempt(made, () => client.query("COMMIT"));
+      const created: Action = { begunAt: Date.now() };
+      fixture.ledger.rows.push({ id: row, created });
+      return await attempt(created, () => client.query("COMMIT"));
     } catch (error) {
       if (isInterrupted(error)) return "interrupted";
       throw error;
@@ -204,6 +204,6 @@ async function halfDrop(fixture: WalkFixture, name: string): Promise<string> {
 
 /** Executes one step; resolves with its outcome. Throws for a forbidden result. */
 export function takeStep<K extends WalkStepKind>(fixture: WalkFixture, step: StepOf<K>): Promise<string> {
-  const take: Take<K> = takes[step.kind as K];
+  const take: Executor<K> = executors[step.kind as K];
   return take(fixture, step);
 }

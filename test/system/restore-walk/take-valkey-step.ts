@@ -1,11 +1,11 @@
-import { byApi, serviceTakes } from "./take-service-step.ts";
+import { byApi, serviceExecutors } from "./take-service-step.ts";
 import { keyOf, keyPrefix, type ValkeyFixture, valueOf, valuePrefix } from "./valkey-fixture.ts";
 import type { Action, LedgerRow } from "./walk-ledger.ts";
 import type { ValkeyStep } from "./walk-step.ts";
 
 type StepKind = ValkeyStep["kind"];
 type StepOf<K extends StepKind> = Extract<ValkeyStep, { kind: K }>;
-type Take<K extends StepKind> = (fixture: ValkeyFixture, step: StepOf<K>) => Promise<string>;
+type Executor<K extends StepKind> = (fixture: ValkeyFixture, step: StepOf<K>) => Promise<string>;
 
 /** An engine that starts, ends, or has become a replica: the outcome is unknown. */
 const isInterrupted = (error: unknown) =>
@@ -27,11 +27,11 @@ async function attempt(action: Action, act: () => Promise<unknown>): Promise<str
 }
 
 /** New rows of the ledger that are one write. */
-function rowsOf({ ledger, nextRow }: ValkeyFixture, count: number): { made: Action; rows: LedgerRow[] } {
-  const made: Action = { begunAt: Date.now() };
-  const rows = Array.from({ length: count }, (): LedgerRow => ({ id: nextRow(), made }));
+function rowsOf({ ledger, nextRow }: ValkeyFixture, count: number): { created: Action; rows: LedgerRow[] } {
+  const created: Action = { begunAt: Date.now() };
+  const rows = Array.from({ length: count }, (): LedgerRow => ({ id: nextRow(), created }));
   ledger.rows.push(...rows);
-  return { made, rows };
+  return { created, rows };
 }
 
 const many = `for number = ARGV[1], ARGV[2] do
@@ -39,19 +39,19 @@ const many = `for number = ARGV[1], ARGV[2] do
   redis.call("SET", "${keyPrefix}" .. row, "${valuePrefix}" .. row)
 end`;
 
-const takes: { readonly [K in StepKind]: Take<K> } = {
-  ...serviceTakes,
+const executors: { readonly [K in StepKind]: Executor<K> } = {
+  ...serviceExecutors,
   script: (fixture, { rows: count }) => {
-    const { made, rows } = rowsOf(fixture, count);
+    const { created, rows } = rowsOf(fixture, count);
     const [first = 0, last = 0] = [rows[0]?.id, rows.at(-1)?.id];
-    return attempt(made, () => fixture.within((client) => client.eval(many, 0, first, last)));
+    return attempt(created, () => fixture.within((client) => client.eval(many, 0, first, last)));
   },
   expire: (fixture, { ms }) => {
-    const { made, rows } = rowsOf(fixture, 1);
+    const { created, rows } = rowsOf(fixture, 1);
     const [{ id } = { id: 0 }] = rows;
     const at = Date.now() + ms;
     fixture.expiries.set(id, at);
-    return attempt(made, () => fixture.within((client) => client.set(keyOf(id), valueOf(id), "PXAT", at)));
+    return attempt(created, () => fixture.within((client) => client.set(keyOf(id), valueOf(id), "PXAT", at)));
   },
   flush: async (fixture) => {
     await fixture.pause();
@@ -70,6 +70,6 @@ const takes: { readonly [K in StepKind]: Take<K> } = {
 
 /** Executes one step; resolves with its outcome. Throws for a forbidden result. */
 export function takeValkeyStep<K extends StepKind>(fixture: ValkeyFixture, step: StepOf<K>): Promise<string> {
-  const take: Take<K> = takes[step.kind as K];
+  const take: Executor<K> = executors[step.kind as K];
   return take(fixture, step);
 }

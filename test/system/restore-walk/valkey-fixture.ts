@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis as Valkey } from "iovalkey";
-import { flushedAtOnce } from "../../faults/acknowledged-writer.ts";
+import { flushOnWrite } from "../../faults/acknowledged-writer.ts";
 import { openValkey } from "../../support/api/clients.ts";
 import type { Platform } from "../../support/platform/platform.ts";
 import { createServices, type RunningService } from "../../support/platform/services.ts";
@@ -34,7 +34,7 @@ async function fixtureOn(platform: Platform): Promise<ValkeyFixture> {
   const source = await services.createRunning("walker", {
     database_type: "valkey",
     allowed_cidrs: ["127.0.0.0/8"],
-    parameters: flushedAtOnce,
+    parameters: flushOnWrite,
   });
   let replicas = 0;
   const expiries = new Map<number, number>();
@@ -92,11 +92,11 @@ async function faultsInValkey(
   const there = ledger.rows.filter((row) => expiryOf(row) > endedAt);
   const ended = ledger.rows.filter((row) => expiryOf(row) <= endedAt);
   const expired = ended.filter((row) => expiryOf(row) < begunAt && rows.has(row.id));
-  const left = rows.difference(new Set(ended.map(({ id }) => id)));
+  const remaining = rows.difference(new Set(ended.map(({ id }) => id)));
   // Users are not part of the data: the platform gives each copy its own.
   const none = { roles: new Set<string>(), prepared: new Set<string>(), databases: new Map() };
   return [
-    ...faultsOf({ ...ledger, rows: there }, moment, { rows: left, damaged, ...none }),
+    ...faultsOf({ ...ledger, rows: there }, moment, { rows: remaining, damaged, ...none }),
     ...expired.map(({ id }) => `row ${id} is there, and expired at ${expiries.get(id)}`),
   ];
 }

@@ -7,7 +7,7 @@ import {
   type Rule,
   type ServiceLife,
   serviceRules,
-  taken,
+  removeRandom,
   type WalkChoice,
 } from "./walk-plan.ts";
 import type { PlannedStep, ValkeyStep } from "./walk-step.ts";
@@ -37,15 +37,15 @@ const rules: readonly Rule<Life, ValkeyStep>[] = [
   {
     weight: 3,
     next(life) {
-      const made = name(life, "user");
-      life.users.push(made);
-      return { kind: "create-user", name: made };
+      const created = name(life, "user");
+      life.users.push(created);
+      return { kind: "create-user", name: created };
     },
   },
   {
     weight: 1,
     when: ({ users }) => users.length > 0,
-    next: (life, random) => ({ kind: "drop-user", name: taken(life.users, random) }),
+    next: (life, random) => ({ kind: "drop-user", name: removeRandom(life.users, random) }),
   },
 ];
 

@@ -46,7 +46,7 @@ export interface Window {
 export async function windowAtRest({ fixture, without, log }: WalkCheck): Promise<Window> {
   await fixture.pause();
   const startedAt = Date.now();
-  const last = Math.max(...fixture.ledger.rows.map(({ made }) => made.acknowledgedAt ?? 0));
+  const last = Math.max(...fixture.ledger.rows.map(({ created }) => created.acknowledgedAt ?? 0));
   const readBackups = async () => (await fixture.services.get(fixture.source.service.id)).backups;
   const wait = { withinMs: longMs, everyMs: 100, describe: () => fixture.services.describe(fixture.source.service.id) };
   const { restorable, gaps } = await waitUntil(
@@ -79,7 +79,7 @@ export async function windowOfSnapshots({ fixture }: WalkCheck): Promise<Window>
 }
 
 /** Moments outside of the window are rejected with the window of the service. */
-export async function besideWindow({ fixture }: WalkCheck, window: Window): Promise<readonly string[]> {
+export async function checkOutsideWindow({ fixture }: WalkCheck, window: Window): Promise<readonly string[]> {
   const faults: string[] = [];
   for (const at of [window.from - 60_000, Date.now() + 3_600_000]) {
     const restore_point = new Date(at).toISOString();
@@ -109,9 +109,9 @@ export async function backupsOf(check: WalkCheck): Promise<readonly string[]> {
 /** The service is healthy in the end, and every operation of it has ended. */
 export async function healthOf({ fixture, log }: WalkCheck): Promise<readonly string[]> {
   const { services, source } = fixture;
-  const isServiceWell = async () => isHealthy((await services.get(source.service.id)).health);
+  const isServiceHealthy = async () => isHealthy((await services.get(source.service.id)).health);
   const describe = () => services.describe(source.service.id);
-  await waitUntil("the service is healthy", isServiceWell, { withinMs: longMs, everyMs: 200, describe });
+  await waitUntil("the service is healthy", isServiceHealthy, { withinMs: longMs, everyMs: 200, describe });
   const operations = async () => await services.operations(source.service.id);
   const areOver = async () => (await operations()).every(({ finished_at }) => finished_at !== null);
   await waitUntil("every operation has ended", areOver, { withinMs: longMs, everyMs: 200, describe });
@@ -280,14 +280,14 @@ async function takeBackup(fixture: ServiceFixture): Promise<{ id: string; begunA
 }
 
 /** Forks the service from its newest backup. */
-export async function forkIt(check: WalkCheck, name: string): Promise<readonly string[]> {
+export async function checkFork(check: WalkCheck, name: string): Promise<readonly string[]> {
   const { fixture } = check;
   const answer = await fixture.platform.rest.post<ServiceJson>(fixture.path("/fork"), { name });
   return checkCopy(check, answer, async (copy) => (await momentOfCopy(check, copy)).moment);
 }
 
 /** A drill of the newest backup and of a moment. */
-export async function drillIt({ fixture }: WalkCheck): Promise<readonly string[]> {
+export async function checkDrill({ fixture }: WalkCheck): Promise<readonly string[]> {
   const { json } = await fixture.call("POST", fixture.path("/backups/drill"), [202]);
   const drill = await drilled(fixture.platform, fixture.source.service.id, String(json["id"]));
   const failed = drill.checks.filter(({ passed }) => !passed);
@@ -297,7 +297,7 @@ export async function drillIt({ fixture }: WalkCheck): Promise<readonly string[]
 }
 
 /** Deletes the service during writes, and undeletes it under its id. */
-export async function undeleteIt({ fixture }: WalkCheck): Promise<readonly string[]> {
+export async function checkUndelete({ fixture }: WalkCheck): Promise<readonly string[]> {
   const { platform, services, source, faultsIn } = fixture;
   const { id } = source.service;
   fixture.resume();
@@ -312,7 +312,7 @@ export async function undeleteIt({ fixture }: WalkCheck): Promise<readonly strin
 }
 
 /** Removes the installation except its store and its keys, recovers it, and compares the service itself. */
-export async function recoverIt({ fixture }: WalkCheck, moment: Moment): Promise<readonly string[]> {
+export async function checkRecovery({ fixture }: WalkCheck, moment: Moment): Promise<readonly string[]> {
   const { id } = fixture.source.service;
   const { platform, remove } = await recoverPlatform(fixture.platform, walkEnvironment);
   try {

@@ -159,13 +159,13 @@ export function createFixture<C>(parts: FixtureParts<C>): ServiceFixture {
     async write(client) {
       await gate?.promise;
       if (stop.signal.aborted) return;
-      const made: Action = { begunAt: Date.now() };
+      const created: Action = { begunAt: Date.now() };
       const row = nextRow();
-      ledger.rows.push({ id: row, made });
+      ledger.rows.push({ id: row, created });
       const written = parts.write(client, row);
       writing = written.catch(() => undefined);
       await written;
-      made.acknowledgedAt = Date.now();
+      created.acknowledgedAt = Date.now();
     },
     close: parts.close,
     read: async () => [],
@@ -208,7 +208,8 @@ export function createFixture<C>(parts: FixtureParts<C>): ServiceFixture {
     },
     async writesGoOn() {
       const since = Date.now();
-      const goesOn = () => ledger.rows.some(({ made }) => made.begunAt > since && made.acknowledgedAt !== undefined);
+      const goesOn = () =>
+        ledger.rows.some(({ created }) => created.begunAt > since && created.acknowledgedAt !== undefined);
       const describe = () => services.describe(id);
       await waitUntil("writes are acknowledged", goesOn, { withinMs: longMs, everyMs: 20, describe });
     },

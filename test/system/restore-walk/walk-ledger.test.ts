@@ -17,7 +17,7 @@ const at = (moment: number) => ({ from: moment, to: moment });
 describe("objects in data of a moment", () => {
   // biome-ignore format: a table, aligned so that it reads as one
   it.each([
-    // made           dropped          moment             presence
+    // created        dropped          moment             presence
     [action(10, 20),    undefined,       at(30),            "present"],
     [action(10, 20),    undefined,       at(5),             "absent"],
     [action(10, 20),    undefined,       at(15),            "either"],
@@ -31,12 +31,12 @@ describe("objects in data of a moment", () => {
     [action(10, 20),    undefined,       { from: 15, to: 30 }, "either"],
     [action(10, 20),    undefined,       { from: 25, to: 30 }, "present"],
     [action(10, 20),    action(28, 29),    { from: 25, to: 30 }, "either"],
-  ] as const)("created %o, dropped %o, at %o: %s", (made, dropped, moment, presence) => {
-    expect(presenceIn({ made, dropped }, moment)).toBe(presence);
+  ] as const)("created %o, dropped %o, at %o: %s", (created, dropped, moment, presence) => {
+    expect(presenceIn({ created, dropped }, moment)).toBe(presence);
   });
 
   it("removed rows are missing before their removal, and surplus after it", () => {
-    const rows = [{ id: 1, made: action(10, 20), dropped: action(40, 50) }];
+    const rows = [{ id: 1, created: action(10, 20), dropped: action(40, 50) }];
     const contents = (...there: number[]): Contents => ({
       rows: new Set(there),
       damaged: [],
@@ -54,16 +54,16 @@ describe("the comparison with a ledger", () => {
   const object = (kind: LedgerObject["kind"], name: string, more: Partial<LedgerObject> = {}): LedgerObject => ({
     kind,
     name,
-    made: action(10, 20),
+    created: action(10, 20),
     values: [],
     ...(["extension", "table", "sequence", "large object", "setting"].includes(kind) && { database: "defaultdb" }),
     ...more,
   });
   const ledger: WalkLedger = {
     rows: [
-      { id: 1, made: action(10, 20) },
-      { id: 2, made: action(30, 40) },
-      { id: 3, made: action(90, 95) },
+      { id: 1, created: action(10, 20) },
+      { id: 2, created: action(30, 40) },
+      { id: 3, created: action(90, 95) },
     ],
     objects: [
       object("database", "base_1"),

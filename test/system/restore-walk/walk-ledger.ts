@@ -23,7 +23,7 @@ export interface LedgerObject {
   /** Absent for an object outside of databases. */
   readonly database?: string;
   readonly name: string;
-  readonly made: Action;
+  readonly created: Action;
   dropped?: Action;
   /** Rows of a table, bytes of a large object. */
   readonly size?: number;
@@ -35,7 +35,7 @@ export interface LedgerObject {
 
 export interface LedgerRow {
   readonly id: number;
-  readonly made: Action;
+  readonly created: Action;
   dropped?: Action;
 }
 
@@ -77,14 +77,14 @@ type Presence = "present" | "absent" | "either";
 
 /** Pure: whether it must be in data of that moment. Within a millisecond the order is unknown. */
 export function presenceIn(
-  { made, dropped }: { made: Action; dropped?: Action | undefined },
+  { created, dropped }: { created: Action; dropped?: Action | undefined },
   moment: Moment,
 ): Presence {
-  if (made.begunAt > moment.to) return "absent";
+  if (created.begunAt > moment.to) return "absent";
   if (dropped?.acknowledgedAt !== undefined && dropped.acknowledgedAt < moment.from) return "absent";
-  const isMade = made.acknowledgedAt !== undefined && made.acknowledgedAt < moment.from;
-  const isLeft = dropped === undefined || dropped.begunAt > moment.to;
-  return isMade && isLeft ? "present" : "either";
+  const isMade = created.acknowledgedAt !== undefined && created.acknowledgedAt < moment.from;
+  const remains = dropped === undefined || dropped.begunAt > moment.to;
+  return isMade && remains ? "present" : "either";
 }
 
 const mostListed = 10;
@@ -101,7 +101,7 @@ function rowFaults(rows: readonly LedgerRow[], moment: Moment, contents: Content
     list.length === 0
       ? []
       : [
-          `${list.length} rows ${text}: ${list.slice(0, mostListed).map(({ id, made }) => `${id} ${JSON.stringify(made)}`)}`,
+          `${list.length} rows ${text}: ${list.slice(0, mostListed).map(({ id, created }) => `${id} ${JSON.stringify(created)}`)}`,
         ];
   const ids = new Set(rows.map(({ id }) => id));
   const strangers = [...contents.rows].filter((id) => !ids.has(id));
@@ -121,7 +121,7 @@ function objectFaults(objects: readonly LedgerObject[], moment: Moment, contents
     if (database !== undefined && (within === undefined || within === "invalid")) return [];
     const presence = presenceIn(object, moment);
     const title = `${kind} ${name}${database === undefined ? "" : ` of ${database}`}`;
-    const times = JSON.stringify({ made: object.made, dropped: object.dropped });
+    const times = JSON.stringify({ created: object.created, dropped: object.dropped });
     const isThere = isFound(object, contents);
     if (presence === "present" && !isThere) return [`${title} is missing: ${times}`];
     if (presence === "absent" && isThere) return [`${title} is there: ${times}`];
@@ -171,7 +171,7 @@ function sizeFaults({ kind, name, size, unlogged, values }: LedgerObject, of: Da
       const last = of.sequences.get(name) ?? 0;
       const least = Math.max(
         0,
-        ...values.flatMap(({ value, action }) => (presenceIn({ made: action }, moment) === "present" ? value : [])),
+        ...values.flatMap(({ value, action }) => (presenceIn({ created: action }, moment) === "present" ? value : [])),
       );
       return last >= least ? [] : [`is at ${last}, before ${least}`];
     }

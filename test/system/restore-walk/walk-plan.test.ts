@@ -114,9 +114,9 @@ function faultOf(step: WalkStep, there: Set<string>): string | undefined {
     case "create-table":
     case "create-sequence":
     case "create-large-object": {
-      const made = key(step.kind.slice("create-".length), step.database, step.name);
-      if (there.has(made)) return "it is there already";
-      there.add(made);
+      const created = key(step.kind.slice("create-".length), step.database, step.name);
+      if (there.has(created)) return "it is there already";
+      there.add(created);
       return;
     }
     case "drop-extension":

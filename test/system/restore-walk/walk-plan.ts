@@ -79,7 +79,7 @@ export const newServiceLife = (): ServiceLife => ({ count: 0, plan: "tier-1", st
 
 interface Life extends ServiceLife {
   databases: string[];
-  roles: { name: string; way: "sql" | "api" }[];
+  roles: { name: string; via: "sql" | "api" }[];
   extensions: Placed[];
   tables: Placed[];
   sequences: Placed[];
@@ -104,10 +104,10 @@ export const name = (life: ServiceLife, prefix: string) => {
   return `${prefix}_${life.count}`;
 };
 const somewhere = (life: Life, random: Random) => random.pick([defaultDatabase, ...life.databases]);
-const aWay = (random: Random) => random.pick(["sql", "api"] as const);
+const randomVia = (random: Random) => random.pick(["sql", "api"] as const);
 
 /** Removes one of them. */
-export function taken<T>(from: T[], random: Random): T {
+export function removeRandom<T>(from: T[], random: Random): T {
   const index = random.between(0, from.length - 1);
   const [one] = from.splice(index, 1);
   if (one === undefined) throw new Error("nothing to take from");
@@ -120,10 +120,10 @@ function put(list: Placed[], one: Placed): Placed {
 }
 
 function withoutDatabase(life: Life, random: Random): string {
-  const gone = taken(life.databases, random);
+  const dropped = removeRandom(life.databases, random);
   for (const list of [life.extensions, life.tables, life.sequences, life.largeObjects, life.settings])
-    list.splice(0, list.length, ...list.filter(({ database }) => database !== gone));
-  return gone;
+    list.splice(0, list.length, ...list.filter(({ database }) => database !== dropped));
+  return dropped;
 }
 
 /** Sets a parameter, or resets one that was set. */
@@ -133,7 +133,7 @@ export const parameterRule = (
   weight: 10,
   next(life, random, choice) {
     if (life.parameters.length > 0 && random.next() < 0.25)
-      return { kind: "set-parameter", name: taken(life.parameters, random), value: null };
+      return { kind: "set-parameter", name: removeRandom(life.parameters, random), value: null };
     const parameter = random.pick(possibleOf(choice));
     life.parameters.push(parameter.name);
     return {
@@ -219,9 +219,9 @@ const rules: readonly Rule<Life, WalkStep>[] = [
     weight: 5,
     when: ({ databases }) => databases.length < 4,
     next(life, random) {
-      const made = name(life, "base");
-      life.databases.push(made);
-      return { kind: "create-database", name: made, way: aWay(random) };
+      const created = name(life, "base");
+      life.databases.push(created);
+      return { kind: "create-database", name: created, via: randomVia(random) };
     },
   },
   {
@@ -230,7 +230,7 @@ const rules: readonly Rule<Life, WalkStep>[] = [
     next: (life, random, { without }) => ({
       kind: "drop-database",
       name: withoutDatabase(life, random),
-      way: aWay(random),
+      via: randomVia(random),
       atRest: !without.has("databases-dropped-at-rest") && random.next() < 0.5,
     }),
   },
@@ -252,15 +252,15 @@ const rules: readonly Rule<Life, WalkStep>[] = [
   {
     weight: 5,
     next(life, random) {
-      const made = { name: name(life, "role"), way: aWay(random) };
-      life.roles.push(made);
-      return { kind: "create-role", ...made };
+      const created = { name: name(life, "role"), via: randomVia(random) };
+      life.roles.push(created);
+      return { kind: "create-role", ...created };
     },
   },
   {
     weight: 2,
     when: ({ roles }) => roles.length > 0,
-    next: (life, random) => ({ kind: "drop-role", ...taken(life.roles, random) }),
+    next: (life, random) => ({ kind: "drop-role", ...removeRandom(life.roles, random) }),
   },
   {
     weight: 4,
@@ -274,7 +274,7 @@ const rules: readonly Rule<Life, WalkStep>[] = [
   {
     weight: 1,
     when: ({ extensions: there }) => there.length > 0,
-    next: (life, random) => ({ kind: "drop-extension", ...taken(life.extensions, random) }),
+    next: (life, random) => ({ kind: "drop-extension", ...removeRandom(life.extensions, random) }),
   },
   {
     weight: 6,
@@ -288,7 +288,7 @@ const rules: readonly Rule<Life, WalkStep>[] = [
   {
     weight: 2,
     when: ({ tables }) => tables.length > 0,
-    next: (life, random) => ({ kind: "drop-table", ...taken(life.tables, random) }),
+    next: (life, random) => ({ kind: "drop-table", ...removeRandom(life.tables, random) }),
   },
   {
     weight: 3,
@@ -317,7 +317,7 @@ const rules: readonly Rule<Life, WalkStep>[] = [
   {
     weight: 1,
     when: ({ largeObjects }) => largeObjects.length > 0,
-    next: (life, random) => ({ kind: "drop-large-object", ...taken(life.largeObjects, random) }),
+    next: (life, random) => ({ kind: "drop-large-object", ...removeRandom(life.largeObjects, random) }),
   },
   {
     weight: 3,
@@ -339,9 +339,9 @@ const rules: readonly Rule<Life, WalkStep>[] = [
     weight: 3,
     when: ({ prepared }) => prepared.length < 3,
     next(life) {
-      const made = name(life, "prepared");
-      life.prepared.push(made);
-      return { kind: "prepare", name: made };
+      const created = name(life, "prepared");
+      life.prepared.push(created);
+      return { kind: "prepare", name: created };
     },
   },
   {
@@ -349,7 +349,7 @@ const rules: readonly Rule<Life, WalkStep>[] = [
     when: ({ prepared }) => prepared.length > 0,
     next: (life, random) => ({
       kind: "end-prepared",
-      name: taken(life.prepared, random),
+      name: removeRandom(life.prepared, random),
       commits: random.next() < 0.7,
     }),
   },
@@ -357,15 +357,15 @@ const rules: readonly Rule<Life, WalkStep>[] = [
     weight: 3,
     when: ({ open }) => open.length < 2,
     next(life) {
-      const made = name(life, "open");
-      life.open.push(made);
-      return { kind: "begin", name: made };
+      const created = name(life, "open");
+      life.open.push(created);
+      return { kind: "begin", name: created };
     },
   },
   {
     weight: 3,
     when: ({ open }) => open.length > 0,
-    next: (life, random) => ({ kind: "end", name: taken(life.open, random), commits: random.next() < 0.7 }),
+    next: (life, random) => ({ kind: "end", name: removeRandom(life.open, random), commits: random.next() < 0.7 }),
   },
   serviceRules.kill,
   serviceRules.storeOutage,
@@ -417,10 +417,10 @@ export function* drawSteps<L, S extends { readonly kind: string }>(
 }
 
 function weighted<L, S>(possible: readonly Rule<L, S>[], random: Random): Rule<L, S> {
-  let left = random.next() * possible.reduce((sum, { weight }) => sum + weight, 0);
+  let remaining = random.next() * possible.reduce((sum, { weight }) => sum + weight, 0);
   const found = possible.find(({ weight }) => {
-    left -= weight;
-    return left < 0;
+    remaining -= weight;
+    return remaining < 0;
   });
   return found ?? random.pick(possible);
 }

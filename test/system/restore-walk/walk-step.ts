@@ -3,7 +3,7 @@ export const walkVictims = ["engine", "agent", "keeper", "machine", "controller"
 export type WalkVictim = (typeof walkVictims)[number];
 
 /** Path by which a user creates or drops an object. */
-export type Way = "sql" | "api";
+export type Via = "sql" | "api";
 
 /** One step in the life of a service of any engine. */
 export type ServiceStep =
@@ -24,14 +24,14 @@ export type ServiceStepKind = ServiceStep["kind"];
 /** One step in the life of a PostgreSQL service. Every name is used once in a walk. */
 export type WalkStep =
   | ServiceStep
-  | { readonly kind: "create-database"; readonly name: string; readonly way: Way }
+  | { readonly kind: "create-database"; readonly name: string; readonly via: Via }
   /** `atRest`: nothing is written for a while before, so that no commit stands between. */
-  | { readonly kind: "drop-database"; readonly name: string; readonly way: Way; readonly atRest: boolean }
+  | { readonly kind: "drop-database"; readonly name: string; readonly via: Via; readonly atRest: boolean }
   /** A DROP DATABASE that a timeout cancels after it began. */
   | { readonly kind: "half-drop-database"; readonly name: string }
   /** ALTER DATABASE ... WITH this: nothing is done in the database from then on. */
   | { readonly kind: "close-database"; readonly name: string; readonly option: string }
-  | { readonly kind: "create-role" | "drop-role"; readonly name: string; readonly way: Way }
+  | { readonly kind: "create-role" | "drop-role"; readonly name: string; readonly via: Via }
   | { readonly kind: "create-extension" | "drop-extension"; readonly database: string; readonly name: string }
   | {
       readonly kind: "create-table";

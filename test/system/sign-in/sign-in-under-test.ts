@@ -4,11 +4,11 @@ import { fetch as undiciFetch } from "undici";
 import {
   type Browser,
   createBrowser,
-  type Elsewhere,
+  type BrowserOptions,
   type Page,
   platformAgent,
 } from "../../support/network/browser.ts";
-import { createCommandLine, type Ran } from "../../support/platform/command-line.ts";
+import { createCommandLine, type CommandResult } from "../../support/platform/command-line.ts";
 import { type Platform, startPlatform } from "../../support/platform/platform.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
 import { type MailServer, startMailServer } from "../../support/servers/mail-server.ts";
@@ -32,24 +32,24 @@ export interface SignInUnderTest {
   readonly callback: string;
   readonly smtp: Readonly<Record<string, unknown>>;
   path(rest?: string): string;
-  cli(...args: string[]): Promise<Ran>;
-  browser(elsewhere?: Elsewhere): Browser;
+  cli(...args: string[]): Promise<CommandResult>;
+  browser(elsewhere?: BrowserOptions): Browser;
   /** openid-client, as the app's public client. */
-  discover(elsewhere?: Elsewhere): Promise<client.Configuration>;
+  discover(elsewhere?: BrowserOptions): Promise<client.Configuration>;
   /** Begins a sign-in, in a browser; the page that prompts for the address. */
-  begin(browser: Browser, config: client.Configuration, more?: Record<string, string>): Promise<Begun>;
+  begin(browser: Browser, config: client.Configuration, more?: Record<string, string>): Promise<StartedSignIn>;
   /** The newest mail to an address, once `count` have arrived. */
   mailTo(address: string, count?: number): Promise<{ code: string; link: string; text: string }>;
   /** A complete sign-in: the tokens of a user who signs in by the code of a mail. */
   signIn(address: string, more?: Record<string, string>, browser?: Browser): Promise<SignedIn>;
-  tokensOf(config: client.Configuration, begun: Begun, back: Page): Promise<SignedIn>;
+  tokensOf(config: client.Configuration, started: StartedSignIn, back: Page): Promise<SignedIn>;
   start(environment?: Record<string, string>): Promise<void>;
   /** Resolves when the sign-in is Active. */
   enable(more?: object): Promise<AuthJson>;
   remove(): Promise<void>;
 }
 
-export interface Begun {
+export interface StartedSignIn {
   readonly page: Page;
   readonly verifier: string;
   readonly nonce: string;
@@ -98,9 +98,9 @@ export function createSignInUnderTest(): SignInUnderTest {
       return line.runHere(args).finally(() => line.remove());
     },
     browser(elsewhere) {
-      const made = createBrowser(platform, elsewhere);
-      browsers.push(made);
-      return made;
+      const created = createBrowser(platform, elsewhere);
+      browsers.push(created);
+      return created;
     },
     async discover(elsewhere) {
       const { issuer_url: issuer } = (await platform.rest.get<AuthJson>(its.path())).json;
@@ -148,21 +148,21 @@ export function createSignInUnderTest(): SignInUnderTest {
     },
     async signIn(address, more = {}, browser = its.browser()) {
       const config = await its.discover();
-      const begun = await its.begin(browser, config, more);
+      const started = await its.begin(browser, config, more);
       const before = mail.received.filter(({ to }) => to.includes(address)).length;
-      const codePage = await browser.submit(begun.page, { email: address });
+      const codePage = await browser.submit(started.page, { email: address });
       const { code } = await its.mailTo(address, before + 1);
-      return its.tokensOf(config, begun, await browser.submit(codePage, { code }, { stopAt: callback }));
+      return its.tokensOf(config, started, await browser.submit(codePage, { code }, { stopAt: callback }));
     },
     async enable(more = {}) {
       const body = { attachment_id: attachmentId, smtp, ...more };
       expectStatus(await platform.rest.post(its.path("/enable"), body), 201);
-      const look = async () => {
+      const check = async () => {
         const { json } = await platform.rest.get<AuthJson>(its.path());
         if (json.status === "Failed") throw new GiveUp(json.failure_reason);
         return json.status === "Active" ? json : undefined;
       };
-      return waitUntil("the sign-in is active", look, { withinMs: 60_000 });
+      return waitUntil("the sign-in is active", check, { withinMs: 60_000 });
     },
     async start(environment = {}) {
       const host = `127.0.${randomInt(2, 250)}.${randomInt(2, 250)}`;
@@ -181,8 +181,8 @@ export function createSignInUnderTest(): SignInUnderTest {
         ca_certificate: mail.ca,
       };
       const app = { name: "shop", home_url: "https://shop.example" };
-      const made = expectStatus(await platform.rest.post<{ id: string }>("/app-services", app), 201).json;
-      appId = made.id;
+      const created = expectStatus(await platform.rest.post<{ id: string }>("/app-services", app), 201).json;
+      appId = created.id;
       const attached = { service_id: users.service.id };
       const answer = await platform.rest.post<{ id: string }>(`/app-services/${appId}/attachments`, attached);
       attachmentId = expectStatus(answer, 201).json.id;
