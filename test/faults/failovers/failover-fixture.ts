@@ -72,14 +72,14 @@ export async function createFailoverFixture(
   const { service, connection, password } = main;
   const stopping = new AbortController();
   const path = (rest: string) => `/managed-services/${service.id}${rest}`;
-  const sidesOf = (hosts: readonly string[]) =>
+  const nodeWritersOf = (hosts: readonly string[]) =>
     startNodeWriters(hosts, kind === "valkey" ? countersOf(platform, main) : rowsOf(platform, main));
 
   await services.settled(service.id, "Running");
   if (kind !== "valkey") await queryOnce(platform, connection, { password }, "CREATE TABLE sides (host text)");
   const writer = await (kind === "valkey" ? writeValues : writeRows)(platform, main, stopping.signal);
-  const nodeWriters = sidesOf(service.nodes.map(({ hostname }) => hostname));
-  const byName = sidesOf([service.hostname]);
+  const nodeWriters = nodeWritersOf(service.nodes.map(({ hostname }) => hostname));
+  const byName = nodeWritersOf([service.hostname]);
   const own = failing({ platform, services }, main);
   const { statusOf } = own;
   const failures = createFailures(own, () => nodeWriters, []);

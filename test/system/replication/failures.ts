@@ -38,7 +38,7 @@ export function failing(
   };
 }
 
-/** Failures of the primary of one service. `sides`: writes to all of its nodes, once those began. */
+/** Failures of the primary of one service. `nodeWriters`: writes to all of its nodes, once those began. */
 export function createFailures(its: Failing, nodeWriters: () => NodeWriters | undefined, figures: string[]) {
   const service = () => its.services.get(its.main.service.id);
 
