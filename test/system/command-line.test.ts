@@ -103,7 +103,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
       asProcess: true,
     });
     expect(loggedIn).toMatchObject({ code: 0, stdout: "" });
-    expect((await holdfast("services list --profile reader")).stdout).toMatch(/\ntold +Running /);
+    expect((await holdfast("services list --profile reader")).stdout).toMatch(/\ndemo +Running /);
     expect(await holdfast("services stop demo --profile reader")).toMatchObject({
       code: 3,
       stderr: expect.stringContaining("services:write"),
