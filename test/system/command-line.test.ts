@@ -220,7 +220,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
 
     // The profile now has all settings.
     const anna = { environment: { ...home, HOLDFAST_PROFILE: "anna" } };
-    expect((await holdfast("services list", anna)).stdout).toMatch(/\ntold /);
+    expect((await holdfast("services list", anna)).stdout).toMatch(/\ndemo /);
     expect(await holdfast("profile show", anna)).toMatchObject({
       stdout: expect.stringMatching(/\nwho +anna\nsigned_in +true\n/),
     });
@@ -245,7 +245,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
       "(id or name):": "acme",
     });
     expect(choosing).toMatchObject({ code: 0, stdout: expect.stringContaining("signed in as admin in ") });
-    expect((await holdfast("services list", { environment: boss })).stdout).toMatch(/\ntold /);
+    expect((await holdfast("services list", { environment: boss })).stdout).toMatch(/\ndemo /);
     for (const text of printed) expect(text).not.toContain(token);
   });
 
