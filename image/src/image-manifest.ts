@@ -77,7 +77,7 @@ export async function writeManifest(imagesDir: string, manifest: ImageManifest):
 }
 
 /** Replaces a file that others may read at any moment. */
-export async function writeAtomically(path: string, text: string): Promise<void> {
+async function writeAtomically(path: string, text: string): Promise<void> {
   const partial = `${path}.${randomUUID()}.partial`;
   await writeFile(partial, text);
   await rename(partial, path);

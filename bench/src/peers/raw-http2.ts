@@ -60,7 +60,7 @@ function framed(
 }
 
 /** Calls back for each gRPC message in a stream of bytes, by its length alone. */
-export function createFrameReader(onMessage: () => void): (bytes: Buffer) => void {
+function createFrameReader(onMessage: () => void): (bytes: Buffer) => void {
   let buffered: Buffer = Buffer.alloc(0);
   return (bytes) => {
     buffered = buffered.length === 0 ? bytes : Buffer.concat([buffered, bytes]);

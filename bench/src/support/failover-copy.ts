@@ -49,7 +49,7 @@ async function fill(on: Platform, { connection, password }: RunningService, mega
 const program = "/usr/lib/postgresql/17/bin/pg_basebackup";
 
 /** Milliseconds of pg_basebackup's copy of an engine's data to the same disk, inside the engine's machine. */
-export async function bareCopy(engine: number): Promise<number> {
+async function bareCopy(engine: number): Promise<number> {
   const data = readlinkSync(`/proc/${engine}/cwd`);
   const [, , , port, socketDirectory] = readFileSync(`/proc/${engine}/root${data}/postmaster.pid`, "utf8").split("\n");
   const copy = join(dirname(data), "bench-copy");

@@ -83,7 +83,7 @@ async function isOccupied(paths: MachinePaths, run: MachineRun | undefined): Pro
  * Processes of a machine without namespaces, whatever their parent is. They have its id in their environment or work in
  * its directory; a PostgreSQL backend overwrites its environment but not its directory.
  */
-export async function straysOf(paths: MachinePaths): Promise<ProcessIdentity[]> {
+async function straysOf(paths: MachinePaths): Promise<ProcessIdentity[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
   const stats = pids.filter((pid) => pid !== process.pid).flatMap((pid) => statOf(pid) ?? []);
   const belongs = await Promise.all(stats.map(async ({ pid, state }) => state !== "Z" && (await isOf(pid, paths))));
