@@ -20,7 +20,7 @@ import { until, waitUntil } from "../../test/support/wait-until.ts";
 import { chooseContainment } from "./containment.ts";
 import { createKeeper, type Keeper } from "./keeper.ts";
 import type { ComponentSpec, ComponentStatus, KeeperEvent, KeeperReply, KeeperRequest } from "./keeper-protocol.ts";
-import { clientWords } from "../../test/hostile/client-words.ts";
+import { inheritedNames } from "../../test/hostile/client-words.ts";
 
 type Request = KeeperRequest extends infer R ? (R extends KeeperRequest ? Omit<R, "id"> : never) : never;
 
@@ -72,7 +72,7 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
   });
 
   test("refuses names of object prototypes, and continues", async () => {
-    for (const word of clientWords) {
+    for (const word of inheritedNames) {
       const tried = [
         { op: word },
         { op: "stop", name: "engine", signal: word, graceMs: 0 },

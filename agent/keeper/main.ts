@@ -103,7 +103,7 @@ const note = createKeeperLog(
 );
 watchProcessFaults({
   role: "supervisor",
-  note: (message, { error, repeated }) =>
+  logFault: (message, { error, repeated }) =>
     note(message, { error: error instanceof Error ? error.stack : String(error), repeated }),
   monotonicMs: bootMs,
 });

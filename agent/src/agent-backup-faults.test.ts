@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import { labelsOf, partFormat } from "@holdfast/common/backup/backup-manifest.ts";
 import { type BackupReader, openBackup } from "@holdfast/common/backup/backup-reader.ts";
 import { attemptPrefix } from "@holdfast/common/backup/object-names.ts";
-import { rightMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/right.ts";
 import { openStream } from "@holdfast/common/sealed/sealed-stream.ts";
 import { type BackupObservation, RestoreSourceSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -16,7 +16,7 @@ import { signalIfAlive } from "../keeper/signal-process.ts";
 import { startTestStore, type TestStore } from "../../test/support/controller/store.ts";
 import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
-import { primaryByRight, watchPace } from "../../test/support/machines/watch-pace.ts";
+import { primaryByLease, watchIntervals } from "../../test/support/machines/watch-pace.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 
 const skipped = whyNoAgentMachine("postgresql", "17");
@@ -95,7 +95,7 @@ describe.skipIf(skipped !== undefined)(
 
     function open(backup: string, attempt: number): Promise<BackupReader> {
       const sealing = { id: key.id, secret: Buffer.from(key.secret, "base64") };
-      return openBackup({ place: locationOf(backup, attempt), key: sealing, get: store.objects.get });
+      return openBackup({ location: locationOf(backup, attempt), key: sealing, get: store.objects.get });
     }
 
     async function storedBy(backup: string, attempt: number): Promise<string[]> {
@@ -271,23 +271,23 @@ describe.skipIf(skipped !== undefined)(
     });
 
     test("probes and primary lease are on time during backups at full speed", async () => {
-      expect((await source.converge(primaryByRight)).failure).toBeUndefined();
+      expect((await source.converge(primaryByLease)).failure).toBeUndefined();
       const { port } = source.endpoint.instance.spec;
       const owner = new Client({ host: join(source.directory, "run/engine"), port, user: "holdfast" });
       await owner.connect();
       onTestFinished(() => owner.end());
       const queryTime = async (text: string) => (await owner.query<{ at: Date }>(text)).rows;
-      const gapsSeen = await watchPace(source, queryTime, async () => {
+      const gapsSeen = await watchIntervals(source, queryTime, async () => {
         const until = Date.now() + 8_000;
         for (let attempt = 1; Date.now() < until; attempt += 1) {
           await begin("b-pace", attempt);
           expect(await ended("b-pace", attempt)).toMatchObject({ state: "stored", error: "" });
         }
       });
-      for (const gaps of [gapsSeen.probes, gapsSeen.rights]) expect(gaps.length).toBeGreaterThan(4);
+      for (const gaps of [gapsSeen.probes, gapsSeen.leaseRequests]) expect(gaps.length).toBeGreaterThan(4);
       // An engine without a response for five seconds counts as unresponsive.
       expect(Math.max(...gapsSeen.probes)).toBeLessThan(5_000);
-      expect(Math.max(...gapsSeen.rights)).toBeLessThan(rightMs - 1_000);
+      expect(Math.max(...gapsSeen.leaseRequests)).toBeLessThan(primaryLeaseMs - 1_000);
     });
   },
 );

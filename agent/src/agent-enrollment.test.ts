@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import type { Check } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import { ask } from "../../test/support/engines/fixture-driver.ts";
+import { queryEngine } from "../../test/support/engines/fixture-driver.ts";
 import { openFixtureMachine } from "../../test/support/machines/fixture-machine.ts";
 
 const {
@@ -100,12 +100,12 @@ test("renews its certificate repeatedly with a new session each, while the engin
   await start();
   await converge();
   const [engine] = enginePids();
-  const first = (await ask({ spec: specOf() }, "read", AbortSignal.timeout(60_000))).certificate;
+  const first = (await queryEngine({ spec: specOf() }, "read", AbortSignal.timeout(60_000))).certificate;
   await expect.poll(() => new Set(controller.serials).size).toBeGreaterThanOrEqual(3);
   await expect.poll(() => controller.renewals.filter((kind) => kind === "server").length).toBeGreaterThanOrEqual(3);
   expect(controller.enrollments).toEqual(["m-1"]);
   expect(enginePids()).toEqual([engine]);
-  const now = await ask({ spec: specOf() }, "read", AbortSignal.timeout(60_000));
+  const now = await queryEngine({ spec: specOf() }, "read", AbortSignal.timeout(60_000));
   expect(now.certificate).not.toBe(first);
   expect(lastObservation()?.state).toBe("running");
 });

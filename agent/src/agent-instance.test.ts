@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
-import { ask } from "../../test/support/engines/fixture-driver.ts";
+import { queryEngine } from "../../test/support/engines/fixture-driver.ts";
 import { openFixtureMachine } from "../../test/support/machines/fixture-machine.ts";
 
 const {
@@ -73,7 +73,7 @@ test("rolls back a parameter that prevents a start, with the engine's message", 
     generation: 2n,
     rejectedParameters: { broken: expect.stringContaining("cannot be yes") },
   });
-  const { parameters } = await ask({ spec: specOf() }, "read", AbortSignal.timeout(60_000));
+  const { parameters } = await queryEngine({ spec: specOf() }, "read", AbortSignal.timeout(60_000));
   expect(parameters).toEqual({ color: "blue" });
   await converge({ ...change, generation: 3n, parameters: { color: "blue" } });
   const applied = await observed(({ state, generation }) => state === "running" && generation === 3n);

@@ -220,7 +220,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
         loops?.stop.abort();
         await loops?.done;
         loops = undefined;
-        reconciler.engine()?.driver.queues?.letGo();
+        reconciler.engine()?.driver.queues?.closeSessions();
         await journal.suspend();
       },
       async resume() {

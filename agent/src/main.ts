@@ -20,7 +20,7 @@ import { awaitTakeover, type Predecessor, connectStandby } from "./upgrade/takeo
 
 const config = readConfig(settings, process.env);
 const log = createLog("agent", config.logLevel).child({ machine: config.machineId });
-watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
+watchProcessFaults({ role: "server", logFault: log.error, monotonicMs: systemClock.monotonicMs });
 const end = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end.abort());
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Pace } from "@holdfast/test/support/machines/watch-pace.ts";
+import type { Intervals } from "@holdfast/test/support/machines/watch-pace.ts";
 import { createPgBackRest } from "./peers/pgbackrest.ts";
 import { type BackupFixture, type JobCost, type MadeBackup, startBackupFixture } from "./support/backup-fixture.ts";
 import type { Cost } from "./support/cost.ts";
@@ -121,7 +121,7 @@ function memory(what: string, { reported, cost }: MadeBackup, restore: JobCost):
   print(`component's memory, restore (${of})`, mb(restore.residentBytes), "<= 256 MiB");
 }
 
-function printGaps(when: string, { probes, rights }: Pace): void {
+function printGaps(when: string, { probes, leaseRequests: rights }: Intervals): void {
   const longest = (gaps: readonly number[]) => `${(Math.max(...gaps) / 1_000).toFixed(1)} s of ${gaps.length}`;
   print(`longest pause between probes, ${when}`, longest(probes), "< 5 s");
   print(`longest pause between requests for the right, ${when}`, longest(rights), "< 6 s");

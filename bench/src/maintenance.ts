@@ -31,7 +31,7 @@ try {
   const replacements: Round[] = [];
   const restarts: Round[] = [];
   for (let round = 0; round < Number(values.rounds); round += 1) {
-    const image = round % 2 === 0 ? images.good : images.first;
+    const image = round % 2 === 0 ? images.valid : images.first;
     await images.choose(image);
     await waitUntil("it is pending", async () => {
       const { json } = await platform.rest.get<{ pending_updates: { id: string }[] }>(`/managed-services/${id}`);

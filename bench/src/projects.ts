@@ -88,7 +88,7 @@ async function posted(prefix: string, count: number): Promise<number> {
   );
   const wallMs = performance.now() - begun;
   await Promise.all(made.map(({ id }) => services.delete(id)));
-  await Promise.all(made.map(({ id }) => services.gone(id, 600_000)));
+  await Promise.all(made.map(({ id }) => services.deleted(id, 600_000)));
   return wallMs;
 }
 

@@ -19,7 +19,7 @@ export interface Principal {
    * True for a member of several organizations whose request named none: the principal then has no scope of any of
    * them.
    */
-  readonly mustChoose?: boolean;
+  readonly needsOrganization?: boolean;
 }
 
 /** Reference to one object. */
@@ -56,11 +56,11 @@ export interface Idempotency {
   /** SHA-256 of the parsed body, and of the query where there is one; hex. */
   readonly bodyHash: string;
   /** Encodes the response to store it in the transaction of the change. */
-  readonly encode: (answer: AnyMessage) => KeptAnswer;
+  readonly encode: (answer: AnyMessage) => StoredResponse;
 }
 
 /** A response as it was sent. It is sent again for the same Idempotency-Key. */
-export interface KeptAnswer {
+export interface StoredResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;

@@ -22,17 +22,17 @@ test.each([
   ["IPv4 in IPv6 is IPv4",                             "::ffff:10.0.0.1",     "::ffff:203.0.113.1",                    "203.0.113.1"],
   ["a balancer says nothing of its clients",           "192.0.2.9",           "203.0.113.1",                           "192.0.2.9"],
 ])("%s", (_, peer, header, client) => {
-  expect(addresses.of(peer, { headers: header === undefined ? {} : { "x-forwarded-for": header } })).toBe(client);
+  expect(addresses.addressOf(peer, { headers: header === undefined ? {} : { "x-forwarded-for": header } })).toBe(client);
 });
 
 test("proxies and balancers have no source groups, and no header is read by default", () => {
   for (const address of ["10.0.0.1", "192.0.2.9"]) expect(addresses.sources(address)).toEqual([]);
   const none = createClientAddresses({ trustedProxies: [], balancers: [] });
-  expect(none.of("10.0.0.1", { headers: { "x-forwarded-for": "203.0.113.1" } })).toBe("10.0.0.1");
+  expect(none.addressOf("10.0.0.1", { headers: { "x-forwarded-for": "203.0.113.1" } })).toBe("10.0.0.1");
   expect(() => createClientAddresses({ trustedProxies: ["proxy.example"], balancers: [] })).toThrow();
 });
 
 test("an endless header is read from the right", () => {
   const header = `${"1.1.1.1, ".repeat(10_000)}10.0.0.2`;
-  expect(addresses.of("10.0.0.1", { headers: { "x-forwarded-for": header } })).toBe("1.1.1.1");
+  expect(addresses.addressOf("10.0.0.1", { headers: { "x-forwarded-for": header } })).toBe("1.1.1.1");
 });

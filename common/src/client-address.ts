@@ -35,7 +35,7 @@ export interface ClientAddresses {
    * Address of the client. It is the peer's address, or, for a trusted proxy, the right-most address in X-Forwarded-For
    * that is not a trusted proxy's. Entries further left are written by clients and never read.
    */
-  of(peer: string, request: ForwardedRequest): string;
+  addressOf(peer: string, request: ForwardedRequest): string;
 }
 
 /** Maximum number of proxies in a chain. */
@@ -47,7 +47,7 @@ export function createClientAddresses({ trustedProxies, balancers }: ProxySettin
   return {
     sources: createSourceGroups([...balancers, ...trustedProxies]),
     isTrusted,
-    of(socketAddress, { headers }) {
+    addressOf(socketAddress, { headers }) {
       let peer = plainAddress(socketAddress);
       const header = headers["x-forwarded-for"];
       if (header === undefined || !isTrusted(peer)) return peer;

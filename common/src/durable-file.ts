@@ -15,7 +15,7 @@ export async function writeDurably(path: string, content: string | Uint8Array, m
  * Replaces a file atomically for concurrent readers, without syncing it: after a power failure its content is
  * undefined.
  */
-export async function writeWhole(path: string, content: string | Uint8Array, mode = 0o600): Promise<void> {
+export async function writeAtomically(path: string, content: string | Uint8Array, mode = 0o600): Promise<void> {
   await replace(path, content, mode, async () => undefined);
 }
 
@@ -40,7 +40,7 @@ async function replace(
 }
 
 /** The content of a file; undefined if it does not exist. */
-export async function readIfThere(path: string): Promise<Buffer | undefined> {
+export async function readIfExists(path: string): Promise<Buffer | undefined> {
   try {
     return await readFile(path);
   } catch (error) {

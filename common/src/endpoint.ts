@@ -20,7 +20,7 @@ const hostName = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-
 /**
  * Parses an endpoint that others dial. Throws also for port 0 and for a host that is neither an IP address nor a name.
  */
-export function dialledEndpointOf(text: string): Endpoint {
+export function dialableEndpointOf(text: string): Endpoint {
   const { host, port } = endpointOf(text);
   if (port === 0 || (isIP(host) === 0 && !hostName.test(host))) throw new Error(`${text} is not a host:port to dial`);
   return { host, port };

@@ -1,4 +1,4 @@
-import { dialledEndpointOf } from "./endpoint.ts";
+import { dialableEndpointOf } from "./endpoint.ts";
 
 /**
  * File that an operator copies to a computer to make it a host of the installation: the authority to trust and a
@@ -52,6 +52,6 @@ export function parseJoinFile(text: string): JoinFile {
     taken_blocks: textsOf("taken_blocks"),
   };
   if (file.controllers.length === 0) throw new Error("it names no controllers");
-  for (const address of [file.address, ...file.controllers]) dialledEndpointOf(address);
+  for (const address of [file.address, ...file.controllers]) dialableEndpointOf(address);
   return file;
 }

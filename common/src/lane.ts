@@ -1,5 +1,5 @@
 /** Bounds how many tasks run concurrently. Further tasks wait, first come first served. */
-export interface Lane {
+export interface Semaphore {
   /**
    * Runs the task when a permit is free. If the signal aborts while the task waits, rejects with its reason; a running
    * task is not affected.
@@ -9,7 +9,7 @@ export interface Lane {
   readonly waiting: number;
 }
 
-export function createLane(concurrency: number): Lane {
+export function createSemaphore(concurrency: number): Semaphore {
   const waiting = new Set<() => void>();
   let running = 0;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isOfEngine, metricCatalog, metricOf } from "./metric-catalog.ts";
+import { appliesToEngine, metricCatalog, metricOf } from "./metric-catalog.ts";
 
 test("names and numbers of metrics are unique", () => {
   expect(new Set(metricCatalog.map(({ name }) => name)).size).toBe(metricCatalog.length);
@@ -7,7 +7,7 @@ test("names and numbers of metrics are unique", () => {
 });
 
 test("a metric applies to its engines, or to all if it names none", () => {
-  expect(["postgresql", "kafka"].map((engine) => isOfEngine(metricOf("cpu")!, engine))).toEqual([true, true]);
-  expect(["postgresql", "kafka"].map((engine) => isOfEngine(metricOf("pg_locks")!, engine))).toEqual([true, false]);
+  expect(["postgresql", "kafka"].map((engine) => appliesToEngine(metricOf("cpu")!, engine))).toEqual([true, true]);
+  expect(["postgresql", "kafka"].map((engine) => appliesToEngine(metricOf("pg_locks")!, engine))).toEqual([true, false]);
   expect(metricOf("cpus")).toBeUndefined();
 });

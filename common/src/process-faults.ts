@@ -15,7 +15,7 @@ export type ProcessRole = keyof typeof after;
 interface ProcessFaults {
   readonly role: ProcessRole;
   /** Writes one log line. */
-  readonly note: (message: string, fields: { readonly error: unknown; readonly repeated: number }) => void;
+  readonly logFault: (message: string, fields: { readonly error: unknown; readonly repeated: number }) => void;
   readonly monotonicMs: () => number;
 }
 
@@ -26,7 +26,7 @@ const rememberedMax = 100;
  * Registers the process-wide handlers for unhandled rejections and uncaught exceptions. Each fault is logged; the same
  * fault is logged at most once a minute, with the number of repetitions. A program whose start fails exits in any role.
  */
-export function watchProcessFaults({ role, note, monotonicMs }: ProcessFaults): void {
+export function watchProcessFaults({ role, logFault, monotonicMs }: ProcessFaults): void {
   const remembered = new Map<string, { readonly notedMs: number; repeated: number }>();
 
   function report(message: string, error: unknown): void {
@@ -39,7 +39,7 @@ export function watchProcessFaults({ role, note, monotonicMs }: ProcessFaults): 
     }
     if (remembered.size >= rememberedMax) remembered.clear();
     remembered.set(name, { notedMs: now, repeated: 0 });
-    note(message, { error, repeated: before?.repeated ?? 0 });
+    logFault(message, { error, repeated: before?.repeated ?? 0 });
   }
 
   process.on("unhandledRejection", (error: unknown) => {

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
-import { turnBytes } from "./in-turns.ts";
+import { incrementBytes } from "./in-turns.ts";
 
 const tagBytes = 16;
 /** Each key seals a single text, so a constant nonce is safe. */
@@ -14,8 +14,8 @@ export async function sealPayload(plain: Uint8Array): Promise<{ readonly sealed:
   const key = randomBytes(32);
   const cipher = createCipheriv("aes-256-gcm", key, nonce);
   const sealed = Buffer.allocUnsafe(plain.byteLength + tagBytes);
-  for (let at = 0; at < plain.byteLength; at += turnBytes) {
-    cipher.update(plain.subarray(at, at + turnBytes)).copy(sealed, at);
+  for (let at = 0; at < plain.byteLength; at += incrementBytes) {
+    cipher.update(plain.subarray(at, at + incrementBytes)).copy(sealed, at);
     if (at > 0) await yieldToEventLoop();
   }
   cipher.final();
@@ -30,8 +30,8 @@ export async function openPayload(sealed: Uint8Array, key: Uint8Array): Promise<
   const end = sealed.byteLength - tagBytes;
   decipher.setAuthTag(sealed.subarray(end));
   const plain = Buffer.allocUnsafe(end);
-  for (let at = 0; at < end; at += turnBytes) {
-    decipher.update(sealed.subarray(at, Math.min(at + turnBytes, end))).copy(plain, at);
+  for (let at = 0; at < end; at += incrementBytes) {
+    decipher.update(sealed.subarray(at, Math.min(at + incrementBytes, end))).copy(plain, at);
     if (at > 0) await yieldToEventLoop();
   }
   decipher.final();

@@ -6,7 +6,7 @@ export interface SourceBuckets {
   /** Takes a token of every group of the address, or none at all. Names the exhausted group and the wait. */
   take(address: string): SourceTakeResult;
   /** Returns a token that was not used. */
-  giveBack(address: string): void;
+  refund(address: string): void;
 }
 
 export interface SourceTakeResult {
@@ -43,13 +43,13 @@ export function createSourceBuckets(
       for (const [at, { name, factor }] of groups.entries()) {
         const waitS = buckets.get(factor)?.take(name, 1).waitS ?? 0;
         if (waitS === 0) continue;
-        for (const before of groups.slice(0, at)) buckets.get(before.factor)?.giveBack(before.name, 1);
+        for (const before of groups.slice(0, at)) buckets.get(before.factor)?.refund(before.name, 1);
         return { waitS, name };
       }
       return { waitS: 0, name: "" };
     },
-    giveBack(address) {
-      for (const { name, factor } of sources(address)) buckets.get(factor)?.giveBack(name, 1);
+    refund(address) {
+      for (const { name, factor } of sources(address)) buckets.get(factor)?.refund(name, 1);
     },
   };
 }

@@ -9,7 +9,7 @@ test("a bucket allows its burst, then its rate, and returns the wait", () => {
   expect(buckets.admits("b", 1)).toBe(true);
   ms = 500;
   expect(buckets.admits("a", 1)).toBe(true);
-  buckets.giveBack("a", 1);
+  buckets.refund("a", 1);
   expect(buckets.admits("a", 1)).toBe(true);
   expect(buckets.admits("a", 11)).toBe(false);
 });

@@ -16,16 +16,16 @@ export interface TokenBucket {
 export interface TokenBuckets {
   readonly rate: Rate;
   /** Takes the tokens, or none if they are not all available. */
-  take(name: string, tokens: number): Taken;
+  take(name: string, tokens: number): TakeResult;
   /** True if `take` took the tokens. */
   admits(name: string, tokens: number): boolean;
   /** Returns tokens that were not used. */
-  giveBack(name: string, tokens: number): void;
+  refund(name: string, tokens: number): void;
 }
 
-export interface Taken {
+export interface TakeResult {
   /** Complete tokens that remain. */
-  readonly left: number;
+  readonly remaining: number;
   /** Seconds until the requested tokens are available; 0 if they were taken. */
   readonly waitS: number;
   /** Seconds until the bucket is full, rounded up. */
@@ -88,12 +88,12 @@ export function createTokenBuckets(rate: Rate, monotonicMs: () => number, max = 
     if (buckets.size >= max && oldest.done !== true) buckets.delete(oldest.value);
   }
 
-  function take(name: string, tokens: number): Taken {
+  function take(name: string, tokens: number): TakeResult {
     const bucket = bucketOf(name, monotonicMs());
     const missing = tokens - bucket.tokens;
     if (missing <= 0) bucket.tokens -= tokens;
     return {
-      left: Math.max(0, Math.floor(bucket.tokens)),
+      remaining: Math.max(0, Math.floor(bucket.tokens)),
       waitS: missing <= 0 ? 0 : missing / rate.perSecond,
       fullInS: Math.ceil((rate.burst - bucket.tokens) / rate.perSecond),
     };
@@ -103,7 +103,7 @@ export function createTokenBuckets(rate: Rate, monotonicMs: () => number, max = 
     rate,
     take,
     admits: (name, tokens) => take(name, tokens).waitS === 0,
-    giveBack(name, tokens) {
+    refund(name, tokens) {
       const bucket = buckets.get(name);
       if (bucket !== undefined) bucket.tokens = Math.min(rate.burst, bucket.tokens + tokens);
     },

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 /** A worker thread that serves requests one after the other. */
 export interface WorkerThread<Question, Answer> {
   /** Sends a request. Rejects if the thread ends meanwhile; the next request starts a new thread. */
-  ask(question: Question, transfer?: readonly ArrayBuffer[]): Promise<Answer>;
+  request(question: Question, transfer?: readonly ArrayBuffer[]): Promise<Answer>;
 }
 
 /** A message to the thread; the response has the same id. `error` is the message of a thrown error. */
@@ -11,8 +11,8 @@ export interface ThreadRequest<Question> {
   readonly id: number;
   readonly question: Question;
 }
-export type ThreadAnswer<Answer> =
-  | { readonly id: number; readonly answer: Answer }
+export type ThreadResponse<Answer> =
+  | { readonly id: number; readonly response: Answer }
   | { readonly id: number; readonly error: string };
 
 const idleMs = 10_000;
@@ -33,10 +33,10 @@ export function createWorkerThread<Question, Answer>(
   function start(): Worker {
     const started = new Worker(url, { resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
     started.unref();
-    started.on("message", (message: ThreadAnswer<Answer>) => {
+    started.on("message", (message: ThreadResponse<Answer>) => {
       const waiting = removeWaiting(message.id);
       if ("error" in message) waiting?.reject(new Error(message.error));
-      else waiting?.resolve(message.answer);
+      else waiting?.resolve(message.response);
     });
     const ended = (error: unknown) => {
       if (worker !== started) return;
@@ -61,7 +61,7 @@ export function createWorkerThread<Question, Answer>(
   }
 
   return {
-    ask(question, transfer = []) {
+    request(question, transfer = []) {
       clearTimeout(idle);
       lastId += 1;
       const request: ThreadRequest<Question> = { id: lastId, question };

@@ -58,11 +58,11 @@ export interface HostPaths {
    * Sets a route to each of these hosts and removes the other routes that it set before; reports for each whether its
    * machines respond.
    */
-  keep(peers: readonly Neighbour[], signal: AbortSignal): Promise<HostPath[]>;
+  apply(peers: readonly PeerHost[], signal: AbortSignal): Promise<HostPath[]>;
 }
 
 /** Another host, as seen by the host that routes to its machines. */
-export interface Neighbour {
+export interface PeerHost {
   readonly hostId: string;
   /** Network of all its machines, such as `10.78.0.0/16`; the host's own address in it ends in `.0.1`. */
   readonly network: string;
@@ -105,11 +105,11 @@ export interface GuestKernels {
 /** Packet filter at the edge of all machines of a provider. Traffic without a rule is denied. */
 export interface MachineEdge {
   /** Replaces all rules in one step. */
-  apply(rules: readonly ReachRule[], signal: AbortSignal): Promise<void>;
+  apply(rules: readonly PolicyRule[], signal: AbortSignal): Promise<void>;
 }
 
 /** Admits connections from these networks to a machine, or from machines to a controller, whose address is `to`. */
-export interface ReachRule {
+export interface PolicyRule {
   /** The object that the rule belongs to; the rule is removed with it. */
   readonly owner: { readonly kind: string; readonly id: string };
   /** Address of the machine or controller. */

@@ -7,7 +7,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
 import type { GatewayDeps } from "@holdfast/gateway/gateway-deps.ts";
 import type { Mount } from "@holdfast/gateway/mounts.ts";
-import { createPublicPace } from "@holdfast/gateway/public-pace.ts";
+import { createPublicRateLimit } from "@holdfast/gateway/public-pace.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
 import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { openApiWebhooks } from "#insight/event/event-openapi.ts";
@@ -17,7 +17,7 @@ import type { ApiSettings } from "./config.ts";
 
 export interface ApiDeps
   extends Required<
-    Pick<GatewayDeps, "services" | "forms" | "authenticator" | "refused" | "keptAnswers" | "reached" | "ready">
+    Pick<GatewayDeps, "services" | "schemaRules" | "authenticator" | "refused" | "storedResponses" | "reached" | "ready">
   > {
   readonly controllerId: string;
   readonly pages: readonly Mount[];
@@ -43,26 +43,26 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   const { apiListen, baseUrl, rateReads, rateChanges, followers } = deps.config;
   const clients = createClientAddresses(deps.config);
   const { sources } = clients;
-  const publicPace = createPublicPace({ perSecond: deps.config.rateSource, sources }, clock);
+  const publicRateLimit = createPublicRateLimit({ perSecond: deps.config.rateSource, sources }, clock);
   const paced = (page: Mount): Mount => ({
     ...page,
     handle: async (exchange) => {
-      publicPace.take(exchange.source);
+      publicRateLimit.take(exchange.source);
       await page.handle(exchange);
     },
   });
   const handler = createGateway({
     services: deps.services,
-    forms: deps.forms,
+    schemaRules: deps.schemaRules,
     authenticator: deps.authenticator,
     rateLimit: { reads: rateReads, changes: rateChanges },
-    publicPace,
+    publicRateLimit,
     clients,
     mounts: deps.pages.map(paced),
-    places: { followers: { credential: followers, organization: 5 * followers, all: 50 * followers } },
+    concurrencyLimits: { followers: { credential: followers, organization: 5 * followers, all: 50 * followers } },
     refused: deps.refused,
     admitGrowth: deps.admitGrowth,
-    keptAnswers: deps.keptAnswers,
+    storedResponses: deps.storedResponses,
     webhooks: openApiWebhooks(deps.eventTypes),
     reached: deps.reached,
     ready: deps.ready,

@@ -53,7 +53,7 @@ export async function startController(
     log,
     signal: stopping.signal,
   });
-  const { controllerId, membership, outbox, shards } = kernel;
+  const { controllerId, controllerRegistry, outbox, shards } = kernel;
   const { systems, below } = await openSystems(kernel, declared, { initial, settings: config });
   kernel.setEntryPlanners(systems.flatMap(({ planners = [] }) => planners));
   await kernel.collections.ready();
@@ -68,7 +68,7 @@ export async function startController(
   });
   runner.start();
   for (const gauge of systems.flatMap((system) => system.metrics ?? [])) metrics.add(gauge);
-  for (const figure of systems.flatMap((system) => system.serviceFigures ?? [])) kernel.serviceFigures.add(figure);
+  for (const figure of systems.flatMap((system) => system.serviceGauges ?? [])) kernel.serviceGauges.add(figure);
   metrics.add({
     name: "reconcile_queue_keys",
     help: "Keys that are due or worked on",
@@ -79,7 +79,7 @@ export async function startController(
   const api = await startApi({
     ...kernel,
     services: systems.flatMap(({ rpcs = [] }) => rpcs).map((served) => timedService(refusals.watch(served), calls)),
-    forms: systems.flatMap(({ forms = [] }) => forms),
+    schemaRules: systems.flatMap(({ schemaRules = [] }) => schemaRules),
     pages: systems.flatMap(({ pages = [] }) => pages),
     authenticator: below.authenticator,
     admitGrowth() {
@@ -87,9 +87,9 @@ export async function startController(
       kernel.historySpace.admitGrowth();
     },
     refused: refusals.refused,
-    keptAnswers: kernel.storedResponses,
+    storedResponses: kernel.storedResponses,
     reached: kernel.collections.reached,
-    ready: () => membership.lease()?.live === true,
+    ready: () => controllerRegistry.lease()?.live === true,
     eventTypes: below.eventTypes,
     config,
   }).catch(giveUp);
@@ -99,7 +99,7 @@ export async function startController(
 
   /** If the API cannot start, release the lease so that others take over at once. */
   async function giveUp(error: unknown): Promise<never> {
-    await Promise.race([membership.leave(), delay(2_500)]).catch(() => undefined);
+    await Promise.race([controllerRegistry.leave(), delay(2_500)]).catch(() => undefined);
     throw error;
   }
 
@@ -113,7 +113,7 @@ export async function startController(
       await outbox.stop();
       for (const system of systems.toReversed()) await system.close?.();
       shards.close();
-      await membership.leave();
+      await controllerRegistry.leave();
       await api.close(500);
       await kernel.close();
     },

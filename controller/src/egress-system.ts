@@ -2,7 +2,7 @@ import { list, type ValuesOf } from "@holdfast/common/config.ts";
 import { createEgress, type Egress } from "@holdfast/egress/create-egress.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { listenersAt } from "@holdfast/egress/own-addresses.ts";
-import { watchedClient } from "@holdfast/egress/watched-client.ts";
+import { instrumentedClient } from "@holdfast/egress/watched-client.ts";
 import { inferenceProcessKind } from "#inference/process/inference-process.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import type { Kernel } from "#kernel/kernel.ts";
@@ -42,14 +42,14 @@ interface EgressGives {
 export const egressSystem = declareSystem({ name: "egress", settings: egressSettings, open: openEgressSystem });
 
 function openEgressSystem(
-  { collections, membership, metrics }: Kernel,
+  { collections, controllerRegistry, metrics }: Kernel,
   { listeners, ownAddresses, fleet }: EgressSystemDeps,
   { allowEgress, operatorEgress }: ValuesOf<typeof egressSettings>,
 ): System<EgressGives> {
   const proxies = collections.open(inferenceProcessKind);
   const changingListeners = () =>
     [
-      ...membership.members().flatMap(({ address, listeners: theirs = [] }) => [address, ...theirs]),
+      ...controllerRegistry.controllers().flatMap(({ address, listeners: theirs = [] }) => [address, ...theirs]),
       ...[...proxies.values()].flatMap(({ object: { status } }) => status.listeners ?? []),
       ...[...fleet.hosts.values()].map(({ object: { spec } }) => spec.address),
     ].filter((each) => each !== "");
@@ -66,8 +66,8 @@ function openEgressSystem(
     },
   );
   const sent = metrics.times("egress_seconds", "Requests and connections to targets of users and operators", "what");
-  const users = watchedClient(connections.users, (what, ...how) => sent.observe(`users ${what}`, ...how));
-  const operators = watchedClient(connections.operators, (what, ...how) => sent.observe(`operators ${what}`, ...how));
+  const users = instrumentedClient(connections.users, (what, ...how) => sent.observe(`users ${what}`, ...how));
+  const operators = instrumentedClient(connections.operators, (what, ...how) => sent.observe(`operators ${what}`, ...how));
   return {
     name: "egress",
     gives: {

@@ -5,7 +5,7 @@ import { startController } from "./controller.ts";
 import { systems } from "./systems.ts";
 
 const controller = await startController(systems, process.env);
-watchProcessFaults({ role: "server", note: controller.log.error, monotonicMs: systemClock.monotonicMs });
+watchProcessFaults({ role: "server", logFault: controller.log.error, monotonicMs: systemClock.monotonicMs });
 
 for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => inBackground(controller.log, "stop", stop()));
 

@@ -16,13 +16,13 @@ import { operatorSystem } from "#operator/operator-system.ts";
 import { queueSystem } from "#queue/queue-system.ts";
 import { servicesSystem } from "#services/services-system.ts";
 import { compositionSystem } from "#composition/composition-system.ts";
-import { deliverySystem } from "#delivery/delivery-system.ts";
+import { bundlesSystem } from "#delivery/delivery-system.ts";
 import { egressSystem } from "./egress-system.ts";
 
 /** Scopes of the specification whose RPCs are not implemented yet. */
 const files = declareSystem({
   name: "files",
-  scopes: { files: { rights: ["read", "write"], wholeFrom: "developer" } },
+  scopes: { files: { rights: ["read", "write"], completeFrom: "developer" } },
 });
 
 /** Systems that are not implemented yet. */
@@ -44,7 +44,7 @@ const list = [
   exportSystem,
   inferenceSystem,
   compositionSystem,
-  deliverySystem,
+  bundlesSystem,
   operatorSystem,
 ] as const;
 

@@ -2,7 +2,7 @@ import { type DecodedPacket, decode, encode, type Packet, type RecordType } from
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { answer } from "./answer.ts";
-import { clientWords } from "../../test/hostile/client-words.ts";
+import { inheritedNames } from "../../test/hostile/client-words.ts";
 import { createZone } from "./zone.ts";
 
 const many = Array.from({ length: 100 }, (_, n) => `10.0.${n}.1`);
@@ -55,7 +55,7 @@ test.each<[string, RecordType, string, unknown[], string[]]>([
   ["local.holdfast.test", "A", "NOERROR", [], ["SOA"]],
   ["local.holdfast.test", "NS", "NOERROR", ["ns1.local.holdfast.test"], []],
   ["ns1.local.holdfast.test", "A", "NOERROR", ["127.0.0.1"], []],
-  ...clientWords.flatMap((word): [string, RecordType, string, unknown[], string[]][] => [
+  ...inheritedNames.flatMap((word): [string, RecordType, string, unknown[], string[]][] => [
     [`${word}.local.holdfast.test`, "A", "NXDOMAIN", [], ["SOA"]],
     [`${word}.local.holdfast.test`, "AAAA", "NXDOMAIN", [], ["SOA"]],
     [word, "A", "REFUSED", [], []],

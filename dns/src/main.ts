@@ -11,7 +11,7 @@ import { zoneFeed } from "./zone-feed.ts";
 
 const config = readConfig(dnsSettings, process.env);
 const log = createLog("dns");
-watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
+watchProcessFaults({ role: "server", logFault: log.error, monotonicMs: systemClock.monotonicMs });
 const [at, ...alsoListen] = endpointsOf(config.listen);
 const isSpecific = ({ host }: Endpoint) => isIP(host) !== 0 && host !== "0.0.0.0" && host !== "::";
 const listensOn = [at, ...alsoListen].filter(isSpecific).map(({ host }) => host);

@@ -2,7 +2,7 @@ import ipaddr from "ipaddr.js";
 import { publicIpv6, specialIpv4, specialIpv6 } from "./special-networks.ts";
 
 /** Decides whether a connection to an address may be made on behalf of a user. */
-export interface AddressJudge {
+export interface AddressPolicy {
   /**
    * The reason for a refusal; undefined if the address is allowed. The address is in standard IPv4 or IPv6 notation.
    */
@@ -25,7 +25,7 @@ type Network = readonly [Address, number];
  * Allows public addresses and the networks (CIDRs) in `allow`. The platform's own listeners and machines are refused in
  * any case. Throws if an entry of `allow` is not a network.
  */
-export function createAddressJudge(allow: readonly string[], own: OwnAddresses): AddressJudge {
+export function createAddressPolicy(allow: readonly string[], own: OwnAddresses): AddressPolicy {
   const allowed = allow.map(networkOf);
   return {
     refusal(text, port) {

@@ -1,4 +1,4 @@
-import { createAddressJudge } from "./address-judge.ts";
+import { createAddressPolicy } from "./address-judge.ts";
 import { createEgressClient, type EgressClient } from "./egress-client.ts";
 import { type InstallationAddresses, ownAddresses } from "./own-addresses.ts";
 import { createResolveName } from "./resolve-name.ts";
@@ -22,7 +22,7 @@ export function createEgress(
 ): Egress {
   const own = ownAddresses(installation);
   const resolve = createResolveName();
-  const clientOf = (list: readonly string[]) => createEgressClient({ judge: createAddressJudge(list, own), resolve });
+  const clientOf = (list: readonly string[]) => createEgressClient({ policy: createAddressPolicy(list, own), resolve });
   const users = clientOf(allow.users);
   const operators = clientOf(allow.operators);
   return {

@@ -6,7 +6,7 @@ import type { Answer } from "dns-packet";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { startTestDnsServer, type TestDnsServer } from "../../test/support/network/dns-zone.ts";
 import { createTestCertificate } from "../../test/support/controller/test-certificate.ts";
-import { createAddressJudge, type OwnAddresses } from "./address-judge.ts";
+import { createAddressPolicy, type OwnAddresses } from "./address-judge.ts";
 import { createEgressClient, type EgressClient } from "./egress-client.ts";
 import { ssrfUrls } from "../../test/support/ssrf-corpus.ts";
 import { createResolveName } from "./resolve-name.ts";
@@ -43,8 +43,8 @@ beforeAll(async () => {
 afterAll(() => dns?.close());
 
 function client({ allow = [], own = nothingOwn }: { allow?: string[]; own?: OwnAddresses } = {}): EgressClient {
-  const judge = createAddressJudge(allow, own);
-  const created = createEgressClient({ judge, resolve: createResolveName({ servers: [dns.address] }) });
+  const judge = createAddressPolicy(allow, own);
+  const created = createEgressClient({ policy: judge, resolve: createResolveName({ servers: [dns.address] }) });
   onTestFinished(() => created.close());
   return created;
 }
@@ -88,9 +88,9 @@ test("no URL of the SSRF corpus opens a connection", async () => {
 test("a socket connects to the checked addresses, whatever a later lookup returns", async () => {
   const answered: string[] = [];
   const port = await listen(createServer((_, response) => void response.end("ok")));
-  const judge = createAddressJudge(["127.0.0.0/8"], nothingOwn);
+  const judge = createAddressPolicy(["127.0.0.0/8"], nothingOwn);
   const egress = createEgressClient({
-    judge,
+    policy: judge,
     // The checked lookup leads to the listener; a further one would lead elsewhere.
     async resolve() {
       answered.push("asked");

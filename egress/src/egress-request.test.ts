@@ -10,7 +10,7 @@ import { createServer as createTlsSocketServer } from "node:tls";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { createTestCertificate } from "../../test/support/controller/test-certificate.ts";
-import { createAddressJudge } from "./address-judge.ts";
+import { createAddressPolicy } from "./address-judge.ts";
 import { poolAgeMaxMs } from "./connection-pools.ts";
 import { retryAfterMsOf } from "./egress-response.ts";
 import { createEgressClient, type EgressClient, type EgressRequest } from "./egress-client.ts";
@@ -24,7 +24,7 @@ interface Time {
 function client(options: { allow?: string[]; time?: Time } = {}): EgressClient {
   const { allow = ["127.0.0.0/8"], time } = options;
   const created = createEgressClient({
-    judge: createAddressJudge(allow, nothingOwn),
+    policy: createAddressPolicy(allow, nothingOwn),
     resolve: async () => ["127.0.0.1"],
     ...(time && { clock: { now: () => time.nowMs, monotonicMs: () => time.nowMs } }),
   });
@@ -186,7 +186,7 @@ test("addresses are checked again for each connection", async () => {
   const port = await listen(server);
   let address = "127.0.0.1";
   const egress = createEgressClient({
-    judge: createAddressJudge(["127.0.0.1/32"], nothingOwn),
+    policy: createAddressPolicy(["127.0.0.1/32"], nothingOwn),
     resolve: async () => [address],
   });
   onTestFinished(() => egress.close());

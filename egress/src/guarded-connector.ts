@@ -1,11 +1,11 @@
 import { isIP, type LookupFunction } from "node:net";
 import { buildConnector } from "undici";
-import type { AddressJudge } from "./address-judge.ts";
+import type { AddressPolicy } from "./address-judge.ts";
 import { EgressFailure } from "./egress-failure.ts";
 import type { ResolveName } from "./resolve-name.ts";
 
 export interface GuardDeps {
-  readonly judge: AddressJudge;
+  readonly policy: AddressPolicy;
   readonly resolve: ResolveName;
 }
 
@@ -29,11 +29,11 @@ export interface TlsOptions {
 export async function vettedAddresses(
   host: string,
   port: number,
-  { judge, resolve }: GuardDeps,
+  { policy, resolve }: GuardDeps,
   signal: AbortSignal,
 ): Promise<string[]> {
   const addresses = isIP(host) === 0 ? await resolve(host, signal) : [host];
-  if (addresses.some((address) => judge.refusal(address, port) !== undefined))
+  if (addresses.some((address) => policy.refusal(address, port) !== undefined))
     throw new EgressFailure("not allowed", "The target is not allowed.");
   return addresses;
 }

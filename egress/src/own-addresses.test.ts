@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { listenAt, openListeners } from "@holdfast/common/open-listeners.ts";
 import { expect, onTestFinished, test } from "vitest";
-import { createAddressJudge } from "./address-judge.ts";
+import { createAddressPolicy } from "./address-judge.ts";
 import { listenersAt, ownAddresses } from "./own-addresses.ts";
 
 const nothing = {
@@ -13,7 +13,7 @@ const nothing = {
 } as const;
 
 test("listeners of this process are refused while they are open", async () => {
-  const judge = createAddressJudge(["127.0.0.0/8", "::1/128"], ownAddresses(nothing));
+  const judge = createAddressPolicy(["127.0.0.0/8", "::1/128"], ownAddresses(nothing));
   const server = createServer();
   onTestFinished(() => void server.close());
   const port = await listenAt(server, { host: "127.0.0.1", port: 0 });
@@ -38,7 +38,7 @@ test("listener ports are refused at external addresses that lead to them", () =>
     listeners: ["0.0.0.0:8443", "https://10.0.0.1:2380"],
     addresses: ["8.8.4.4", "2606:4700::1"],
   };
-  const judge = createAddressJudge([], ownAddresses(own));
+  const judge = createAddressPolicy([], ownAddresses(own));
   for (const address of ["8.8.4.4", "2606:4700::1", "::ffff:8.8.4.4"])
     for (const port of [8_443, 2_380]) expect(judge.refusal(address, port), `${address} ${port}`).toBe("own");
   expect(judge.refusal("8.8.4.4", 443)).toBeUndefined();

@@ -24,9 +24,9 @@ export type ParsedTarget =
   | { readonly ok: false; readonly fault: "invalid" | "port"; readonly detail: string };
 
 /** JSON Schema of a user's URL; the parser is stricter. */
-export const targetForm = { format: "uri", pattern: "^[hH][tT][tT][pP][sS]?://[!-.0-\\[\\]-~][!-\\[\\]-~]*$" };
+export const targetFormat = { format: "uri", pattern: "^[hH][tT][tT][pP][sS]?://[!-.0-\\[\\]-~][!-\\[\\]-~]*$" };
 /** The same without query and fragment. */
-export const plainTargetForm = {
+export const plainTargetFormat = {
   format: "uri",
   pattern: '^[hH][tT][tT][pP][sS]?://[!"$-.0->@-\\[\\]-~][!"$->@-\\[\\]-~]*$',
 };

@@ -5,7 +5,7 @@ import { EgressFailure } from "./egress-failure.ts";
 export type EgressObserver = (what: "post" | "request" | "connect", outcome: string, seconds: number) => void;
 
 /** Adds an observer to a client. The time of a request ends at the head of its response. */
-export function watchedClient(client: EgressClient, observe: EgressObserver): EgressClient {
+export function instrumentedClient(client: EgressClient, observe: EgressObserver): EgressClient {
   async function observed<T>(what: Parameters<EgressObserver>[0], work: () => Promise<T>): Promise<T> {
     const began = performance.now();
     const report = (outcome: string) => observe(what, outcome, (performance.now() - began) / 1_000);

@@ -30,7 +30,7 @@ export function createBodyThread(): BodyThread {
     async parse({ bytes, ...rest }) {
       const { buffer } = bytes;
       const isOwn = buffer instanceof ArrayBuffer && buffer.byteLength === bytes.byteLength;
-      const read = await thread.ask({ bytes, ...rest }, isOwn ? [buffer] : []);
+      const read = await thread.request({ bytes, ...rest }, isOwn ? [buffer] : []);
       return { text: "", ...bodyOf(read) };
     },
   };

@@ -1,4 +1,4 @@
-import { answerAll } from "@holdfast/common/answer-all.ts";
+import { serveThread } from "@holdfast/common/answer-all.ts";
 import type { BodyRequest, ThreadBody } from "./body-thread.ts";
 import type { JsonObject } from "./json/json-node.ts";
 import { hashOf } from "./json/json-node.ts";
@@ -7,11 +7,11 @@ import { prune } from "./json/prune.ts";
 import { readJson } from "./json/read-json.ts";
 
 /** The worker thread of body-thread.ts. */
-answerAll<BodyRequest, ThreadBody>(({ bytes, shape, keyed }) => {
+serveThread<BodyRequest, ThreadBody>(({ bytes, shape, keyed }) => {
   const read = readJson(bytes, maxValues);
-  if ("code" in read) return { answer: read };
+  if ("code" in read) return { response: read };
   const value = prune(read.value, shape, read.text);
-  return { answer: { value, ...(keyed ? { hash: hashOf(read.value) } : {}) }, transfer: buffersOf(value) };
+  return { response: { value, ...(keyed ? { hash: hashOf(read.value) } : {}) }, transfer: buffersOf(value) };
 });
 
 function buffersOf(object: JsonObject): ArrayBuffer[] {

@@ -32,12 +32,12 @@ export function createCallGuards(deps: GatewayDeps): CallGuards {
     gate: createGate({ ...deps, reportRefusal }),
     validation: createValidation(),
     reportRefusal,
-    expensiveCalls: createConcurrencyLimit(deps.places?.expensiveCalls ?? expensiveCallLimits, "calls of this kind"),
+    expensiveCalls: createConcurrencyLimit(deps.concurrencyLimits?.expensiveCalls ?? expensiveCallLimits, "calls of this kind"),
     waitForRevision: createRevisionWait(deps),
   };
 }
 
-function createRevisionWait({ places, reached }: GatewayDeps): CallGuards["waitForRevision"] {
+function createRevisionWait({ concurrencyLimits: places, reached }: GatewayDeps): CallGuards["waitForRevision"] {
   const waits = createConcurrencyLimit(places?.waits ?? revisionWaitLimits, "waits for a Holdfast-Revision");
   return async ({ readOnly }, { minRevision, principal }) => {
     if (minRevision === undefined || !readOnly) return;

@@ -25,7 +25,7 @@ export function openExchange(
   request: HttpRequest,
   response: HttpResponse,
   requestId: string,
-  clients: Pick<ClientAddresses, "of">,
+  clients: Pick<ClientAddresses, "addressOf">,
   peer = request.socket?.remoteAddress ?? "",
 ): Exchange {
   const url = request.url ?? "/";
@@ -41,7 +41,7 @@ export function openExchange(
     },
     path: questionMark < 0 ? url : url.slice(0, questionMark),
     query: questionMark < 0 ? "" : url.slice(questionMark + 1),
-    source: clients.of(peer, request),
+    source: clients.addressOf(peer, request),
   };
 }
 

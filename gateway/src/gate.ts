@@ -72,7 +72,7 @@ export function createGate({ authenticator, rateLimit, reportRefusal, baseUrl, a
   async function callerOf(presented: Presented): Promise<Principal> {
     const principal = await authenticator.authenticate(presented);
     const { subject } = presented;
-    return principal.mustChoose === true && subject !== undefined && subject !== "unread"
+    return principal.needsOrganization === true && subject !== undefined && subject !== "unread"
       ? callerIn(subject, presented)
       : principal;
   }
@@ -94,7 +94,7 @@ export function createGate({ authenticator, rateLimit, reportRefusal, baseUrl, a
         if (method.scope === "public") return undefined;
         principal = await callerOf(presented);
         limit?.take(principal, method, setHeader);
-        if (principal.mustChoose !== true || presented.subject !== "unread") checkScope(method, principal);
+        if (principal.needsOrganization !== true || presented.subject !== "unread") checkScope(method, principal);
         if (adds(method)) admitGrowth?.();
         return principal;
       } catch (thrown) {
@@ -122,7 +122,7 @@ function adds({ readOnly, scope, description }: ApiMethod): boolean {
   return !readOnly && !scope.startsWith("platform:") && !/^(Delete|Remove|Revoke|Stop|Cancel)/.test(description.name);
 }
 
-function checkScope({ scope }: ApiMethod, { scopes, mustChoose }: Principal): void {
+function checkScope({ scope }: ApiMethod, { scopes, needsOrganization: mustChoose }: Principal): void {
   if (scope === signedIn || hasScope(scopes, scope)) return;
   if (mustChoose === true && !scope.startsWith("platform:")) {
     throw new HoldfastError("ORGANIZATION_REQUIRED", "Holdfast-Organization must name one of your organizations.");

@@ -4,9 +4,9 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { StoredResponses } from "./idempotency.ts";
 import type { Mount } from "./mounts.ts";
-import type { Form } from "./openapi/forms.ts";
+import type { SchemaRule } from "./openapi/forms.ts";
 import type { ConcurrencyLimits } from "./concurrency-limit.ts";
-import type { PublicPace } from "./public-pace.ts";
+import type { PublicRateLimit } from "./public-pace.ts";
 import type { RateLimitOptions } from "./rate-limit.ts";
 
 /** Dependencies of the gateway on the process that it runs in. */
@@ -16,24 +16,24 @@ export interface GatewayDeps {
   /** Requests per second of one credential; no limit when absent. */
   readonly rateLimit?: RateLimitOptions;
   /** Limits of concurrent followed lists, expensive calls and waits for a revision; each has a default. */
-  readonly places?: {
+  readonly concurrencyLimits?: {
     readonly followers?: ConcurrencyLimits;
     readonly expensiveCalls?: ConcurrencyLimits;
     readonly waits?: ConcurrencyLimits;
   };
   /** Finds the client's address behind trusted proxies; the peer's address is used when absent. */
-  readonly clients?: Pick<ClientAddresses, "of">;
+  readonly clients?: Pick<ClientAddresses, "addressOf">;
   /** Throws STORE_UNAVAILABLE when the store is full. Called before methods that create or change something. */
   readonly admitGrowth?: () => void;
   /** Limits pages, health, reflection and public methods by source address; no limit when absent. */
-  readonly publicPace?: PublicPace;
+  readonly publicRateLimit?: PublicRateLimit;
   /** Called with each change that was refused before its handler ran, for the audit log. */
   readonly refused?: (refused: RefusedCall) => void;
-  readonly keptAnswers: StoredResponses;
+  readonly storedResponses: StoredResponses;
   /** The `webhooks` object of /openapi.json: requests that the platform sends. */
   readonly webhooks?: Readonly<Record<string, unknown>>;
   /** JSON Schema keywords for limits that handlers check themselves, for /openapi.json. */
-  readonly forms?: readonly Form[];
+  readonly schemaRules?: readonly SchemaRule[];
   /** Resolves when reads include this revision of the store; rejects with STORE_UNAVAILABLE after timeoutMs. */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
   /** True while this process can serve calls; reported by /healthz and grpc.health.v1. */

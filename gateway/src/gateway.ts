@@ -41,7 +41,7 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
       prefix: "/docs",
       accepts: ({ path }) => path === "/docs" || path.startsWith("/docs/"),
       handle: async (exchange) => {
-        deps.publicPace?.take(exchange.source);
+        deps.publicRateLimit?.take(exchange.source);
         await docs(exchange);
       },
       fail,
@@ -68,7 +68,7 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
       prefix: path,
       accepts: (exchange) => exchange.path === path,
       handle: async (exchange) => {
-        deps.publicPace?.take(exchange.source);
+        deps.publicRateLimit?.take(exchange.source);
         const { method } = exchange.request;
         if (method !== "GET" && method !== "HEAD") {
           throw new HoldfastError("METHOD_NOT_ALLOWED", "The document is read-only.", { allow: ["GET", "HEAD"] });

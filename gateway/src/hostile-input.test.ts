@@ -49,17 +49,17 @@ test("refusals without a credential are not stored", async () => {
       expect(answer.headers["idempotency-replayed"]).toBeUndefined();
     }
   }
-  expect([gateway.kept.size, setUps]).toEqual([0, 2]);
+  expect([gateway.storedResponses.size, setUps]).toEqual([0, 2]);
 });
 
 test("refusals before the handler are not stored, even with a credential", async () => {
-  const before = gateway.kept.size;
+  const before = gateway.storedResponses.size;
   const answers = [
     await create({ junk: 1 }, { "idempotency-key": "j" }),
     await create(good, { "idempotency-key": "j" }),
   ];
   expect(answers.map(({ status }) => status)).toEqual([400, 202]);
-  expect(gateway.kept.size).toBe(before + 1);
+  expect(gateway.storedResponses.size).toBe(before + 1);
 });
 
 test("public methods accept bodies of 8 KiB, others of 64 KiB", async () => {

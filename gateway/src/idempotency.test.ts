@@ -105,9 +105,9 @@ test("a POST that only reads is carried out again", async () => {
     gateway.call("POST", "/managed-services/x/database-users/u/reveal-password", {
       headers: { "idempotency-key": "r" },
     });
-  const before = gateway.kept.size;
+  const before = gateway.storedResponses.size;
   expect((await reveal()).json.password).not.toBe((await reveal()).json.password);
-  expect(gateway.kept.size).toBe(before);
+  expect(gateway.storedResponses.size).toBe(before);
 });
 
 test("many concurrent requests with one key get one response", async () => {
@@ -127,8 +127,8 @@ test("requests with one key run one after the other", async () => {
       reading -= 1;
       return undefined;
     },
-    take: () => () => undefined,
-    keep: async () => undefined,
+    reserve: () => () => undefined,
+    store: async () => undefined,
   };
   const calls = createIdempotentCalls({ stored, log: silentLog });
   const response = { status: 202, headers: {}, body: "", secret: false };

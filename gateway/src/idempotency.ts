@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { Idempotency, KeptAnswer, Principal } from "@holdfast/common/call.ts";
+import type { Idempotency, StoredResponse, Principal } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { invalidRequest, type ParsedBody } from "./input.ts";
@@ -9,16 +9,16 @@ import { hashOf } from "./json/json-node.ts";
 /** The store of responses by Idempotency-Key, for 24 hours. A change stores its response in its own transaction. */
 export interface StoredResponses {
   /** The stored response; throws IDEMPOTENCY_KEY_REUSED when the key was first sent with another body. */
-  find(idempotency: Idempotency, signal?: AbortSignal): Promise<KeptAnswer | undefined>;
+  find(idempotency: Idempotency, signal?: AbortSignal): Promise<StoredResponse | undefined>;
   /** Reserves space for one response and returns the function that releases it; throws RATE_LIMITED when full. */
-  take(idempotency: Idempotency): () => void;
+  reserve(idempotency: Idempotency): () => void;
   /** Stores a response unless the key has one. */
-  keep(idempotency: Idempotency, response: KeptAnswer, signal?: AbortSignal): Promise<void>;
+  store(idempotency: Idempotency, response: StoredResponse, signal?: AbortSignal): Promise<void>;
 }
 
 /** The outcome of a request with an Idempotency-Key. */
 export interface Outcome {
-  readonly response: KeptAnswer;
+  readonly response: StoredResponse;
   /** True when the response was stored by an earlier request. */
   readonly replayed: boolean;
 }
@@ -30,7 +30,7 @@ export interface IdempotentCalls {
 }
 
 type Work = () => Promise<{
-  readonly response: KeptAnswer;
+  readonly response: StoredResponse;
   /** True when the change has stored the response in its own transaction. */
   readonly isStored: boolean;
   /** True when the handler ran. Earlier refusals are not stored. */
@@ -44,7 +44,7 @@ export function createIdempotentCalls({ stored, log }: { stored: StoredResponses
   async function once(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<Outcome> {
     const earlier = await stored.find(idempotency, signal);
     if (earlier !== undefined) return { response: earlier, replayed: true };
-    const release = stored.take(idempotency);
+    const release = stored.reserve(idempotency);
     try {
       return await runAndStore(idempotency, signal, work);
     } finally {
@@ -56,7 +56,7 @@ export function createIdempotentCalls({ stored, log }: { stored: StoredResponses
     const { response, isStored, reached } = await work();
     if (isStored || !reached || !isLasting(response.status)) return { response, replayed: false };
     try {
-      await stored.keep(idempotency, response, signal);
+      await stored.store(idempotency, response, signal);
       // A concurrent request on another replica may have succeeded and caused this refusal; its response was stored
       // first.
       const first = response.status < 400 ? undefined : await stored.find(idempotency, signal);

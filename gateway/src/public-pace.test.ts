@@ -1,10 +1,10 @@
 import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import { expect, test } from "vitest";
-import { createPublicPace } from "./public-pace.ts";
+import { createPublicRateLimit } from "./public-pace.ts";
 
 function limitAt(perSecond: number, balancers: readonly string[] = []) {
   const clock = { nowMs: 0, now: () => 0, monotonicMs: () => clock.nowMs };
-  return { clock, limit: createPublicPace({ perSecond, sources: createSourceGroups(balancers) }, clock) };
+  return { clock, limit: createPublicRateLimit({ perSecond, sources: createSourceGroups(balancers) }, clock) };
 }
 
 const taken = (times: number, take: (n: number) => void): number => {

@@ -5,7 +5,7 @@ import { createSourceBuckets } from "@holdfast/common/source-buckets.ts";
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 
 /** Limits requests and streams without a credential, by source address. */
-export interface PublicPace {
+export interface PublicRateLimit {
   /** Charges one request; throws RATE_LIMITED when the source is over its rate. */
   take(source: string): void;
   /** Opens a stream and returns the function that ends it; throws RATE_LIMITED at the limit of open streams. */
@@ -20,7 +20,7 @@ export interface StreamRateLimit {
   stream(context: HandlerContext): () => void;
 }
 
-export interface PublicPaceOptions {
+export interface PublicRateLimitOptions {
   /** Requests per second of a source, with ten seconds' worth as a burst; 0 for no limit. */
   readonly perSecond: number;
   readonly sources: SourceGroups;
@@ -31,7 +31,7 @@ const burstS = 10;
 const streamsMax = 16;
 const allStreamsMax = 512;
 
-export function createPublicPace({ perSecond, sources }: PublicPaceOptions, clock: Clock): PublicPace {
+export function createPublicRateLimit({ perSecond, sources }: PublicRateLimitOptions, clock: Clock): PublicRateLimit {
   const buckets = createSourceBuckets({ perSecond, burst: perSecond * burstS, sources }, clock.monotonicMs);
   const streams = new Map<string, number>();
   let all = 0;

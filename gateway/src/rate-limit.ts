@@ -1,7 +1,7 @@
 import type { Principal } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { createTokenBuckets, type Taken, type TokenBuckets } from "@holdfast/common/token-bucket.ts";
+import { createTokenBuckets, type TakeResult, type TokenBuckets } from "@holdfast/common/token-bucket.ts";
 
 /** Requests per second; 0 for no limit. */
 export interface RateLimitOptions {
@@ -56,7 +56,7 @@ export function createRateLimit({ reads, changes }: RateLimitOptions, clock: Clo
     { credentials, organizations, noun }: Kind,
     principal: Principal,
     weight: number,
-    report: (own: Taken) => void,
+    report: (own: TakeResult) => void,
   ) {
     const own = credentials.take(`${principal.kind}:${principal.id}`, Math.min(weight, credentials.rate.burst));
     report(own);
@@ -75,7 +75,7 @@ export function createRateLimit({ reads, changes }: RateLimitOptions, clock: Clo
     take(principal, { readOnly, weight }, setHeader) {
       const kind = readOnly ? kinds.reads : kinds.changes;
       if (kind === undefined) return;
-      takeOf(kind, principal, weight, ({ left, fullInS }) => {
+      takeOf(kind, principal, weight, ({ remaining: left, fullInS }) => {
         setHeader("ratelimit-limit", String(kind.credentials.rate.burst));
         setHeader("ratelimit-remaining", String(left));
         setHeader("ratelimit-reset", String(fullInS));

@@ -1,11 +1,11 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import type { KeptAnswer } from "@holdfast/common/call.ts";
+import type { StoredResponse } from "@holdfast/common/call.ts";
 import { rulesOf } from "./json/field-rules.ts";
 import type { Encode } from "./json/encode.ts";
 import type { ApiMethod, RestRule } from "./method.ts";
 
 /** Converts a handler's output to status, headers and body. Frozen outputs are encoded once and cached. */
-export type BuildResponse = (output: object) => KeptAnswer;
+export type BuildResponse = (output: object) => StoredResponse;
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -21,7 +21,7 @@ export function compileResponse(method: ApiMethod, rest: RestRule, encode: Encod
     const own = also.location === "" ? location : compileLocation(also.location, output);
     return { matches: (value: object) => values.has(read(value)), status: also.http, location: own };
   });
-  const encoded = new WeakMap<object, KeptAnswer>();
+  const encoded = new WeakMap<object, StoredResponse>();
   return (value) => {
     const cached = encoded.get(value);
     if (cached !== undefined) return cached;
@@ -30,7 +30,7 @@ export function compileResponse(method: ApiMethod, rest: RestRule, encode: Encod
     return response;
   };
 
-  function responseOf(value: object): KeptAnswer {
+  function responseOf(value: object): StoredResponse {
     const outcome = statuses.find(({ matches }) => matches(value)) ?? { status: rest.status, location };
     const { status } = outcome;
     const headers: Record<string, string> = {};

@@ -1,4 +1,4 @@
-import type { Idempotency, KeptAnswer, Principal } from "@holdfast/common/call.ts";
+import type { Idempotency, StoredResponse, Principal } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { createLargeBodyLimit, hasBody, readBody } from "./body.ts";
 import { createBodyThread } from "./body-thread.ts";
@@ -54,8 +54,8 @@ export function createRest(
   const encoders = createEncoders();
   const largeBodyLimit = createLargeBodyLimit();
   const bodyThread = createBodyThread();
-  const idempotent = createIdempotentCalls({ stored: deps.keptAnswers, log: deps.log });
-  const followers = createConcurrencyLimit(deps.places?.followers ?? followerLimits, "streams");
+  const idempotent = createIdempotentCalls({ stored: deps.storedResponses, log: deps.log });
+  const followers = createConcurrencyLimit(deps.concurrencyLimits?.followers ?? followerLimits, "streams");
   const routes = createRoutes<Target>(
     methods.flatMap((method) => {
       const { rest } = method;
@@ -87,7 +87,7 @@ export function createRest(
     const { request } = exchange;
     const { target, match } = targetOf(exchange);
     const { method } = target;
-    if (method.scope === "public") deps.publicPace?.take(exchange.source);
+    if (method.scope === "public") deps.publicRateLimit?.take(exchange.source);
     const presented = presentedBy(exchange, target.subject < 0 ? undefined : match.variables[target.subject]);
     const principal = await gate.admit(method, presented, (name, value) => {
       exchange.responseHeaders[name] = value;
@@ -165,7 +165,7 @@ export function createRest(
     const { exchange, target, principal, body } = admitted;
     let isStored = false;
     let call: RestCall | undefined;
-    const encode = (output: object): KeptAnswer => {
+    const encode = (output: object): StoredResponse => {
       isStored = true;
       return target.response(output);
     };
@@ -202,7 +202,7 @@ export function createRest(
    * The response for an error of the handler. Rethrows internal errors, which are logged by the dispatcher and not
    * stored.
    */
-  function refusal(exchange: Exchange, thrown: unknown): KeptAnswer {
+  function refusal(exchange: Exchange, thrown: unknown): StoredResponse {
     const error = HoldfastError.from(thrown);
     if (error.entry.status >= 500 || error.entry.status === 401) throw thrown;
     const { status, headers, body } = problemResponse(error, exchange.requestId, deps.baseUrl);

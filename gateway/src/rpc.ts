@@ -27,7 +27,7 @@ import { createEntryChecks } from "./json/entries-max.ts";
 import { createFaults } from "./json/faults.ts";
 import { type ApiMethod, publicBodyBytes } from "./method.ts";
 import { compileNameCheck } from "./plain-names.ts";
-import type { PublicPace, StreamRateLimit } from "./public-pace.ts";
+import type { PublicRateLimit, StreamRateLimit } from "./public-pace.ts";
 import { addReflection } from "./reflection.ts";
 import { presentedBy, readIfMatch, readRevision } from "./request-headers.ts";
 import { boundedResponse, countingBody, sentBytes } from "./rpc-body.ts";
@@ -57,11 +57,11 @@ export function createRpc(
 
   const limited = (
     context: HandlerContext,
-    act: (publicPace: PublicPace, source: string) => () => void,
+    act: (publicPace: PublicRateLimit, source: string) => () => void,
   ): (() => void) => {
     const { source, requestId } = exchangeOf(context);
     try {
-      return deps.publicPace === undefined ? noRelease : act(deps.publicPace, source);
+      return deps.publicRateLimit === undefined ? noRelease : act(deps.publicRateLimit, source);
     } catch (error) {
       throw toConnectError(HoldfastError.from(error), requestId, deps.baseUrl);
     }
@@ -92,7 +92,7 @@ export function createRpc(
     return async (context: HandlerContext): Promise<void> => {
       const exchange = exchangeOf(context);
       try {
-        if (method.scope === "public") deps.publicPace?.take(exchange.source);
+        if (method.scope === "public") deps.publicRateLimit?.take(exchange.source);
         const principal = await gate.admit(method, presentedBy(exchange, subject), (name, value) =>
           context.responseHeader.set(name, value),
         );
@@ -107,7 +107,7 @@ export function createRpc(
   async function callerOf(method: ApiMethod, message: Message, context: HandlerContext, exchange: Exchange) {
     const principal = context.values.get(principalKey);
     const { orgId } = message as { orgId?: string };
-    if (principal?.mustChoose !== true || orgId === undefined) return principal;
+    if (principal?.needsOrganization !== true || orgId === undefined) return principal;
     return gate.reauthorize(method, presentedBy(exchange, orgId));
   }
 

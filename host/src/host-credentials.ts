@@ -4,8 +4,8 @@ import { createBackOff } from "@holdfast/common/back-off.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { parseIdentity } from "@holdfast/common/identity.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { makeKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
-import { createKnownControllers } from "@holdfast/mtls/known-controllers.ts";
+import { createKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
+import { createControllerAddresses } from "@holdfast/mtls/known-controllers.ts";
 import { createIdentityFile, renewalTime } from "@holdfast/mtls/machine-identity.ts";
 import { confirmHost, type HostIdentity, renewHost } from "./host-calls.ts";
 
@@ -44,7 +44,7 @@ const shortestWaitMs = 200;
 export async function openHostCredentials(deps: HostCredentialsDeps): Promise<HostCredentials> {
   const { stateDir, clock, random, log } = deps;
   const file = createIdentityFile(stateDir);
-  const controllers = createKnownControllers(stateDir, []);
+  const controllers = createControllerAddresses(stateDir, []);
   await controllers.load();
   const loaded = await file.load();
   if (loaded === undefined) throw new Error(`${stateDir} has no certificate: the host has not joined yet`);
@@ -71,7 +71,7 @@ export async function openHostCredentials(deps: HostCredentialsDeps): Promise<Ho
       return;
     }
     if (generation <= identity.authorityGeneration && clock.now() < renewalTime(identity)) return;
-    const renewed = await renewHost(identity, makeKeyWithRequest(), address, clock.now);
+    const renewed = await renewHost(identity, createKeyWithRequest(), address, clock.now);
     await file.save(renewed);
     identity = renewed;
     confirmed = false;
@@ -117,7 +117,7 @@ export async function openHostCredentials(deps: HostCredentialsDeps): Promise<Ho
       };
     },
     applyGreeting(greeting) {
-      controllers.keep(greeting.controllers).catch((error: unknown) => {
+      controllers.save(greeting.controllers).catch((error: unknown) => {
         log.warn("controllers not stored on disk", { reason: error instanceof Error ? error.message : String(error) });
       });
       if (greeting.authorityGeneration <= generation) return;

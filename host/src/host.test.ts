@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createEnrollingKey } from "@holdfast/mtls/enrolling-key.ts";
+import { createEnrollmentKey } from "@holdfast/mtls/enrolling-key.ts";
 import { tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
 import { Client, credentials, Metadata, type ServiceError, status as Code } from "@grpc/grpc-js";
 import { createOutdatedCertificates } from "@holdfast/controller/fleet/host/outdated-certificates.ts";
@@ -46,9 +46,9 @@ describe("a join file", () => {
     const file = await hosting.invite("lost");
     const directory = await hosting.newDirectory();
     // The state of a crash before the response: all but the certificate is on the disk.
-    const key = await createEnrollingKey(directory).of(tokenDigest(file.token));
+    const key = await createEnrollmentKey(directory).loadOrCreate(tokenDigest(file.token));
     await enrollHost(file, "127.102", key, hosting.controller.address, Date.now);
-    expect((await hosting.hosts.fresh("lost"))?.object.status.enrollment?.spentBy).toBeDefined();
+    expect((await hosting.hosts.getCurrent("lost"))?.object.status.enrollment?.spentBy).toBeDefined();
     await hosting.join(file, directory, "127.102");
     await identityIn(directory);
   });
@@ -156,13 +156,13 @@ describe("a host that joined", () => {
       hosts,
       fleet,
       authority,
-      membership: { members: () => controllers, subscribe: () => ({ close() {} }) },
+      controllerRegistry: { controllers: () => controllers, subscribe: () => ({ close() {} }) },
     });
     const before = hosting.controller.authority.fingerprint;
-    const followed = () => waitUntil("it followed", () => followers.behind().length === 0);
+    const followed = () => waitUntil("it followed", () => followers.outdated().length === 0);
 
     expect(await authority.beginRotation(0)).toBe(true);
-    expect(followers.behind()).toEqual(["controller/late", "host/follower"]);
+    expect(followers.outdated()).toEqual(["controller/late", "host/follower"]);
     controllers.pop();
     await followed();
     await remote.get("m", signal);

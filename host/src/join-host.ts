@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createEnrollingKey } from "@holdfast/mtls/enrolling-key.ts";
+import { createEnrollmentKey } from "@holdfast/mtls/enrolling-key.ts";
 import { tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
-import { createKnownControllers } from "@holdfast/mtls/known-controllers.ts";
+import { createControllerAddresses } from "@holdfast/mtls/known-controllers.ts";
 import { createIdentityFile } from "@holdfast/mtls/machine-identity.ts";
 import type { JoinFile } from "@holdfast/common/join-file.ts";
 import { enrollHost, HostRefused } from "./host-calls.ts";
@@ -30,16 +30,16 @@ export async function joinHost(deps: JoinHostDeps, signal: AbortSignal): Promise
     throw new HostRefused(`${stateDir} belongs to a host of another installation; join with another --data directory`);
   const digest = tokenDigest(join.token);
   if (before?.tokenDigest === digest) return;
-  const controllers = createKnownControllers(stateDir, []);
-  await controllers.keep(join.controllers);
-  const enrolling = createEnrollingKey(stateDir);
-  const key = await enrolling.of(digest);
+  const controllers = createControllerAddresses(stateDir, []);
+  await controllers.save(join.controllers);
+  const enrolling = createEnrollmentKey(stateDir);
+  const key = await enrolling.loadOrCreate(digest);
   const deadline = now() + withinMs;
   for (;;) {
     const address = controllers.next();
     try {
       await file.save(await enrollHost(join, addressBlock, key, address, now));
-      await enrolling.forget();
+      await enrolling.delete();
       return;
     } catch (error) {
       if (error instanceof HostRefused) throw error;

@@ -13,7 +13,7 @@ const clock = systemClock;
 const checkout = join(import.meta.dirname, "..", "..");
 const config = readHostConfig(process.env);
 const log = createLog("host", config.logLevel);
-watchProcessFaults({ role: "server", note: log.error, monotonicMs: clock.monotonicMs });
+watchProcessFaults({ role: "server", logFault: log.error, monotonicMs: clock.monotonicMs });
 
 const { stateDir } = config;
 const credentials = await openHostCredentials({ stateDir, clock, random: Math.random, log });

@@ -148,7 +148,7 @@ test("a response that is not read is aborted, without an effect on other streams
     key,
     cert,
     log: silentLog,
-    unreadMs: 600,
+    stalledMs: 600,
     handler: (request, response) => {
       if (request.url === "/small") return void response.end("small");
       response.once("close", () => cut.push(request.httpVersion));

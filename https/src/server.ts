@@ -30,7 +30,7 @@ export interface ServerOptions extends KeyPair {
    */
   readonly clients?: Pick<ClientAddresses, "sources" | "isTrusted">;
   /** Time in milliseconds after which a response that the client does not read is aborted. */
-  readonly unreadMs?: number;
+  readonly stalledMs?: number;
   /** Time in milliseconds for the TLS handshake, and for the head of an HTTP/1.1 request; 10 s by default. */
   readonly headMs?: number;
 }
@@ -75,7 +75,7 @@ export function createApiServer(options: ServerOptions): ApiServer {
     certificates = createCertificates(),
     maxConnections = 8_000,
     clients = { sources: createSourceGroups(), isTrusted: () => false },
-    unreadMs = 60_000,
+    stalledMs = 60_000,
     headMs = defaultHeadMs,
   } = options;
   const server: Http2SecureServer = createSecureServer({
@@ -99,7 +99,7 @@ export function createApiServer(options: ServerOptions): ApiServer {
 
   const publicPort = createPublicPort({ server, maxConnections, clients, headMs });
   const sessions = new Set<ServerHttp2Session>();
-  const stalledResponses = createStalledResponses(unreadMs);
+  const stalledResponses = createStalledResponses(stalledMs);
   /** Newest response of each HTTP/1.1 connection. */
   const newestResponses = new Map<Socket, HttpResponse>();
   /** Number of pending requests of each HTTP/1.1 connection. */

@@ -1,4 +1,4 @@
-import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
+import { createAddressPolicy } from "@holdfast/egress/address-judge.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
 import { ownAddresses } from "@holdfast/egress/own-addresses.ts";
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";
@@ -17,6 +17,6 @@ export function createProxyEgress(
     loopbackBlock: "127.255",
     machineAddresses: () => [],
   });
-  const judge = createAddressJudge(allow, { ...own, machineNetworks: () => configuration.refusals.networks });
-  return createEgressClient({ judge, resolve: createResolveName() });
+  const judge = createAddressPolicy(allow, { ...own, machineNetworks: () => configuration.refusals.networks });
+  return createEgressClient({ policy: judge, resolve: createResolveName() });
 }

@@ -37,7 +37,7 @@ import { createSealedFile, sealingKey } from "./sealed-file.ts";
 
 const config = readConfig(inferenceSettings, process.env);
 const log = createLog("inference");
-watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
+watchProcessFaults({ role: "server", logFault: log.error, monotonicMs: systemClock.monotonicMs });
 const { now, monotonicMs } = systemClock;
 const { directory, identityDirectory, installationId } = config;
 /** Time for streams to end; the remaining 10 s are for their settlements. */

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { writeDurably } from "@holdfast/common/durable-file.ts";
-import { makeKeyWithRequest, type KeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
+import { createKeyWithRequest, type KeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -13,7 +13,7 @@ export async function openHostKey(directory: string): Promise<KeyWithRequest> {
     const key: KeyObject = createPublicKey(createPrivateKey(privateKey));
     if (key.asymmetricKeyType === "ec") return { privateKey, request: Buffer.from(request, "base64") };
   }
-  const created = makeKeyWithRequest();
+  const created = createKeyWithRequest();
   await writeDurably(file, JSON.stringify({ ...created, request: Buffer.from(created.request).toString("base64") }));
   return created;
 }

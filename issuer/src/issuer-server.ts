@@ -117,7 +117,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     const authority = (request.headers[":authority"] ?? request.headers.host ?? "") as string;
     const app = byHost.get(authority.toLowerCase());
     if (app === undefined) return plain(421, "No app is served under this name.");
-    const address = clients.of(peer, request);
+    const address = clients.addressOf(peer, request);
     const { waitS } = requests.take(address);
     if (waitS > 0) return tooMany(waitS);
     try {
@@ -125,7 +125,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
       return await respond(app, incoming, {
         send: (mailId) => send(app, mailId),
         reportLimit: (limit) => mailSender.reportLimit(app, limit),
-        onProved: () => requests.giveBack(address),
+        onProved: () => requests.refund(address),
         providers,
         tokenRateLimit,
       });

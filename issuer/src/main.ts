@@ -15,7 +15,7 @@ import { openStateFile } from "./state-file.ts";
 
 const config = readConfig(issuerSettings, process.env);
 const log = createLog("issuer");
-watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
+watchProcessFaults({ role: "server", logFault: log.error, monotonicMs: systemClock.monotonicMs });
 const { directory, identityDirectory, installationId, listen, rateSource } = config;
 const clients = createClientAddresses(config);
 

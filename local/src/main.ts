@@ -18,7 +18,7 @@ const deps = hostDeps();
 function supervise(): void {
   watchProcessFaults({
     role: "supervisor",
-    note: (message, { error }) => deps.print(`${message}: ${error instanceof Error ? error.stack : String(error)}`),
+    logFault: (message, { error }) => deps.print(`${message}: ${error instanceof Error ? error.stack : String(error)}`),
     monotonicMs: deps.clock.monotonicMs,
   });
 }

@@ -12,7 +12,7 @@ interface Operator {
  * Stores the new password of the installation's operator for clients of this host and for the next start. Returns false
  * and changes nothing if the installation's operator is another user.
  */
-export function keepOperatorPassword(dataDirectory: string, { username, password }: Operator): boolean {
+export function saveOperatorPassword(dataDirectory: string, { username, password }: Operator): boolean {
   const { admin, keys } = layoutOf(dataDirectory);
   const files = [bootstrapFileIn(keys), admin].map((path) => ({ path, content: read(path) }));
   if (files.some(({ content }) => content.username !== username)) return false;

@@ -1,7 +1,7 @@
 import type { Identity } from "@holdfast/common/identity.ts";
 
 /** A certificate authority in this process, as seen by components that need a certificate. */
-export interface IssuingAuthority extends Pick<Authority, "makeIdentity"> {
+export interface IssuingAuthority extends Pick<Authority, "createIdentity"> {
   /** Calls back when the trusted or signing authorities change. */
   subscribe(onChange: () => void): { close(): void };
 }
@@ -23,7 +23,7 @@ export interface Authority {
    */
   issueServer(csr: Uint8Array, names: readonly string[], member?: string): Promise<IssuedCertificate>;
   /** A new key with its certificate, for a process on this host. */
-  makeIdentity(
+  createIdentity(
     identity: Identity,
     names: readonly string[],
     addresses?: readonly string[],

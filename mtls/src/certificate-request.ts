@@ -9,7 +9,7 @@ export interface KeyWithRequest {
 }
 
 /** Creates a P-256 key and a certificate request (PKCS #10) that is signed with it. */
-export function makeKeyWithRequest(): KeyWithRequest {
+export function createKeyWithRequest(): KeyWithRequest {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const exported = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
   return { privateKey: exported, request: certificateRequest(privateKey, publicKey) };

@@ -1,6 +1,6 @@
 import type { PeerCertificate } from "node:tls";
 import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
-import { createLastCall } from "./last-call.ts";
+import { createIdleClose } from "./last-call.ts";
 import { unaryCall } from "./unary-call.ts";
 import { type GrpcMethod, grpcService } from "./grpc-service.ts";
 import {
@@ -62,7 +62,7 @@ export function createControllerChannel(address: string, trust: ChannelTrust): C
     "grpc.use_local_subchannel_pool": 1,
   });
 
-  const calls = createLastCall(() => client.close());
+  const calls = createIdleClose(() => client.close());
 
   return {
     address,

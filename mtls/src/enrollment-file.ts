@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readIfThere } from "@holdfast/common/durable-file.ts";
+import { readIfExists } from "@holdfast/common/durable-file.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 
 /**
@@ -18,7 +18,7 @@ export interface EnrollmentFile {
 
 /** Reads the file; undefined if it does not exist. Throws if it is invalid. */
 export async function readEnrollment(path: string): Promise<EnrollmentFile | undefined> {
-  const bytes = await readIfThere(path);
+  const bytes = await readIfExists(path);
   if (bytes === undefined) return undefined;
   const parsed = JSON.parse(bytes.toString("utf8")) as Record<string, unknown>;
   const controllers = parsed["controllers"];

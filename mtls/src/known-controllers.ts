@@ -1,39 +1,39 @@
 import { join } from "node:path";
-import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
+import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 
 /**
  * Addresses of controllers, from configuration, enrollment and messages of controllers. They are stored on disk for the
  * case that all controllers have moved.
  */
-export interface KnownControllers {
+export interface ControllerAddresses {
   load(): Promise<void>;
-  learn(addresses: readonly string[]): void;
+  add(addresses: readonly string[]): void;
   /** Stores the addresses that a controller reported; resolves when they are on disk. */
-  keep(addresses: readonly string[]): Promise<void>;
+  save(addresses: readonly string[]): Promise<void>;
   /** The next address in turn; throws if there is none. */
   next(): string;
 }
 
 const addressesMax = 20;
 
-export function createKnownControllers(stateDir: string, configured: readonly string[]): KnownControllers {
+export function createControllerAddresses(stateDir: string, configured: readonly string[]): ControllerAddresses {
   const path = join(stateDir, "controllers.json");
   let current: string[] = [...configured];
   let nextIndex = 0;
 
-  function learn(addresses: readonly string[]): void {
+  function add(addresses: readonly string[]): void {
     current = [...new Set([...addresses, ...current])].slice(0, addressesMax);
   }
 
   return {
-    learn,
+    add,
     async load() {
-      const stored = await readIfThere(path);
-      if (stored !== undefined) learn(JSON.parse(stored.toString("utf8")) as string[]);
+      const stored = await readIfExists(path);
+      if (stored !== undefined) add(JSON.parse(stored.toString("utf8")) as string[]);
     },
-    async keep(addresses) {
+    async save(addresses) {
       if (addresses.every((address) => current.includes(address))) return;
-      learn(addresses);
+      add(addresses);
       await writeDurably(path, JSON.stringify(addresses));
     },
     next() {

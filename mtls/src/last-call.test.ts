@@ -1,13 +1,13 @@
 import { expect, test, vi } from "vitest";
-import { createLastCall } from "./last-call.ts";
+import { createIdleClose } from "./last-call.ts";
 
 test("closes immediately if idle, otherwise at the end of the last use", () => {
   const idle = vi.fn();
-  createLastCall(idle).close();
+  createIdleClose(idle).close();
   expect(idle).toHaveBeenCalledOnce();
 
   const busy = vi.fn();
-  const calls = createLastCall(busy);
+  const calls = createIdleClose(busy);
   const [first, second] = [calls.begin(), calls.begin()];
   first();
   calls.close();

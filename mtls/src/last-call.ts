@@ -1,5 +1,5 @@
 /** Closes a resource when its last use ends. */
-export interface LastCall {
+export interface IdleClose {
   /** Starts a use; the returned function ends it. */
   begin(): () => void;
   /** Closes the resource when the last use has ended; no further use starts. */
@@ -10,7 +10,7 @@ export interface LastCall {
  * For gRPC clients that are replaced. After `close`, grpc-js continues running calls but fails those that are still
  * connecting, and drops the others at the connection's next keepalive.
  */
-export function createLastCall(close: () => void): LastCall {
+export function createIdleClose(close: () => void): IdleClose {
   let running = 0;
   let closing = false;
   const closeWhenIdle = () => {

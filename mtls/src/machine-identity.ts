@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { CertificateResponse } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
+import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import { pemOf } from "./pem.ts";
 
 /** A machine's client certificate with its key, in one file so that both change atomically. */
@@ -30,7 +30,7 @@ export function createIdentityFile(stateDir: string): IdentityFile {
   const path = join(stateDir, "identity.json");
   return {
     async load() {
-      const bytes = await readIfThere(path);
+      const bytes = await readIfExists(path);
       return bytes === undefined ? undefined : (JSON.parse(bytes.toString("utf8")) as MachineIdentity);
     },
     save: (identity) => writeDurably(path, JSON.stringify(identity), 0o600),
@@ -51,13 +51,13 @@ export function identityOf(
     certificate: pemOf(response.chain),
     trustBundle: response.trustBundle,
     issuedAt,
-    notAfter: endOf(response),
+    notAfter: expiryOf(response),
     authorityGeneration: Number(response.authorityGeneration),
   };
 }
 
 /** Expiry of the certificate in milliseconds since 1970. */
-export function endOf(response: CertificateResponse): number {
+export function expiryOf(response: CertificateResponse): number {
   if (response.notAfter === undefined) throw new Error("the certificate has no expiry");
   return timestampMs(response.notAfter);
 }

@@ -39,7 +39,7 @@ export interface MtlsListenerDeps {
    */
   readonly connections?: number;
   /** Time in milliseconds without an authenticated call before a connection is closed; one minute by default. */
-  readonly strangerMs?: number;
+  readonly unauthenticatedMs?: number;
 }
 
 /**
@@ -104,7 +104,7 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
   // waits behind data that a stalled peer does not read.
   const connections = createConnections({
     max: deps.connections ?? defaultConnections,
-    unauthenticatedMs: deps.strangerMs ?? defaultUnauthenticatedMs,
+    unauthenticatedMs: deps.unauthenticatedMs ?? defaultUnauthenticatedMs,
     unauthenticatedBytes,
   });
   const accept = (socket: Socket) => {

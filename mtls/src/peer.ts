@@ -16,8 +16,8 @@ export interface Peer {
   readonly identity: Identity;
   readonly serial: string;
   /** Validity of the certificate, in milliseconds since 1970. */
-  readonly beganAt: number;
-  readonly endsAt: number;
+  readonly notBefore: number;
+  readonly notAfter: number;
   /** host:port of the peer. */
   readonly address: string;
 }
@@ -31,8 +31,8 @@ export function peerOf(call: AnyCall, installationId: string): Peer | undefined 
   return {
     identity,
     serial: normalSerial(certificate.serialNumber),
-    beganAt: Date.parse(certificate.valid_from),
-    endsAt: Date.parse(certificate.valid_to),
+    notBefore: Date.parse(certificate.valid_from),
+    notAfter: Date.parse(certificate.valid_to),
     address: call.getPeer(),
   };
 }

@@ -31,7 +31,7 @@ const retryMs = 5_000;
 export async function createRenewedIdentity(deps: RenewedIdentityDeps): Promise<RenewedIdentity> {
   const { authority, identity, names, addresses, clock, log } = deps;
   const listeners = new Set<(renewed: KeyWithCertificate) => void>();
-  const issue = () => authority.makeIdentity(identity, names, addresses);
+  const issue = () => authority.createIdentity(identity, names, addresses);
   let current = await issue();
   let renewAt = renewalOf(current);
   let timer = schedule();

@@ -12,7 +12,7 @@ import { startStoreServer } from "./store-server.ts";
 
 const config = readConfig(storeSettings, process.env);
 const log = createLog("store");
-watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
+watchProcessFaults({ role: "server", logFault: log.error, monotonicMs: systemClock.monotonicMs });
 const { directory, listen, identityDirectory } = config;
 const { now, monotonicMs } = systemClock;
 const clients = createClientAddresses(config);

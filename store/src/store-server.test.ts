@@ -9,7 +9,7 @@ import { storeBucket } from "@holdfast/common/objects/signed-url.ts";
 import { createUrlSigner, type UrlSigner } from "@holdfast/controller/kernel/objects/url-signer.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type StoreServer, startStoreServer } from "./store-server.ts";
-import { clientWords } from "../../test/hostile/client-words.ts";
+import { inheritedNames } from "../../test/hostile/client-words.ts";
 
 const key = { id: "holdfast", secret: randomBytes(32).toString("hex"), region: "local" };
 let directory: string;
@@ -108,7 +108,7 @@ test("malformed requests are refused without an error in the log", async () => {
   expect(await raw(`GET /${storeBucket}/%zz`)).toBe("HTTP/1.1 400");
   expect(await raw(`GET /${storeBucket}/a`, "a b")).toBe("HTTP/1.1 400");
   expect(await raw("GET //")).toBe("HTTP/1.1 400");
-  for (const word of clientWords)
+  for (const word of inheritedNames)
     for (const line of [
       `GET /${word}`,
       `GET /${storeBucket}/${word}`,

@@ -54,7 +54,7 @@ export async function startStoreServer(deps: StoreServerDeps): Promise<StoreServ
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = "", headers } = request;
-    const address = clients.of(peerOf(request), request);
+    const address = clients.addressOf(peerOf(request), request);
     // Verifying a signature costs CPU time, so the request is counted first.
     if (unsignedRequests.take(address).waitS > 0) return refuse(request, response, 503, "SlowDown");
     const url = URL.parse(request.url ?? "/", `${identity === undefined ? "http" : "https"}://${headers.host ?? ""}`);
@@ -66,7 +66,7 @@ export async function startStoreServer(deps: StoreServerDeps): Promise<StoreServ
       log.warn("request refused", { method, reason: refusal ?? "no such bucket" });
       return refuse(request, response, 403, `AccessDenied: ${refusal ?? "no such bucket"}`);
     }
-    unsignedRequests.giveBack(address);
+    unsignedRequests.refund(address);
     switch (method) {
       case "PUT":
         return put(objectKey, request, response);

@@ -171,7 +171,7 @@ describe("lists of operators that are complete in memory", () => {
   const control = createControlApi({
     members: () => ids.toReversed().map((id) => ({ id, address: `${id}:1`, startedAt: 0, draining: false })),
     sessions: () => [["m-1", { controllerId: "c-000" }]],
-    holds: {
+    automationPauses: {
       list: () => kinds.toReversed().map((kind) => ({ kind, reason: "because", since: 0, until: null })),
       set: never,
       release: never,

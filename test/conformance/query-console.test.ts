@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { createPostgresqlDriver } from "@holdfast/agent/engines/postgresql/driver.ts";
 import { withSession } from "@holdfast/agent/engines/postgresql/session.ts";
-import type { ReadOnlyAnswer, ReadOnlyQuery } from "@holdfast/agent/engines/insight-facets.ts";
+import type { ReadOnlyResult, ReadOnlyQuery } from "@holdfast/agent/engines/insight-facets.ts";
 import { requestPosition } from "@holdfast/controller/insight/query-console/statement-positions.ts";
 import { createGuardThread } from "@holdfast/controller/insight/query-console/guard-thread.ts";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -102,7 +102,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
   }
 
   async function answered(sql: string, change = {}) {
-    const answer: ReadOnlyAnswer = await execute(sql, change);
+    const answer: ReadOnlyResult = await execute(sql, change);
     if ("refusal" in answer) throw new Error(`${sql}: ${answer.refusal.message}`);
     return { ...answer, rows: JSON.parse(answer.rows) as unknown[][] };
   }

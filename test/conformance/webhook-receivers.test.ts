@@ -6,7 +6,7 @@ import {
   RotateSecretRequestSchema,
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type JudgeImage, judgeImage } from "../support/engines/judge-image.ts";
+import { type TestImage, testImage } from "../support/engines/judge-image.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type Delivering, startWebhookPlatform, type WebhookPlatform } from "../support/servers/webhook-platform.ts";
@@ -17,10 +17,10 @@ import { type ReferenceServer, startDebianWebhook, startNginx } from "../support
 describe("Debian's receivers", () => {
   let platform: WebhookPlatform;
   let delivering: Delivering;
-  let image: JudgeImage | string;
+  let image: TestImage | string;
 
   beforeAll(async () => {
-    image = await judgeImage("webhooks");
+    image = await testImage("webhooks");
     platform = await startWebhookPlatform();
     delivering = platform.deliver();
     // The first run builds an image, which takes minutes on a busy machine.

@@ -75,7 +75,7 @@ async function restore(fixture: BackupKillFixture, victim: BackupVictim): Promis
   const rows = await fixture.ask(await services.open(copy.id), "SELECT count(*)::int AS count FROM kept");
   expect(rows).toEqual([{ count: initialRows }]);
   expectStatus(await platform.rest.delete(`/managed-services/${copy.id}?skip_final_backup=true`), 202);
-  await services.gone(copy.id);
+  await services.deleted(copy.id);
 }
 
 /** Every acknowledged row is in a copy of the newest moment. */
@@ -114,7 +114,7 @@ async function archive(fixture: BackupKillFixture, victim: BackupVictim): Promis
   const there = new Set(rows.map(({ i }) => i));
   expect(acknowledged.filter((i) => !there.has(i))).toEqual([]);
   expectStatus(await platform.rest.delete(`/managed-services/${copy.id}?skip_final_backup=true`), 202);
-  await services.gone(copy.id);
+  await services.deleted(copy.id);
 }
 
 /** Nothing remains of an expired backup, and nothing is missing of the others. */

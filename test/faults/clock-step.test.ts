@@ -66,7 +66,7 @@ describe.skipIf(library === undefined)(`a wall clock that is stepped by an hour$
 
     await withControl((rpcs) => rpcs.releaseHold({ kind: "clock" }));
     await touch("released");
-    await services.gone(id);
+    await services.deleted(id);
 
     /** Triggers a reconcile; the service may be deleted already. */
     async function touch(tag: string): Promise<void> {

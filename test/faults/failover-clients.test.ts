@@ -7,7 +7,7 @@ import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { inImage } from "@holdfast/image/in-image.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { addressOf } from "../support/api/clients.ts";
-import { type JudgeImage, judgeImage } from "../support/engines/judge-image.ts";
+import { type TestImage, testImage } from "../support/engines/judge-image.ts";
 import { asRoot, testUid } from "../support/platform/platform-software.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { expectStatus } from "../support/platform/services.ts";
@@ -22,11 +22,11 @@ const scripts = join(import.meta.dirname, "failovers");
 describe.skipIf(!isEnabled)("a failover as third-party clients see it", () => {
   let platform: Platform;
   let fixture: FailoverFixture;
-  let image: JudgeImage | string;
+  let image: TestImage | string;
   let directory = "";
 
   beforeAll(async () => {
-    image = await judgeImage("failovers");
+    image = await testImage("failovers");
     platform = await startPlatform();
     fixture = await createFailoverFixture(platform, "sync", { random: createRandom(1) });
     directory = mkdtempSync(join(tmpdir(), "holdfast-failover-judges-"));

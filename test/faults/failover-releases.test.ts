@@ -193,7 +193,7 @@ describe.skipIf(faultCount === 0 || !asRoot)(
           await fixture.stop();
         }
         expectStatus(await platform.rest.delete(fixture.path("")), 202);
-        await fixture.services.gone(fixture.main.service.id);
+        await fixture.services.deleted(fixture.main.service.id);
         expect(crashesOf(platform.directory)).toEqual([]);
       },
     );

@@ -229,7 +229,7 @@ async function backedUp(backup: string, fault: Fault): Promise<Report> {
   const data = join(directory, backup);
   await mkdir(data);
   const place = { service: "s-1", backup, attempt: 1 };
-  const job = { kind: "backup", place, key, pageMap: false, background: false } as BackupJob;
+  const job = { kind: "backup", location: place, key, pageMap: false, background: false } as BackupJob;
   try {
     return await runBackup(job, {
       instance: { spec: { engine: "fixture", nodeId: "n-1" }, paths: { data } } as unknown as Instance,
@@ -255,7 +255,7 @@ test.concurrent.each(Object.entries(tolerated))(
     const objects = createDirectoryStore(join(directory, "objects"));
     const place = { service: "s-1", backup, attempt: 1 };
     const reader = await openBackup({
-      place,
+      location: place,
       key: { id: key.id, secret: Buffer.from(key.secret, "base64") },
       get: (object) => objects.get(object),
       manifestSha256: String(report["manifestSha256"]),

@@ -56,7 +56,7 @@ export async function killDaemonAtWork(fixture: FaultFixture, bystander: Written
     const at = Date.now();
     await waitUntil("the daemon has ended", () => !isAlive(daemon));
     if (verb === "create") await services.settled(id, "Running", 150_000);
-    else await services.gone(id, 150_000);
+    else await services.deleted(id, 150_000);
     figures.note(`incusd killed during ${verb}`, { backMs: Date.now() - at });
   }
   expect(await instancesOf(fixture)).toEqual(before);

@@ -187,7 +187,7 @@ describe.skipIf(missing !== undefined)(
       console.log(`host back: its service is healthy after ${Date.now() - back} ms`);
       expect(await firstProcessOf(incus.second, machineOf(far))).toBe(keeper);
       expect(await count(far)).toBe((before ?? 0) + 1);
-      await services.gone(goes.service.id);
+      await services.deleted(goes.service.id);
       expect([await instancesOn(incus.local), await instancesOn(incus.second)]).toEqual([2, 1]);
       await services.delete(elsewhere.service.id);
     });

@@ -48,7 +48,7 @@ const platform = await startPlatform({ environment });
 const writers = { postgresql: writeRows, valkey: writeValues };
 try {
   const services = createServices(platform);
-  const both = [images.first, images.good] as const;
+  const both = [images.first, images.valid] as const;
   const isMeant = (part: string) => values.only === undefined || values.only === part;
   const isUnder = (engine: keyof typeof writers) => values.engine === undefined || values.engine === engine;
 

@@ -13,7 +13,7 @@ import {
   type TestInstallation,
 } from "../support/controller/test-fleet.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { clientWords, unknownMethods } from "./client-words.ts";
+import { inheritedNames, unknownMethods } from "./client-words.ts";
 
 /** Another source than the valid agents', which dial from 127.0.0.1. */
 const stranger = "127.0.0.66";
@@ -28,7 +28,7 @@ describe("the agents' port", () => {
   beforeAll(async () => {
     installation = await newInstallation();
     controller = await startController(installation, "c-1", {
-      limits: { connections: most, strangerMs: 3_000, failedEnrollments: { burst: 5, perSecond: 0.01 } },
+      limits: { connections: most, unauthenticatedMs: 3_000, failedEnrollments: { burst: 5, perSecond: 0.01 } },
     });
   });
   afterEach(async () => {
@@ -79,11 +79,11 @@ describe("the agents' port", () => {
         stream.end();
       });
     const statuses: unknown[] = [];
-    for (const word of clientWords)
+    for (const word of inheritedNames)
       for (const path of [`/${word}`, `/${word}/${word}`, `/holdfast.agent.v1.AgentService/${word}`])
         statuses.push(await statusOf(path, "POST"));
     expect(new Set(statuses.map(Number))).toEqual(new Set([12]));
-    for (const method of [...clientWords, ...unknownMethods])
+    for (const method of [...inheritedNames, ...unknownMethods])
       await statusOf("/holdfast.agent.v1.AgentService/Session", method);
     session.destroy();
     await honest("words");

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";
-import { clientWords, unknownMethods } from "./client-words.ts";
+import { inheritedNames, unknownMethods } from "./client-words.ts";
 import { type HostileGateway, startHostileGateway } from "./hostile-gateway.ts";
 
 let gateway: HostileGateway;
@@ -15,7 +15,7 @@ describe("names that every object inherits, from a client", () => {
   const paths = [...new Set([...restMethods.map(({ path }) => pathOf(path)), "/docs", "/openapi.json", "/healthz"])];
 
   test.each(paths)("are no methods of %s: 405", async (path) => {
-    const verbs = [...clientWords, ...unknownMethods];
+    const verbs = [...inheritedNames, ...unknownMethods];
     const answers = await Promise.all(verbs.map((verb) => gateway.ask({ verb, path, as: "owner" })));
     expect(answers).toEqual(verbs.map(() => 405));
     expect(gateway.logged).toEqual([]);
@@ -24,7 +24,7 @@ describe("names that every object inherits, from a client", () => {
   test.each(restMethods.map((each) => [`${each.verb} ${each.path}`, each] as const))(
     "are no segments, parameters, headers or keys of %s",
     async (_, { method, verb, path }) => {
-      for (const word of clientWords) {
+      for (const word of inheritedNames) {
         const tried = [
           { verb, path: `${pathOf(path)}/${word}` },
           { verb, path: `${pathOf(path)}?${word}=${word}` },

@@ -1,5 +1,5 @@
 /** Names that every object inherits: keys of a table that a lookup without `Object.hasOwn`, or a Map, would find. */
-export const clientWords: readonly string[] = [
+export const inheritedNames: readonly string[] = [
   "__proto__",
   "constructor",
   "toString",

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { taskKind } from "@holdfast/controller/fleet/task/task-object.ts";
 import { keyOf, root } from "@holdfast/controller/kernel/store/resource.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
-import { createRightRules } from "@holdfast/controller/services/service/member/right-rules.ts";
+import { createPrimaryLeaseRules } from "@holdfast/controller/services/service/member/right-rules.ts";
 import { nodeOf, runningService } from "../support/controller/service-object.ts";
 import { taskRequest } from "../support/engines/task-request.ts";
 import {
@@ -23,7 +23,7 @@ import {
 } from "../support/controller/test-fleet.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-const rightRules = createRightRules({
+const rightRules = createPrimaryLeaseRules({
   get: (id) =>
     id === "service-of-attacker" || id === "service-of-honest" ? { object: serviceOf(id), modRevision: 1n } : undefined,
   reached: async () => undefined,
@@ -49,19 +49,19 @@ describe("a compromised machine", () => {
     installation = await newInstallation();
     controller = await startController(installation, "c-1", {
       limits: { payloadQuota: { count: 5, bytes: 1 << 20 }, penaltyMs: 100 },
-      rightRules,
+      primaryLeaseRules: rightRules,
       samples: {
         take: async (_, samples: readonly Sample[]) => {
           batches.push(samples.length);
           await new Promise<void>((resolve) => answers.push(resolve));
-          return { kept: true, refused: 0, reason: "" };
+          return { stored: true, refused: 0, reason: "" };
         },
       },
     });
     attacker = await controller.newAgent("attacker");
     honest = openSession(controller.dial(await controller.newAgent("honest")), helloOf("honest"));
     await honest.expect("welcome");
-    honest.beat();
+    honest.sendHeartbeats();
   });
   afterAll(() => installation?.close());
 
@@ -81,7 +81,7 @@ describe("a compromised machine", () => {
   /** Resolves when all frames sent on the stream so far were processed. */
   async function afterAllOf(session: TestSession): Promise<void> {
     const known = session.received.length;
-    session.say({ case: "heartbeat", value: {} });
+    session.send({ case: "heartbeat", value: {} });
     await waitUntil("it responds", () =>
       session.received.slice(known).some((each) => each.frame.case === "heartbeatAck"),
     );
@@ -97,7 +97,7 @@ describe("a compromised machine", () => {
 
   test("writes little of its reports to etcd, and seldom, while the newest is in memory", async () => {
     const session = await open();
-    for (let n = 0; n < 12; n += 1) session.say({ case: "observation", value: { instance: huge(n) } });
+    for (let n = 0; n < 12; n += 1) session.send({ case: "observation", value: { instance: huge(n) } });
     await waitUntil("the last one is known", () => {
       return controller.fleet.observation("attacker")?.instance.reason.startsWith("11r");
     });
@@ -109,7 +109,7 @@ describe("a compromised machine", () => {
 
     const before = await controller.store.revision();
     for (let n = 0; n < 500; n += 1)
-      session.say({ case: "observation", value: { instance: { state: "running", reason: `loop ${n}` } } });
+      session.send({ case: "observation", value: { instance: { state: "running", reason: `loop ${n}` } } });
     await waitUntil(
       "the last one is known",
       () => controller.fleet.observation("attacker")?.instance.reason === "loop 499",
@@ -122,14 +122,14 @@ describe("a compromised machine", () => {
     await controller.fleet.submit("honest", "t-honest", taskRequest);
     await honest.expect("task", ({ id }) => id === "t-honest");
     const session = await open();
-    session.say({ case: "taskProgress", value: { taskId: "t-honest", step: "attacker", progressPct: 99 } });
+    session.send({ case: "taskProgress", value: { taskId: "t-honest", step: "attacker", progressPct: 99 } });
     const created = Array.from({ length: 200 }, (_, n) => `t-made-up-${n}`);
     for (const taskId of created)
-      session.say({ case: "taskProgress", value: { taskId, step: "attacker", progressPct: 99 } });
-    session.say({ case: "taskResult", value: { taskId: "t-honest", failure: { code: "attacker", message: "" } } });
+      session.send({ case: "taskProgress", value: { taskId, step: "attacker", progressPct: 99 } });
+    session.send({ case: "taskResult", value: { taskId: "t-honest", failure: { code: "attacker", message: "" } } });
     expect(await session.ended).toMatchObject({ details: "a result for another machine's task" });
     expect(controller.fleet.task("t-honest")?.progress).toBeUndefined();
-    honest.say({ case: "taskProgress", value: { taskId: "t-honest", step: "honest", progressPct: 10 } });
+    honest.send({ case: "taskProgress", value: { taskId: "t-honest", step: "honest", progressPct: 10 } });
     await waitUntil("the machine's own progress is visible", () => {
       return controller.fleet.task("t-honest")?.progress?.step === "honest";
     });
@@ -142,15 +142,15 @@ describe("a compromised machine", () => {
     await controller.fleet.submit("attacker", "t-replayed", taskRequest);
     await session.expect("task", ({ id }) => id === "t-replayed");
     const say = (code: string) =>
-      session.say({ case: "taskResult", value: { taskId: "t-replayed", failure: { code, message: "" } } });
+      session.send({ case: "taskResult", value: { taskId: "t-replayed", failure: { code, message: "" } } });
     say("first");
     await waitUntil("it ended", () => controller.fleet.task("t-replayed")?.result !== undefined);
     const ended = await controller.store.get(keyOf(taskKind, "t-replayed"));
     for (let n = 0; n < 100; n += 1) {
       say(n % 2 === 0 ? "first" : "other");
-      session.say({ case: "taskProgress", value: { taskId: "t-replayed", step: "again", progressPct: 1 } });
+      session.send({ case: "taskProgress", value: { taskId: "t-replayed", step: "again", progressPct: 1 } });
     }
-    session.say({
+    session.send({
       case: "taskResult",
       value: { taskId: "t-replayed", output: { case: "listEngineUsers", value: {} } },
     });
@@ -168,7 +168,7 @@ describe("a compromised machine", () => {
     const before = await controller.store.revision();
     const ids = ["", "..", "../machine/honest", "t-replayed/../t-honest", "\u0000", "i".repeat(1 << 20)];
     for (const taskId of [...ids, ...Array.from({ length: 200 }, (_, n) => `t-forged-${n}`)])
-      session.say({ case: "taskResult", value: { taskId, failure: { code: "attacker", message: "" } } });
+      session.send({ case: "taskResult", value: { taskId, failure: { code: "attacker", message: "" } } });
     await afterAllOf(session);
     // Leases and presence are still written meanwhile.
     expect(Number((await controller.store.revision()) - before)).toBeLessThan(20);
@@ -189,12 +189,12 @@ describe("a compromised machine", () => {
       const number = BigInt(at + 1);
       // Twice: a repeated result is acknowledged as before.
       for (let n = 0; n < 2; n += 1) {
-        session.say({ case: "rightRequest", value: { serviceId, term, number, engineSilent: false } });
+        session.send({ case: "rightRequest", value: { serviceId, term, number, engineSilent: false } });
         const answer = await session.expect("rightAnswer", (each) => each.number === number);
         expect([serviceId, term, answer.granted]).toEqual([serviceId, term, granted]);
       }
     }
-    expect(controller.fleet.heardRight("honest")?.grantedAgoMs).toBeUndefined();
+    expect(controller.fleet.leaseReport("honest")?.grantedAgoMs).toBeUndefined();
     session.close();
   });
 
@@ -202,7 +202,7 @@ describe("a compromised machine", () => {
     const session = await open();
     await controller.fleet.submit("attacker", "t-attacker", taskRequest);
     await session.expect("task", ({ id }) => id === "t-attacker");
-    session.say({ case: "taskProgress", value: { taskId: "t-attacker", step: "s".repeat(1 << 20), progressPct: -7 } });
+    session.send({ case: "taskProgress", value: { taskId: "t-attacker", step: "s".repeat(1 << 20), progressPct: -7 } });
     await waitUntil("it is visible", () => controller.fleet.task("t-attacker")?.progress !== undefined);
     const progress = controller.fleet.task("t-attacker")?.progress;
     expect(progress?.step.length).toBeLessThanOrEqual(128);
@@ -237,7 +237,7 @@ describe("a compromised machine", () => {
   test("has one batch of samples processed at a time", async () => {
     const session = await open();
     const sample = { timeMs: 0n, slots: [1], values: [1] };
-    for (let n = 1; n <= 50; n += 1) session.say({ case: "samples", value: { batch: BigInt(n), samples: [sample] } });
+    for (let n = 1; n <= 50; n += 1) session.send({ case: "samples", value: { batch: BigInt(n), samples: [sample] } });
     for (let n = 2; n <= 50; n += 1)
       expect((await session.expect("samplesAck", ({ batch }) => batch === BigInt(n))).kept).toBe(false);
     expect(batches).toHaveLength(1);

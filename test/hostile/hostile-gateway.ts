@@ -117,10 +117,10 @@ export async function startHostileGateway(
         throw new HoldfastError("UNAUTHENTICATED", "Who?");
       },
     },
-    keptAnswers: {
+    storedResponses: {
       find: async () => undefined,
-      take: () => () => undefined,
-      keep: async (idempotency, answer) => void stored.set(idempotency.key, answer),
+      reserve: () => () => undefined,
+      store: async (idempotency, answer) => void stored.set(idempotency.key, answer),
     },
     reached: async () => undefined,
     ready: () => true,

@@ -39,7 +39,7 @@ beforeAll(async () => {
     cert: ca,
     log: silentLog,
     maxConnections: most,
-    unreadMs: 1_200,
+    stalledMs: 1_200,
     headMs: 5_000,
     handler(incoming, answer) {
       const response = answer as ServerResponse;

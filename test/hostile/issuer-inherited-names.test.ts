@@ -10,7 +10,7 @@ import { createMetrics } from "../../issuer/src/metrics.ts";
 import { AppSignInSchema } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import { createTestCertificate } from "../support/controller/test-certificate.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
-import { clientWords, unknownMethods } from "./client-words.ts";
+import { inheritedNames, unknownMethods } from "./client-words.ts";
 
 /** An issuer of one app whose database is unreachable: no such name of a client may get so far. */
 let server: IssuerServer;
@@ -99,7 +99,7 @@ const form = { "content-type": "application/x-www-form-urlencoded" };
 
 describe("names that every object inherits, from a client", () => {
   test("are no methods of a page: 405 with those that are", async () => {
-    for (const method of [...clientWords, ...unknownMethods])
+    for (const method of [...inheritedNames, ...unknownMethods])
       for (const path of [step, `${step}/code`, "/authorize", "/token", "/style.css", "/callback/oidc"])
         expect(await ask(method, path), `${method} ${path}`).toMatchObject({
           status: 405,
@@ -108,7 +108,7 @@ describe("names that every object inherits, from a client", () => {
   });
 
   test("are no pages", async () => {
-    for (const word of clientWords)
+    for (const word of inheritedNames)
       for (const path of [
         `/${word}`,
         `${step}/${word}`,
@@ -120,7 +120,7 @@ describe("names that every object inherits, from a client", () => {
   });
 
   test("are no parameters, headers or fields", async () => {
-    for (const word of clientWords) {
+    for (const word of inheritedNames) {
       expect((await ask("GET", `/authorize?${word}=1&client_id=${word}`)).status, word).toBe(400);
       expect(
         (await ask("GET", `/callback/oidc?state=${word}&${word}=x`, { cookie: `${word}=${word}` })).status,
@@ -132,8 +132,8 @@ describe("names that every object inherits, from a client", () => {
       ).toBe(200);
     }
     const fields = (word: string) => `${word}=${word}&grant_type=${word}&client_id=${word}`;
-    const answers = await Promise.all(clientWords.map((word) => ask("POST", "/token", form, fields(word))));
-    expect(answers.map(({ status }) => status)).toEqual(clientWords.map(() => 401));
+    const answers = await Promise.all(inheritedNames.map((word) => ask("POST", "/token", form, fields(word))));
+    expect(answers.map(({ status }) => status)).toEqual(inheritedNames.map(() => 401));
   });
 
   test("and interrupted bodies, invalid paths and unknown host names fail nothing", async () => {

@@ -10,7 +10,7 @@ import { createTestAuthority } from "../support/controller/test-authority.ts";
 import { emptyProvider } from "../support/machines/empty-provider.ts";
 import { hostInstallation, startTestHost } from "../support/machines/test-host.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
-import { clientWords, unknownMethods } from "./client-words.ts";
+import { inheritedNames, unknownMethods } from "./client-words.ts";
 
 /** Files that open a listener, by the test file that sends it `inheritedNames`. */
 // biome-ignore format: a table, aligned so that it reads as one
@@ -84,7 +84,7 @@ describe("names that every object inherits", () => {
         outgoing.on("error", reject).end();
       });
     try {
-      for (const word of clientWords) {
+      for (const word of inheritedNames) {
         expect(await ask("GET", `/${word}`)).toBe(404);
         expect(await ask("GET", `/metrics/${word}?${word}=${word}`)).toBe(404);
         expect(await ask("GET", "/metrics", { [word]: word })).toBe(200);
@@ -118,12 +118,12 @@ describe("names that every object inherits", () => {
             stream.on("error", resolve);
             stream.end();
           });
-        for (const word of clientWords) {
+        for (const word of inheritedNames) {
           for (const path of [`/${word}`, `/${word}/${word}`, `/holdfast.host.v1.HostService/${word}`])
             expect(Number(await statusOf(path)), path).toBe(12);
           await statusOf("/holdfast.host.v1.HostService/GetFacts", "POST", { [word.toLowerCase()]: word });
         }
-        for (const method of [...clientWords, ...unknownMethods])
+        for (const method of [...inheritedNames, ...unknownMethods])
           await statusOf("/holdfast.host.v1.HostService/GetFacts", method);
         session.destroy();
       }

@@ -41,7 +41,7 @@ describe("the API's contract", () => {
       const answer = await its.stranger.post<ServiceJson>("/managed-services", body);
       expect(expectStatus(answer, 202).json.hostname).not.toBe(its.service.hostname);
       expectStatus(await its.stranger.delete(`/managed-services/${answer.json.id}`), 202);
-      await createServices(its.platform, its.stranger).gone(answer.json.id);
+      await createServices(its.platform, its.stranger).deleted(answer.json.id);
     });
   });
 
@@ -54,7 +54,7 @@ describe("the API's contract", () => {
     afterAll(async () => {
       const { json } = await its.platform.rest.get<PageJson<"services", ServiceJson>>("/managed-services?tag=list:yes");
       for (const { id } of json.services) await its.platform.rest.delete(`/managed-services/${id}`);
-      for (const { id } of json.services) await its.services.gone(id);
+      for (const { id } of json.services) await its.services.deleted(id);
     });
 
     it("come in pages that together contain all, oldest first", async () => {
@@ -141,7 +141,7 @@ describe("the API's contract", () => {
         limit: 1,
       });
       expectStatus(await small.delete(`/managed-services/${first.json.id}`), 202);
-      await createServices(its.platform, small).gone(first.json.id);
+      await createServices(its.platform, small).deleted(first.json.id);
       const third = await small.post<ServiceJson>("/managed-services", { ...valid, name: "second" });
       expectStatus(third, 202);
       expectStatus(await small.delete(`/managed-services/${third.json.id}`), 202);

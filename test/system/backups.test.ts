@@ -101,7 +101,7 @@ describe("backups of a service", () => {
       await waitUntil("the copy is healthy", async () => (await ofDatabases()) === "healthy");
       const deletion = await platform.rest.delete(`/managed-services/${fork.service.id}?skip_final_backup=true`);
       expectStatus(deletion, 202);
-      await services.gone(fork.service.id);
+      await services.deleted(fork.service.id);
       expect((await platform.rest.post(`/managed-services/${fork.service.id}/undelete`)).status).toBe(404);
     },
     longMs,

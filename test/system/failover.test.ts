@@ -1,5 +1,5 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { rightMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/right.ts";
 import { ControlService, FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { FailoverService } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -89,7 +89,7 @@ describe("a PostgreSQL whose primary fails", () => {
     await untilCandidate();
     const { primary, term, oldHost } = await roles();
     await its.platform.killControlPlane();
-    const endMs = performance.now() + 2 * rightMs;
+    const endMs = performance.now() + 2 * primaryLeaseMs;
     // The platform's names are unavailable, too: open sessions continue.
     await waitUntil("a write later than any right of a controller", () => nodeWriters()?.firstAfter(oldHost, endMs), {
       withinMs: 60_000,

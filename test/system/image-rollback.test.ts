@@ -101,12 +101,12 @@ describe.skipIf(missing !== undefined)(
     it(
       "is announced where there can be no snapshot; an unneeded snapshot is deleted",
       async () => {
-        const update = await pending(plain, images.good);
+        const update = await pending(plain, images.valid);
         const refusal = await cloneRefusal(platform.directory);
         expect(update?.no_snapshot_reason).toBe(refusal ?? null);
         const [ofPlain, ofPlainTier] = [await apply(plain), await apply(plainTier)];
         const snapshot = refusal === undefined ? { state: "taken", reason: null } : { state: "none", reason: refusal };
-        expect(await ended(plain, ofPlain)).toMatchObject({ status: "completed", snapshot: snapshot });
+        expect(await ended(plain, ofPlain)).toMatchObject({ status: "completed", snapshot });
         expect(await ended(plainTier, ofPlainTier)).toMatchObject({
           status: "completed",
           snapshot: { state: "taken", reason: null },
@@ -119,7 +119,7 @@ describe.skipIf(missing !== undefined)(
     it(
       "is deleted with its snapshot when the service is deleted midway",
       async () => {
-        await pending(cache, images.good);
+        await pending(cache, images.valid);
         await apply(cache);
         const snapshot = await waitUntil("its data have a snapshot", async () => (await snapshots())[0], {
           everyMs: 5,
@@ -129,7 +129,7 @@ describe.skipIf(missing !== undefined)(
         // Otherwise its disk would be retained for undelete.
         const path = `/managed-services/${cache.service.id}?skip_final_backup=true`;
         expectStatus(await platform.rest.delete(path), 202);
-        await services.gone(cache.service.id);
+        await services.deleted(cache.service.id);
         expect((await tier.disks()).filter((name) => name.startsWith(disk))).toEqual([]);
       },
       longMs,

@@ -43,11 +43,11 @@ describe.skipIf(missing !== undefined)(
     secretCases(
       async () => {
         const { images, platform, services, main } = its;
-        await images.choose(images.good);
+        await images.choose(images.valid);
         const path = `/managed-services/${main.service.id}/maintenance`;
         await waitUntil("new machines have a valid image", async () => {
           const { json } = await platform.rest.get<{ image: string; updates: object[] }>(path);
-          return json.image === images.good && json.updates.length === 0;
+          return json.image === images.valid && json.updates.length === 0;
         });
         const valkey = await services.createRunning("session", { database_type: "valkey" });
         return { platform, services, postgresql: main, valkey };

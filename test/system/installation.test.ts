@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queryOnce } from "../support/api/clients.ts";
-import { makePlace } from "../support/network/network-place.ts";
+import { createClientNamespace } from "../support/network/network-place.ts";
 import { asOperator } from "../support/platform/organizations.ts";
 import { type AdminFile, preparedDisks, type Platform, startPlatform } from "../support/platform/platform.ts";
 import { isAlive } from "../support/platform/platform-processes.ts";
@@ -75,7 +75,7 @@ describe("an installation", () => {
     const elsewhere = join(platform.directory, "elsewhere");
     const foreign = await tryStart(["up", "--data", elsewhere, "--advertise", "192.0.2.9"]);
     expect(foreign.output).toContain("--advertise: 192.0.2.9 is not an address of this machine");
-    const clients = await Promise.all([makePlace(), makePlace()]);
+    const clients = await Promise.all([createClientNamespace(), createClientNamespace()]);
     try {
       const addresses = service.connection.nodes[0]?.addresses;
       for (const place of clients) {

@@ -58,8 +58,8 @@ describe("maintenance of a real service", () => {
     async () => {
       const change = { parameters: { max_connections: "77" } };
       expectStatus(await platform.rest.patch(`/managed-services/${id}/configuration`, change), 200);
-      await images.choose(images.good);
-      const found = await requests.pending(id, images.good);
+      await images.choose(images.valid);
+      const found = await requests.pending(id, images.valid);
       expect(found.updates).toMatchObject([
         { kind: "engine_minor", from: "17.0", to: found.engine_version, blocked_reason: null },
         { id: "restart", kind: "restart" },
@@ -84,7 +84,7 @@ describe("maintenance of a real service", () => {
       }
       expect((await requests.ended(id, operationId)).status).toBe("completed");
       expect(await services.settled(id, "Running")).toMatchObject({ pending_updates: [] });
-      expect(await maintenance()).toMatchObject({ image: images.good, updates: [] });
+      expect(await maintenance()).toMatchObject({ image: images.valid, updates: [] });
       expect(await query("SELECT line, current_setting('max_connections') AS most FROM kept")).toEqual([
         { line: "before", most: "77" },
       ]);
@@ -102,7 +102,7 @@ describe("maintenance of a real service", () => {
       const writer = await writeRows(platform, running, stop.signal);
       const queue = await startQueueWorkload(platform, id, `carried-${kill.victim}`);
       try {
-        const both = [images.good, images.equal] as const;
+        const both = [images.valid, images.equal] as const;
         await killAtImageStep(
           { platform, services, service: running, images: { both, choose: images.choose }, writer },
           kill,
@@ -132,7 +132,7 @@ describe("maintenance of a real service", () => {
       expect(ended.error?.message).toContain("with all its data");
       await services.settled(id, "Running");
       const after = await maintenance();
-      expect(after).toMatchObject({ image: images.good, updates: [{ id: images.broken, apply_at: null }] });
+      expect(after).toMatchObject({ image: images.valid, updates: [{ id: images.broken, apply_at: null }] });
       expect(after.updates[0]?.blocked_reason).toContain("has no postgresql 17");
       await query("INSERT INTO kept VALUES ('after')");
       expect(await query("SELECT line FROM kept ORDER BY line")).toEqual([{ line: "after" }, { line: "before" }]);
@@ -156,7 +156,7 @@ describe("maintenance of a real service", () => {
     // The ones in between ended under kills, in either way.
     expect(types).toHaveLength(8);
     expect([...types.slice(0, 2), ...types.slice(-2)]).toEqual([...completed, ...failed]);
-    expect(events[1]?.data).toMatchObject({ update_ids: [images.good, "restart"], automatic: false });
+    expect(events[1]?.data).toMatchObject({ update_ids: [images.valid, "restart"], automatic: false });
     expect(events.at(-1)?.data).toMatchObject({ update_ids: [images.broken], rolled_back: true });
   });
 

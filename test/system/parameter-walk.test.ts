@@ -24,7 +24,7 @@ interface Extreme {
   readonly value: string;
 }
 
-function extremesOf({ name, unit, minimum, maximum, leastOn, values }: Parameter): Extreme[] {
+function extremesOf({ name, unit, minimum, maximum, minimumEnabled: leastOn, values }: Parameter): Extreme[] {
   const print = (number: number) => (unit === null ? String(number) : printQuantity(number, unit));
   const numbers = [minimum, leastOn, maximum].flatMap((number) => (number === null ? [] : [print(number)]));
   return [...new Set([...values, ...numbers])].map((value) => ({ name, value }));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { metricsText } from "../support/api/metrics-text.ts";
 import { parseExposition } from "../support/api/parse-exposition.ts";
-import { type JudgeImage, judgeImage } from "../support/engines/judge-image.ts";
+import { type TestImage, testImage } from "../support/engines/judge-image.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { createServices, expectStatus, type RunningService } from "../support/platform/services.ts";
@@ -12,14 +12,14 @@ import { waitUntil } from "../support/wait-until.ts";
 
 // The first run builds an image, which takes minutes on a busy machine.
 describe("metrics of the platform and of services", { timeout: 600_000 }, () => {
-  let image: JudgeImage | string;
+  let image: TestImage | string;
   let platform: Platform;
   let orders: RunningService;
   let cache: RunningService;
   const directory = mkdtempSync(join(tmpdir(), "holdfast-prometheus-"));
 
   beforeAll(async () => {
-    image = await judgeImage("metrics");
+    image = await testImage("metrics");
     chmodSync(directory, 0o755);
     platform = await startPlatform({ environment: { HOLDFAST_SAMPLE_INTERVAL_MS: "1000" } });
     const services = createServices(platform);

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createQueue } from "../../sdk/src/queue/index.ts";
 import { hasEngine } from "../support/engines/engine-machine.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
-import { type JudgeImage, judgeImage } from "../support/engines/judge-image.ts";
+import { type TestImage, testImage } from "../support/engines/judge-image.ts";
 import { asRoot, testUid } from "../support/platform/platform-software.ts";
 import { createQueueDatabase, type QueueDatabase } from "../support/engines/queue-database.ts";
 import type { TemporaryProcess } from "../support/platform/temporary-process.ts";
@@ -18,11 +18,11 @@ const samples = join(import.meta.dirname, "..", "..", "docs", "samples", "queues
 
 describe.skipIf(!hasEngine("postgresql", "17"))("a queue has third-party clients", () => {
   let database: QueueDatabase;
-  let image: JudgeImage | string;
+  let image: TestImage | string;
   let directory = "";
   let bouncer: TemporaryProcess | undefined;
   beforeAll(async () => {
-    image = await judgeImage("queues");
+    image = await testImage("queues");
     database = await createQueueDatabase();
     directory = mkdtempSync(join(tmpdir(), "holdfast-queue-clients-"));
     if (asRoot) chownSync(directory, testUid, testUid);

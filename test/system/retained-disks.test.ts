@@ -47,7 +47,7 @@ describe.concurrent("disks of deleted services", () => {
   async function remove({ service: { id } }: RunningService): Promise<void> {
     const before = Date.now();
     expectStatus(await platform.rest.delete(`/managed-services/${id}`), 202);
-    await services.gone(id, longMs);
+    await services.deleted(id, longMs);
     const list = await platform.rest.get<{ services: { id: string; undelete_until: string }[] }>(
       "/managed-services?deleted=true",
     );
@@ -75,7 +75,7 @@ describe.concurrent("disks of deleted services", () => {
     expect(isThere()).toBe(true);
 
     expectStatus(await platform.rest.delete(`/managed-services/${id}?skip_final_backup=true`), 202);
-    await services.gone(id, longMs);
+    await services.deleted(id, longMs);
     await waitUntil("its machine is removed", () => !isThere(), { withinMs: longMs });
     const undeleted = async () => (await platform.rest.post(`/managed-services/${id}/undelete`)).status;
     // A moment longer it is listed as a service without retained data.

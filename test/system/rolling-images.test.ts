@@ -42,8 +42,8 @@ describe("a PostgreSQL of two nodes that gets another image during writes", () =
   it(
     "updates the replica first, then the old primary after a switchover, though controllers are killed",
     async () => {
-      await images.choose(images.good);
-      await requests.pending(id, images.good);
+      await images.choose(images.valid);
+      await requests.pending(id, images.valid);
       const { primary_node_id: primary } = await services.get(id);
       const before = engineOf(primary);
       const { id: operationId } = expectStatus(await requests.apply(id), 202).json;
@@ -58,7 +58,7 @@ describe("a PostgreSQL of two nodes that gets another image during writes", () =
       expect(await requests.ended(id, operationId)).toMatchObject({ status: "completed", error: null });
       const after = await services.settled(id, "Running");
       expect(after.primary_node_id).not.toBe(primary);
-      expect(await requests.get(id)).toMatchObject({ image: images.good, updates: [] });
+      expect(await requests.get(id)).toMatchObject({ image: images.valid, updates: [] });
       expect(after.nodes.map(({ status }) => status)).toEqual(["Running", "Running"]);
       await writesGoOn();
     },
@@ -80,7 +80,7 @@ describe("a PostgreSQL of two nodes that gets another image during writes", () =
       expect(engineOf(primary)).toBe(engine);
       expect(after.nodes).toHaveLength(2);
       expect(after.nodes.map((node) => node.id)).not.toEqual(nodes.map((node) => node.id));
-      expect(await requests.get(id)).toMatchObject({ image: images.good });
+      expect(await requests.get(id)).toMatchObject({ image: images.valid });
       await writesGoOn();
     },
     longMs,

@@ -144,14 +144,14 @@ describe("a second host that joined by a file", () => {
       const behind = async () =>
         (await asOperator(platform, MaintenanceService, (rpcs) => rpcs.listMaintenance({}))).services;
       try {
-        images.hide(images.good);
-        await elsewhere.choose(images.good);
+        images.hide(images.valid);
+        await elsewhere.choose(images.valid);
         const [port] = await freePorts(1);
         const added = { hostId: "late", zone: "west", address: `127.0.0.1:${port}` };
         const { joinFile } = await hosts((rpcs) => rpcs.addHost(added));
         await late.start(joinFile, [], { HOLDFAST_CACHE: elsewhere.cache });
         const waits = await waitUntil("both wait for it", async () => {
-          const waiting = (await behind()).filter(({ awaitedImage }) => awaitedImage === images.good);
+          const waiting = (await behind()).filter(({ awaitedImage }) => awaitedImage === images.valid);
           return waiting.length === 2 && waiting;
         });
         for (const { updateIds, awaitedReason } of waits) {
@@ -159,11 +159,11 @@ describe("a second host that joined by a file", () => {
           expect(awaitedReason).toMatch(/^Not on second: run holdfast images update trixie there/);
         }
         const { images: all } = await asOperator(platform, MaintenanceService, (rpcs) => rpcs.listImages({}));
-        expect(all.find(({ id }) => id === images.good)).toMatchObject({ missingOn: ["second"], services: 0 });
-        const response = await requests().apply(cache.service.id, { update_ids: [images.good] });
+        expect(all.find(({ id }) => id === images.valid)).toMatchObject({ missingOn: ["second"], services: 0 });
+        const response = await requests().apply(cache.service.id, { update_ids: [images.valid] });
         expect(response.status).toBe(400);
-        images.bring(images.good);
-        for (const service of [cache, database]) await pending(service, images.good);
+        images.bring(images.valid);
+        for (const service of [cache, database]) await pending(service, images.valid);
         expect((await behind()).map(({ awaitedImage }) => awaitedImage)).toEqual(["", ""]);
       } finally {
         await late.remove();
@@ -177,11 +177,11 @@ describe("a second host that joined by a file", () => {
       const rows = await count();
       const change = { parameters: { "io-threads": "2" } };
       expectStatus(await platform.rest.patch(path(cache, "/configuration"), change), 200);
-      await images.choose(images.good);
-      for (const service of [cache, database]) await pending(service, images.good);
+      await images.choose(images.valid);
+      for (const service of [cache, database]) await pending(service, images.valid);
       await pending(cache, "restart");
       await asOperator(platform, MaintenanceService, (rpcs) =>
-        rpcs.markImageUrgent({ image: images.good, noticeHours: 0, reason: "it must go" }),
+        rpcs.markImageUrgent({ image: images.valid, noticeHours: 0, reason: "it must go" }),
       );
       await waitUntil("one of them is at it", async () => {
         const both = [await services().get(cache.service.id), await services().get(database.service.id)];
@@ -201,7 +201,7 @@ describe("a second host that joined by a file", () => {
           },
         );
         await services().settled(id, "Running");
-        expect((await maintenanceOf(service)).image).toBe(images.good);
+        expect((await maintenanceOf(service)).image).toBe(images.valid);
         const last = (await services().operations(id)).filter(({ type }) => type === "maintenance");
         expect(last).toMatchObject([{ status: "completed" }]);
       }
@@ -221,7 +221,7 @@ describe("a second host that joined by a file", () => {
       expect(ended.error).toMatchObject({ code: "rolled_back_engine_failed" });
       await services().settled(cache.service.id, "Running");
       expect(await maintenanceOf(cache)).toMatchObject({
-        image: images.good,
+        image: images.valid,
         updates: [{ id: images.broken, apply_at: null }],
       });
       expect(await ask("GET", "kept")).toBe("before");

@@ -31,7 +31,7 @@ describe("the life of a managed service", () => {
     const old = await its.services.create("before", { database_type: "valkey" });
     await its.platform.rest.delete(`/managed-services/${old.id}`);
     await its.services.delete(service.id);
-    await its.services.gone(old.id);
+    await its.services.deleted(old.id);
   });
 
   it("is not deleted under deletion protection", async () => {

@@ -2,7 +2,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type JudgeImage, judgeImage } from "../support/engines/judge-image.ts";
+import { type TestImage, testImage } from "../support/engines/judge-image.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
 import { testUid } from "../support/platform/platform-software.ts";
 import { expectStatus } from "../support/platform/services.ts";
@@ -19,7 +19,7 @@ const longMs = 300_000;
 /** Debian's Apache and Authlib; no DNS of this host has the issuer's name, so they have a hosts file of their own. */
 describe("clients of an app's issuer in other languages", { timeout: longMs }, () => {
   const its = createSignInUnderTest();
-  let image: JudgeImage | string;
+  let image: TestImage | string;
   let issuer = "";
   let directory = "";
   let apache: TemporaryProcess | undefined;
@@ -27,7 +27,7 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
   beforeAll(async () => {
     await its.start();
     ({ issuer_url: issuer } = await its.enable());
-    image = await judgeImage("signIn");
+    image = await testImage("signIn");
     directory = mkdtempSync(join(tmpdir(), "holdfast-clients-"));
     chmodSync(directory, 0o755);
     writeFileSync(join(directory, "ca.pem"), its.platform.ca);

@@ -3,7 +3,7 @@ import { flushOnWrite } from "../faults/acknowledged-writer.ts";
 import { commandOnce, openValkey } from "../support/api/clients.ts";
 import type { OperationJson, ProblemJson } from "../support/api/service-json.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { isCountedOn } from "../support/platform/counted-on.ts";
+import { isFailoverCandidate } from "../support/platform/counted-on.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -120,7 +120,7 @@ describe("a Valkey of two nodes whose engine is busy", () => {
 
   it("fails over from a paused primary, although its replica runs a script", async () => {
     const before = await rolesNow();
-    const isCandidate = () => isCountedOn(platform.directory, cache.service.id, before.primary);
+    const isCandidate = () => isFailoverCandidate(platform.directory, cache.service.id, before.primary);
     await waitUntil("the primary counts on its replica", isCandidate);
     const script = await begin(endless, { ...cache.connection, host: before.replicaHost });
     const engine = platform.processes().machines.find(({ id }) => id === before.primary)?.engine ?? 0;

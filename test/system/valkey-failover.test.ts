@@ -2,7 +2,7 @@ import { readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fromBinary } from "@bufbuild/protobuf";
-import { rightMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/right.ts";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ReplicationStatus } from "../../sdk/src/index.ts";
@@ -169,7 +169,7 @@ describe("a Valkey whose primary fails", () => {
     await untilCandidate();
     const { primary, term, oldHost } = await roles();
     await platform.killControlPlane();
-    const endMs = performance.now() + 2 * rightMs;
+    const endMs = performance.now() + 2 * primaryLeaseMs;
     // The platform's names are unavailable, too: open sessions continue.
     await waitUntil("a write later than any right of a controller", () => nodeWriters?.firstAfter(oldHost, endMs), {
       withinMs: 60_000,

@@ -10,7 +10,7 @@ import { setFrozen } from "../faults/fault-fixture.ts";
 import { type ChangingGuests, createChangingGuests } from "../support/machines/changing-guests.ts";
 import { addressOf, openPostgresql, queryOnce } from "../support/api/clients.ts";
 import { firstProcessOf, guestsMissing, listeners, openIncusOf } from "../support/machines/incus-machines.ts";
-import { type Attempt, makePlace } from "../support/network/network-place.ts";
+import { type Attempt, createClientNamespace } from "../support/network/network-place.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import type { OperationJson } from "../support/api/service-json.ts";
@@ -114,7 +114,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     it("is reached only from its allow-list, as soon as the list changes", async () => {
-      const [guest, stranger] = await Promise.all([makePlace(), makePlace()]);
+      const [guest, stranger] = await Promise.all([createClientNamespace(), createClientNamespace()]);
       const address = await addressOf(platform, main.connection.host);
       const before = main.service.allowed_cidrs;
       const allow = async (allowed_cidrs: readonly string[]) =>
@@ -257,7 +257,7 @@ describe.skipIf(missing !== undefined)(
       const address = await addressOf(platform, main.connection.host);
       const { number } = listeners(platform);
       expectStatus(await platform.rest.delete(`/managed-services/${main.service.id}`), 202);
-      await services.gone(main.service.id, withinMs);
+      await services.deleted(main.service.id, withinMs);
       await waitUntil("the machine is removed", () => readdirSync(join(platform.directory, "machines")).length === 0);
       expect(await incus.call<string[]>("GET", "/1.0/instances", signal)).toEqual([]);
       const outputOf = (command: string, ...args: string[]) => execFileSync(command, args).toString();

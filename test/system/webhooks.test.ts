@@ -60,7 +60,7 @@ describe("events and webhooks", () => {
 
     await services.verb(service.id, "stop");
     await services.delete(service.id);
-    await services.gone(service.id);
+    await services.deleted(service.id);
     await waitUntil("service.deleted arrives", () => typesFor(service.id).includes("service.deleted"));
     const listed = await rest.get<EventsJson>(`/managed-services/${service.id}/events`);
     const types = expectStatus(listed, 200).json.events.map(({ event_type }) => event_type);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { clientWords } from "../../../test/hostile/client-words.ts";
+import { inheritedNames } from "../../../test/hostile/client-words.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { type AgentLink, createAgentLink } from "./agent-link.ts";
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 test("a line that is no message ends its connection, and the component goes on", async () => {
-  const lines = clientWords.flatMap((word) => [word, `"${word}"`, `{"${word}":1}`, `{"urls":"${word}"}`]);
+  const lines = inheritedNames.flatMap((word) => [word, `"${word}"`, `{"${word}":1}`, `{"urls":"${word}"}`]);
   for (const line of [...lines, "", "null", "{}", "[", "1"]) {
     const socket = connect(path);
     const ended = once(socket, "close");

@@ -3,7 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { BackupDamaged } from "@holdfast/common/backup/backup-reader.ts";
 import { type LogHeader, openLog } from "@holdfast/common/backup/log-object.ts";
 import { logObject } from "@holdfast/common/backup/object-names.ts";
-import { type LogFacet, LogGone } from "../engines/backup-facet.ts";
+import { type LogFacet, LogRemoved } from "../engines/backup-facet.ts";
 import { type ArchiveState, readArchiveState, writeArchiveState } from "./archive-state.ts";
 import type { ArchiveJob } from "./job.ts";
 import type { JobContext } from "./job-context.ts";
@@ -28,7 +28,7 @@ export async function adoptArchive(
   if (own?.archiveId === archiveId && own.term === term) return own;
   for (;;) {
     try {
-      const saved = parse(await log.noted(instance, signal));
+      const saved = parse(await log.readArchiveState(instance, signal));
       if (saved?.archiveId !== archiveId || saved.term > term) return own;
       if (own?.archiveId === archiveId && own.term >= saved.term) return own;
       const adopted = await advanceThroughStore(saved, job, deps, log);
@@ -36,7 +36,7 @@ export async function adoptArchive(
       await writeArchiveState(data, adopted);
       return adopted;
     } catch (error) {
-      if (error instanceof LogGone || signal.aborted) throw error;
+      if (error instanceof LogRemoved || signal.aborted) throw error;
       link.report({
         archiveId,
         term,

@@ -15,7 +15,7 @@ const urlsAhead = 64;
  * damage, never the end.
  */
 export function createArchiveReader(
-  { place, logs }: Pick<RestoreJob, "place" | "logs">,
+  { location, logs }: Pick<RestoreJob, "location" | "logs">,
   { facet, store, urls, signal }: Pick<JobContext, "facet" | "store" | "urls" | "signal">,
   onObject: () => void,
 ): LogReader | undefined {
@@ -38,7 +38,7 @@ export function createArchiveReader(
 
   const objectAt = (index: number) => {
     const { run, sequence } = locate(index);
-    return logObject({ service: place.service, term: run.term }, sequence);
+    return logObject({ service: location.service, term: run.term }, sequence);
   };
 
   /** Indexes of the objects whose URLs were requested last. */
@@ -60,7 +60,7 @@ export function createArchiveReader(
       const key = run.keys.find((each) => each.id === id);
       return key && Buffer.from(key.secret, "base64");
     };
-    const log = openLog(await buffer(stored), { service: place.service, term: run.term, sequence }, keyOf);
+    const log = openLog(await buffer(stored), { service: location.service, term: run.term, sequence }, keyOf);
     checkAdjacent(index, log);
     onObject();
     return log;

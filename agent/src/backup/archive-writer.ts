@@ -8,7 +8,7 @@ import {
   sealLog,
 } from "@holdfast/common/backup/log-object.ts";
 import { logObject } from "@holdfast/common/backup/object-names.ts";
-import { type LogFacet, LogGone, type LogPiece, type LogPosition } from "../engines/backup-facet.ts";
+import { type LogFacet, LogRemoved, type LogPiece, type LogPosition } from "../engines/backup-facet.ts";
 import { type ArchiveState, writeArchiveState } from "./archive-state.ts";
 import type { ArchiveJob, JobKey, Report, ReportFields } from "./job.ts";
 import { settingsWith } from "./log-settings.ts";
@@ -139,7 +139,7 @@ export function createArchiveWriter(
         const to = await storedEnd(sequence, range.from, signal);
         if (to !== undefined) return { sequence, to, size };
         // An earlier archive may have stored objects that were never recorded.
-        if (!isFirst) throw new LogGone(`log ${term}/${sequence} is there, and does not go on from ${range.from}`);
+        if (!isFirst) throw new LogRemoved(`log ${term}/${sequence} is there, and does not go on from ${range.from}`);
       }
     }
   }
@@ -200,7 +200,7 @@ export function createArchiveWriter(
       state = { ...current, ...reached, ...withSettings };
       await writeArchiveState(data, state);
       // An engine that does not respond saves the state with the next object.
-      await log.note(instance, durablePosition, JSON.stringify(state), signal).catch(() => undefined);
+      await log.saveArchiveState(instance, durablePosition, JSON.stringify(state), signal).catch(() => undefined);
       prefetchUrls(lastSequence, signal);
       return durablePosition;
     },

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { toBinary } from "@bufbuild/protobuf";
 import { inBackground } from "@holdfast/common/background.ts";
-import type { BackupPlace } from "@holdfast/common/backup/object-names.ts";
-import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
+import type { BackupLocation } from "@holdfast/common/backup/object-names.ts";
+import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { storedFormat } from "@holdfast/common/stored-names.ts";
 import type { BackupObservation, DataKey } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
@@ -29,7 +29,7 @@ export interface Backups {
 }
 
 export interface NewBackup {
-  readonly place: BackupPlace;
+  readonly location: BackupLocation;
   readonly key: DataKey;
   readonly instance: Instance;
   readonly background: boolean;
@@ -103,8 +103,8 @@ export function createBackups({ component, stateDir, now, log, onChange }: Backu
     throw new TaskFailed("not_ready", `this machine has no backup ${backupId}`, { retryable: false });
   }
 
-  async function start({ place, key, instance, background, base, pageMap }: NewBackup): Promise<void> {
-    const { backup: id, attempt } = place;
+  async function start({ location, key, instance, background, base, pageMap }: NewBackup): Promise<void> {
+    const { backup: id, attempt } = location;
     await settle();
     if (current?.id === id && current.attempt === attempt) return;
     // A component that reported its outcome is about to end.
@@ -122,7 +122,7 @@ export function createBackups({ component, stateDir, now, log, onChange }: Backu
     await save();
     await component.start({
       kind: "backup",
-      place,
+      location,
       key: { id: key.id, secret: key.secret },
       spec: Buffer.from(toBinary(InstanceSpecSchema, withoutSecrets(instance))).toString("base64"),
       paths: instance.paths,
@@ -151,7 +151,7 @@ export function createBackups({ component, stateDir, now, log, onChange }: Backu
     scope: () => current && { case: "backupId", value: current.id },
     reported: (report) => inBackground(log, "report of a backup", record(report)),
     async load() {
-      const bytes = await readIfThere(file);
+      const bytes = await readIfExists(file);
       if (bytes !== undefined) current = currentFormat.parse(bytes.toString("utf8"));
     },
     async run(signal) {

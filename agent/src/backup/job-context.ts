@@ -28,7 +28,7 @@ const partsPerRequest = 16;
 
 /** Dependencies that open a stored backup. */
 export function readerOf(
-  { place, key, manifestSha256 }: StoredBackup,
+  { location, key, manifestSha256 }: StoredBackup,
   { store, urls, signal }: Pick<JobContext, "store" | "urls" | "signal">,
 ): BackupReaderDeps {
   const secret = Buffer.from(key.secret, "base64");
@@ -39,7 +39,7 @@ export function readerOf(
       urls.prefetch("GET", partsFrom(object, 2 * partsPerRequest), signal);
   }
   return {
-    place,
+    location,
     key: { id: key.id, secret },
     manifestSha256,
     get(object) {

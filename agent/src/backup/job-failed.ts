@@ -1,5 +1,5 @@
 import { BackupDamaged } from "@holdfast/common/backup/backup-reader.ts";
-import { failureWords } from "@holdfast/common/backup/failure-words.ts";
+import { failureMessage } from "@holdfast/common/backup/failure-words.ts";
 import { isSystemError } from "@holdfast/common/system-error.ts";
 import { PlanTooSmall, TargetNotReached } from "../engines/backup-facet.ts";
 import { StoreRefused } from "./store-client.ts";
@@ -30,13 +30,13 @@ export class JobFailed extends Error {
     if (error instanceof JobFailed) return error;
     const said = error instanceof Error ? error.message : String(error);
     // Words of the operating system are for the log: they are in the cause.
-    const message = isSystemError(error) ? failureWords(code, said) : said;
+    const message = isSystemError(error) ? failureMessage(code, said) : said;
     if (error instanceof BackupDamaged) return new JobFailed("damaged", message, { cause: error });
     if (error instanceof TargetNotReached) return new JobFailed("target_not_reached", message, { cause: error });
     if (error instanceof PlanTooSmall) return new JobFailed("plan_too_small", message, { cause: error });
     if (error instanceof StoreRefused) return new JobFailed("store_failed", message, { cause: error });
     if (/ENOSPC|No space left on device/.test(said))
-      return new JobFailed("no_room", failureWords("no_room", said), { cause: error });
+      return new JobFailed("no_room", failureMessage("no_room", said), { cause: error });
     return new JobFailed(code, message, { cause: error });
   }
 }

@@ -1,4 +1,4 @@
-import type { BackupPlace } from "@holdfast/common/backup/object-names.ts";
+import type { BackupLocation } from "@holdfast/common/backup/object-names.ts";
 import type { InstancePaths } from "../engines/engine-driver.ts";
 
 /** The input of a component, as JSON on its standard input. It has keys, so it is stored nowhere else. */
@@ -22,14 +22,14 @@ export interface JobKey {
 
 /** A stored backup with the key that decrypts it. */
 export interface StoredBackup {
-  readonly place: BackupPlace;
+  readonly location: BackupLocation;
   readonly key: JobKey;
   readonly manifestSha256: string;
 }
 
 export interface BackupJob extends AnyJob {
   readonly kind: "backup";
-  readonly place: BackupPlace;
+  readonly location: BackupLocation;
   readonly key: JobKey;
   /** Base of an incremental backup; undefined for a full one. */
   readonly base?: StoredBackup | undefined;
@@ -41,7 +41,7 @@ export interface BackupJob extends AnyJob {
 export interface RestoreJob extends AnyJob {
   readonly kind: "restore";
   readonly restoreId: string;
-  readonly place: BackupPlace;
+  readonly location: BackupLocation;
   readonly key: JobKey;
   readonly manifestSha256: string;
   /** The backups that an incremental one builds on, the full one first; empty for a full backup. */

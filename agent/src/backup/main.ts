@@ -21,7 +21,7 @@ import { createPresignedUrlCache } from "./presigned-url-cache.ts";
 const job = JSON.parse(await text(process.stdin)) as Job;
 watchProcessFaults({
   role: "job",
-  note: (msg, { error }) =>
+  logFault: (msg, { error }) =>
     process.stderr.write(`${JSON.stringify({ time: Date.now(), name: job.kind, msg, error: textOf(error) })}\n`),
   monotonicMs: () => performance.now(),
 });

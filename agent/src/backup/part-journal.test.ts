@@ -37,11 +37,11 @@ async function* inOnePiece(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes;
 }
 
-async function take(place: ReturnType<typeof locationOf>, bytes: AsyncIterable<Buffer>) {
+async function take(location: ReturnType<typeof locationOf>, bytes: AsyncIterable<Buffer>) {
   const put: string[] = [];
-  const journal = await openPartJournal(directory, place, async (object) => (await objects.head(object))?.sizeBytes);
+  const journal = await openPartJournal(directory, location, async (object) => (await objects.head(object))?.sizeBytes);
   const writer = createBackupWriter({
-    place,
+    location,
     key,
     partBytes,
     stored: journal,
@@ -55,13 +55,13 @@ async function take(place: ReturnType<typeof locationOf>, bytes: AsyncIterable<B
   return { put, stream, journal };
 }
 
-async function opened(place: ReturnType<typeof locationOf>, stream: Awaited<ReturnType<typeof take>>["stream"]) {
+async function opened(location: ReturnType<typeof locationOf>, stream: Awaited<ReturnType<typeof take>>["stream"]) {
   if (stream === undefined) throw new Error("the stream broke off");
   const at = new Date(0).toISOString();
   const facts = { kind: "snapshot", engine: "valkey", version: "8", startedAt: at, endedAt: at, dataTime: at };
-  const manifest = { format: backupFormat, ...place, ...facts, positions: null, streams: [stream] } as const;
-  await objects.put(manifestObject(place), inOnePiece(await sealManifest(manifest, key)));
-  const reader = await openBackup({ place, key, get: objects.get });
+  const manifest = { format: backupFormat, ...location, ...facts, positions: null, streams: [stream] } as const;
+  await objects.put(manifestObject(location), inOnePiece(await sealManifest(manifest, key)));
+  const reader = await openBackup({ location, key, get: objects.get });
   return { reader, bytes: await buffer(reader.read(stream)) };
 }
 

@@ -2,7 +2,7 @@ import { open, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { BackupPart } from "@holdfast/common/backup/backup-manifest.ts";
 import type { StoredParts } from "@holdfast/common/backup/backup-writer.ts";
-import { type BackupPlace, isPartOf } from "@holdfast/common/backup/object-names.ts";
+import { type BackupLocation, isPartOf } from "@holdfast/common/backup/object-names.ts";
 
 /**
  * Journal of the parts of a backup that this machine stored, across all attempts; a file beside the data. It only saves
@@ -26,13 +26,13 @@ const maxEntries = 250_000;
 /** `sizeOf` returns an object's size in the store; a part with another size is stored again. */
 export async function openPartJournal(
   data: string,
-  place: BackupPlace,
+  location: BackupLocation,
   sizeOf: (object: string) => Promise<number | undefined>,
 ): Promise<PartJournal> {
   const path = join(data, name);
   const stored = new Map<string, BackupPart>();
   const keyOf = (stream: string, digest: string) => `${stream} ${digest}`;
-  for (const { stream, digest, ...part } of await readEntries(path, place)) stored.set(keyOf(stream, digest), part);
+  for (const { stream, digest, ...part } of await readEntries(path, location)) stored.set(keyOf(stream, digest), part);
   const inherited = new Set(stored.values().map(({ object }) => object));
   // Truncates the journal of another backup.
   const file = await open(path, stored.size === 0 ? "w" : "a", 0o640);
@@ -55,12 +55,12 @@ export async function openPartJournal(
 }
 
 /** Ignores a line truncated by a crash. */
-async function readEntries(path: string, place: BackupPlace): Promise<Entry[]> {
+async function readEntries(path: string, location: BackupLocation): Promise<Entry[]> {
   const text = await readFile(path, "utf8").catch(() => "");
   return text.split("\n").flatMap((line) => {
     try {
       const entry = JSON.parse(line) as Entry;
-      return isPartOf(place, entry.stream, entry.object) ? [entry] : [];
+      return isPartOf(location, entry.stream, entry.object) ? [entry] : [];
     } catch {
       return [];
     }

@@ -108,7 +108,7 @@ const keyOf = (key: DataKey | undefined): JobKey => ({ id: key?.id ?? "", secret
 /** Converts a source of the settings to a job's input. */
 export function storedBackup(service: string, backup: SourceBackup): StoredBackup {
   const { backupId, attempt, manifestSha256, key } = backup;
-  return { place: { service, backup: backupId, attempt }, key: keyOf(key), manifestSha256 };
+  return { location: { service, backup: backupId, attempt }, key: keyOf(key), manifestSha256 };
 }
 
 function jobOf({ spec, paths }: Instance, source: RestoreSource): Omit<RestoreJob, "socket" | "outcome"> {

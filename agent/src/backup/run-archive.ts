@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type LogFacet, LogGone, type LogPiece, type LogStream } from "../engines/backup-facet.ts";
+import { type LogFacet, LogRemoved, type LogPiece, type LogStream } from "../engines/backup-facet.ts";
 import { createArchiveWriter } from "./archive-writer.ts";
 import { type ArchiveSchedule, createArchiveSchedule } from "./archive-schedule.ts";
 import { adoptArchive } from "./archive-adoption.ts";
@@ -40,9 +40,9 @@ export async function runArchive(job: ArchiveJob, deps: JobContext): Promise<Rep
   try {
     adopted = await adoptArchive(job, deps, log);
   } catch (error) {
-    if (!(error instanceof LogGone) && !signal.aborted) throw error;
+    if (!(error instanceof LogRemoved) && !signal.aborted) throw error;
     const { archiveId, term } = job;
-    const [state, reason] = error instanceof LogGone ? ["gap", error.message] : ["starting", canceledMessage];
+    const [state, reason] = error instanceof LogRemoved ? ["gap", error.message] : ["starting", canceledMessage];
     return { archiveId, term, state, reason };
   }
   const schedule = createArchiveSchedule(job.idleMs, deps.now);
@@ -56,7 +56,7 @@ export async function runArchive(job: ArchiveJob, deps: JobContext): Promise<Rep
     try {
       await followOnce(log, writer.position, { deps, writer, schedule, urgency });
     } catch (error) {
-      if (error instanceof LogGone) return writer.reportOf("gap", error.message);
+      if (error instanceof LogRemoved) return writer.reportOf("gap", error.message);
       if (signal.aborted) break;
       if (error instanceof JobFailed) throw error;
       writer.sendReport("starting", error instanceof Error ? error.message : String(error));
@@ -121,7 +121,7 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
   let retained = { end: "", limitBytes: 0 };
   function queryRetained(): void {
     log
-      .kept(instance, signal)
+      .retention(instance, signal)
       .then((found) => {
         retained = found;
         writer.setLimit(retained.limitBytes);
@@ -168,7 +168,7 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
       // The object reaches a commit of this moment, so the newest restorable time covers all earlier writes.
       await untilReceived(await writer.recordCommit(signal), signal);
       schedule.stored(bufferedBytes);
-      stream.durable(await writer.store(cut(), signal));
+      stream.confirmDurable(await writer.store(cut(), signal));
     }
     if (signal.aborted) {
       const last = AbortSignal.timeout(drainWithinMs);

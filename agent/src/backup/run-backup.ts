@@ -26,15 +26,15 @@ const checksAhead = 50 * concurrentChecks;
  * with the same content that an earlier attempt stored are reused.
  */
 export async function runBackup(job: BackupJob, deps: JobContext): Promise<Report> {
-  const { place } = job;
+  const { location } = job;
   const { instance, facet, store, urls, link, now, signal } = deps;
   const { pages } = facet;
   const key = { id: job.key.id, secret: Buffer.from(job.key.secret, "base64") };
   const startedAt = now();
-  let report: Report = { state: "running", backupId: place.backup, attempt: place.attempt };
+  let report: Report = { state: "running", backupId: location.backup, attempt: location.attempt };
   const update = (change: ReportFields) => link.report((report = { ...report, ...change }));
   update({});
-  const journal = await openPartJournal(instance.paths.data, place, (object) => store.size(object, signal));
+  const journal = await openPartJournal(instance.paths.data, location, (object) => store.size(object, signal));
 
   const baseMap = job.base && (await openBaseMap(job.base, deps));
   const source = await facet.open(instance, signal).catch(async (error: unknown) => {
@@ -44,7 +44,7 @@ export async function runBackup(job: BackupJob, deps: JobContext): Promise<Repor
   try {
     update({ sourceTotalBytes: source.totalBytes });
     const writer = createBackupWriter({
-      place,
+      location,
       key,
       async put(object, bytes) {
         urls.prefetch("PUT", partsFrom(object, urlsAhead), signal);
@@ -77,7 +77,7 @@ export async function runBackup(job: BackupJob, deps: JobContext): Promise<Repor
     const dataTime = end.dataTime.getTime();
     const manifest: BackupManifest = {
       format: job.base === undefined ? backupFormat : incrementFormat,
-      ...place,
+      ...location,
       kind: job.base === undefined ? facet.kind : "incremental",
       ...(job.base && { base: baseOf(job.base) }),
       engine: instance.spec.engine,
@@ -91,11 +91,11 @@ export async function runBackup(job: BackupJob, deps: JobContext): Promise<Repor
     };
     await checkSizes(manifest, deps);
     const sealed = await sealManifest(manifest, key);
-    await store.put(manifestObject(place), sealed, signal);
+    await store.put(manifestObject(location), sealed, signal);
     const manifestSha256 = createHash("sha256").update(sealed).digest("hex");
     const get = (object: string) => store.get(object, signal);
     // The stored objects are read back, since an accepted write is no proof.
-    const reader = await openBackup({ place, key, get, manifestSha256 });
+    const reader = await openBackup({ location, key, get, manifestSha256 });
     await reader.verify("sample");
     const parts = [...streams, ...maps].flatMap((stream) => stream.parts);
     const stored = new Map(parts.map(({ object, bytes }) => [object, bytes]));
@@ -120,8 +120,8 @@ export async function runBackup(job: BackupJob, deps: JobContext): Promise<Repor
 
 const mapOf = (stream: string) => `${stream}.map`;
 
-function baseOf({ place, manifestSha256 }: StoredBackup): NonNullable<BackupManifest["base"]> {
-  return { backup: place.backup, attempt: place.attempt, manifestSha256 };
+function baseOf({ location, manifestSha256 }: StoredBackup): NonNullable<BackupManifest["base"]> {
+  return { backup: location.backup, attempt: location.attempt, manifestSha256 };
 }
 
 /** Opens the page map of the base; throws BackupDamaged if it was changed. */

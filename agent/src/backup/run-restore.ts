@@ -12,7 +12,7 @@ import { type JobContext, readerOf } from "./job-context.ts";
 
 /** Removes the machine's data, unpacks the backup, and recovers it to the target. The marker records the progress. */
 export async function runRestore(job: RestoreJob, deps: JobContext): Promise<Report> {
-  const { restoreId, place } = job;
+  const { restoreId, location } = job;
   const { instance, facet, link, signal } = deps;
   const { data } = instance.paths;
   let report: Report = { state: "fetching", restoreId };
@@ -29,8 +29,8 @@ export async function runRestore(job: RestoreJob, deps: JobContext): Promise<Rep
   // From here on the old data are being removed, which the marker records.
   await writeMarker(data, {
     restoreId,
-    service: place.service,
-    backup: place.backup,
+    service: location.service,
+    backup: location.backup,
     target: job.target,
     finished: false,
   });
@@ -44,7 +44,7 @@ export async function runRestore(job: RestoreJob, deps: JobContext): Promise<Rep
         yield chunk;
       }
     }
-    if (reader.manifest.base === undefined) await facet.restore.place(instance, stream.name, counted(), signal);
+    if (reader.manifest.base === undefined) await facet.restore.unpack(instance, stream.name, counted(), signal);
     else await patch(deps, stream, counted());
   }
   let restoredObjects = 0;
@@ -53,7 +53,7 @@ export async function runRestore(job: RestoreJob, deps: JobContext): Promise<Rep
     instance,
     {
       target: targetOf(job),
-      isSameService: place.service === instance.spec.serviceId,
+      isSameService: location.service === instance.spec.serviceId,
       log,
       scratch: join(data, "restore.scratch"),
       report: ({ step, position, reachedTime }) =>
@@ -70,8 +70,8 @@ export async function runRestore(job: RestoreJob, deps: JobContext): Promise<Rep
   }
   await writeMarker(data, {
     restoreId,
-    service: place.service,
-    backup: place.backup,
+    service: location.service,
+    backup: location.backup,
     target: job.target,
     finished: true,
     findings,

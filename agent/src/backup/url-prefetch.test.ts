@@ -14,7 +14,7 @@ import { type JobContext, readerOf } from "./job-context.ts";
 import { createPresignedUrlCache } from "./presigned-url-cache.ts";
 
 // Many URLs are requested together: a round trip for each object would take most of a restore's time.
-const place = { service: "s-1", backup: "b-1", attempt: 1 };
+const location = { service: "s-1", backup: "b-1", attempt: 1 };
 const secret = randomBytes(32);
 const key = { id: "k-1", secret: secret.toString("base64") };
 const signal = new AbortController().signal;
@@ -59,7 +59,7 @@ test("an archive of 150 objects is read with three batches of URLs", async () =>
     await store.objects.put(logObject({ service: "s-1", term: 1 }, sequence), one(sealed));
   }
   const logs = [{ term: 1, firstSequence: 1, lastSequence: count, keys: [key] }];
-  const reader = createArchiveReader({ place, logs }, { ...client(), facet: noFacet }, () => undefined);
+  const reader = createArchiveReader({ location, logs }, { ...client(), facet: noFacet }, () => undefined);
   for (let index = 0; index < count; index += 1)
     expect((await reader?.at(index))?.header).toMatchObject({ sequence: index + 1 });
   expect(requested).toEqual([64, 64, 22]);
@@ -68,7 +68,7 @@ test("an archive of 150 objects is read with three batches of URLs", async () =>
 test("a backup of 40 parts is read with four URL batches, each requested 16 parts ahead", async () => {
   const plain = randomBytes(400_000);
   const writer = createBackupWriter({
-    place,
+    location,
     key: { id: key.id, secret },
     partBytes: 10_000,
     put: async (object, bytes) => void (await store.objects.put(object, one(Buffer.from(bytes)))),
@@ -77,13 +77,13 @@ test("a backup of 40 parts is read with four URL batches, each requested 16 part
   expect(stream.parts).toHaveLength(40);
   const at = new Date(0).toISOString();
   const facts = { kind: "full", engine: "postgresql", version: "17", startedAt: at, endedAt: at, dataTime: at };
-  const manifest = { format: backupFormat, ...place, ...facts, positions: null, streams: [stream] } as const;
+  const manifest = { format: backupFormat, ...location, ...facts, positions: null, streams: [stream] } as const;
   const sealed = await sealManifest(manifest, { id: key.id, secret });
-  await store.objects.put(manifestObject(place), one(sealed));
+  await store.objects.put(manifestObject(location), one(sealed));
   const manifestSha256 = createHash("sha256").update(sealed).digest("hex");
   const sixteenLater = Promise.withResolvers<void>();
   const behind = client(() => (requested.length === 3 ? sixteenLater.promise : Promise.resolve()));
-  const deps = readerOf({ place, key, manifestSha256 }, behind);
+  const deps = readerOf({ location, key, manifestSha256 }, behind);
   const get = (object: string) => {
     if (object === stream.parts[31]?.object) sixteenLater.resolve();
     return deps.get(object);

@@ -79,7 +79,7 @@ export interface Finding {
 
 export interface RestoreFacet {
   /** Unpacks one stream of a backup into a machine without data. */
-  place(instance: Instance, stream: string, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>;
+  unpack(instance: Instance, stream: string, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>;
   /**
    * Recovers unpacked data to the target, in an engine that accepts no clients, so that the next start finds them in
    * order. Checks that the target was reached, and detaches a copy from its source. Throws TargetNotReached or
@@ -156,15 +156,15 @@ export interface LogFacet {
   /** Settings of the running engine that a replay of its log needs at least as much of. */
   settings(instance: Instance, signal: AbortSignal): Promise<Readonly<Record<string, number>>>;
   /** End of the engine's log, and the bytes that the engine retains for a follower; 0 for no limit. */
-  kept(instance: Instance, signal: AbortSignal): Promise<{ readonly end: string; readonly limitBytes: number }>;
+  retention(instance: Instance, signal: AbortSignal): Promise<{ readonly end: string; readonly limitBytes: number }>;
   /** Bytes from one position to another; negative if the second one comes first. */
   distance(from: string, to: string): number;
   /**
    * Writes the archive's progress into the data, so that replicas have it too and retain the log from `position` on.
    * `state` is opaque; after a promotion the new primary's agent reads it by `readArchiveState`.
    */
-  note(instance: Instance, position: string, state: string, signal: AbortSignal): Promise<void>;
-  noted(instance: Instance, signal: AbortSignal): Promise<string | undefined>;
+  saveArchiveState(instance: Instance, position: string, state: string, signal: AbortSignal): Promise<void>;
+  readArchiveState(instance: Instance, signal: AbortSignal): Promise<string | undefined>;
   /**
    * Position at which the engine's log left a branch (in PostgreSQL a timeline, such as `3`); undefined for the current
    * branch. Throws LogRemoved for a branch that the engine was never on.
@@ -178,7 +178,7 @@ export interface LogStream {
   /** Last reported end of the engine's log; empty before the first report. */
   readonly end: string;
   /** Tells the engine up to which position the log is stored durably elsewhere: it retains everything behind that. */
-  durable(position: string): void;
+  confirmDurable(position: string): void;
 }
 
 export interface LogPosition {
@@ -194,6 +194,6 @@ export interface LogPiece {
 }
 
 /** The engine removed log that was not archived yet, which leaves a gap. */
-export class LogGone extends Error {
+export class LogRemoved extends Error {
   override readonly name = "LogGone";
 }

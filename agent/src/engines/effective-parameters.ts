@@ -7,7 +7,7 @@ import type { Instance } from "./engine-driver.ts";
 /**
  * Every parameter of the catalog with the value that this instance runs with: the user's, the plan's or the default.
  */
-export function effectiveParameters({ spec, atLeast = {} }: Omit<Instance, "paths">): Map<string, string> {
+export function effectiveParameters({ spec, minimumParameters: atLeast = {} }: Omit<Instance, "paths">): Map<string, string> {
   const plan = planParameters(spec.engine, planOf(spec));
   const values = new Map<string, string>();
   for (const [name, parameter] of parametersOf(spec.engine, spec.version)) {

@@ -27,11 +27,11 @@ export interface EngineDriver {
   /**
    * True if one thread serves all clients, so that a long command blocks the others: silence then is no sign of a hang.
    */
-  readonly answersInTurn?: true;
+  readonly singleThreaded?: true;
   /**
    * True if the engine accepts deletions while its writes are blocked, so that clients stay connected on a full disk.
    */
-  readonly freesWhenBlocked?: true;
+  readonly acceptsDeletesWhenBlocked?: true;
   /** Root of an installed version inside a machine, such as `/usr/lib/postgresql/17`. */
   software(version: string): string;
   /** Version that is installed and can run. Never throws: an absent engine is a result. */
@@ -69,7 +69,7 @@ export interface EngineDriver {
    * Frees disk space that the engine's own files take needlessly, before writes are blocked for it. Called several
    * times a second.
    */
-  freeRoom?(instance: Instance, space: RoomOnDisk, signal: AbortSignal): Promise<void>;
+  reclaimSpace?(instance: Instance, space: WritableSpace, signal: AbortSignal): Promise<void>;
   /** Makes a running engine read its changed files, and ends open sessions that the allow-list forbids. */
   reload(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
@@ -98,7 +98,7 @@ export interface EngineDriver {
 }
 
 /** Part of the data disk that clients may fill, in bytes. */
-export interface RoomOnDisk {
+export interface WritableSpace {
   readonly totalBytes: number;
   /** Currently free for any writer. */
   readonly writableBytes: number;
@@ -119,7 +119,7 @@ export interface Companion {
   /** True if the engine is usable without it. */
   readonly isOptional?: true;
   /** Whether it is to run, true by default. A running companion that is disabled is stopped. */
-  readonly isWanted?: boolean;
+  readonly isEnabled?: boolean;
 }
 
 export interface EngineFailure {
@@ -159,7 +159,7 @@ export interface EngineObservation {
    * True if the engine itself responded, even with an error, as when it is full, at its connection limit, recovering or
    * busy with a script. False for an error after which it cannot go on, such as a failing disk.
    */
-  readonly answered: boolean;
+  readonly responded: boolean;
   readonly version: string;
   /** Health checks by name. `liveness` is a write, or a response of a replica. */
   readonly checks: readonly EngineCheck[];

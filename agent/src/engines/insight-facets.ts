@@ -3,16 +3,16 @@ import type { Instance } from "./instance.ts";
 /** Statistics that the engine collects about itself, by names of the metric catalog. */
 export interface MetricsFacet {
   /** Reads all statistics in one session within 3 s. The platform's own sessions are left out. */
-  read(instance: Instance, signal: AbortSignal): Promise<EngineFigures>;
+  read(instance: Instance, signal: AbortSignal): Promise<EngineMetrics>;
 }
 
-export interface EngineFigures {
+export interface EngineMetrics {
   /** Current values. */
   readonly gauges: Readonly<Record<string, number>>;
   /** Counters that only grow within an epoch. The metric is their growth per unit of time. */
   readonly counters: Readonly<Record<string, number>>;
   /** Pairs of such counters. The metric is the growth of `part` in percent of the growth of `total`. */
-  readonly shares: Readonly<Record<string, { readonly part: number; readonly whole: number }>>;
+  readonly ratios: Readonly<Record<string, { readonly part: number; readonly total: number }>>;
   /** Identifies the period that the counters count in; a new value means that they were reset. */
   readonly epoch: string;
   /** Metrics that this engine cannot report now, each with the reason. */
@@ -94,7 +94,7 @@ export interface EngineRunningQuery {
 
 /** Runs one statement that the controller has checked. It can have no effect but its result. */
 export interface ReadOnlyQueryFacet {
-  run(instance: Instance, query: ReadOnlyQuery, signal: AbortSignal): Promise<ReadOnlyAnswer>;
+  run(instance: Instance, query: ReadOnlyQuery, signal: AbortSignal): Promise<ReadOnlyResult>;
 }
 
 export interface ReadOnlyQuery {
@@ -112,7 +112,7 @@ export interface ReadOnlyQuery {
   readonly timeoutMs: number;
 }
 
-export type ReadOnlyAnswer =
+export type ReadOnlyResult =
   | {
       readonly columns: readonly string[];
       /** JSON text of an array of arrays. */

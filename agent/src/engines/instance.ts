@@ -7,7 +7,7 @@ export interface Instance {
   /** True if the disk is nearly full: the engine must refuse clients' writes. */
   readonly writesBlocked?: boolean;
   /** Lower bounds of integer parameters, which win over the settings. */
-  readonly atLeast?: Readonly<Record<string, number>>;
+  readonly minimumParameters?: Readonly<Record<string, number>>;
 }
 
 export interface InstancePaths {

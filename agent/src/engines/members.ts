@@ -12,7 +12,7 @@ export function roleOf({ nodeId, replication }: Pick<InstanceSpec, "nodeId" | "r
 }
 
 /** Pure: true if this member may accept writes only while it has the primary lease. */
-export function needsRight(spec: Pick<InstanceSpec, "nodeId" | "replication" | "running">): boolean {
+export function needsPrimaryLease(spec: Pick<InstanceSpec, "nodeId" | "replication" | "running">): boolean {
   return spec.running && spec.replication?.underRight === true && roleOf(spec) === "primary";
 }
 

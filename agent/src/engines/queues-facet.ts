@@ -25,7 +25,7 @@ export interface QueuesFacet {
   /** Metrics of all queues together, by names of the metric catalog; empty without queues. */
   sample(instance: Instance, signal: AbortSignal): Promise<Readonly<Record<string, number>>>;
   /** Maintenance that is due each minute, with or without a controller: sweeps, migrations, interrupted tasks. */
-  keep(instance: Instance, signal: AbortSignal): Promise<void>;
+  maintain(instance: Instance, signal: AbortSignal): Promise<void>;
   /** Closes all sessions; work in progress fails. Called before the engine stops or another agent takes over. */
-  letGo(): void;
+  closeSessions(): void;
 }

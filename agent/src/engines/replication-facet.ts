@@ -10,7 +10,7 @@ import type { Instance } from "./instance.ts";
  */
 export interface ReplicationFacet {
   /** Role that the data on this machine were last used in; `absent` if there are none. */
-  dataOf(instance: Instance): Promise<"follower" | "primary" | "absent">;
+  dataRole(instance: Instance): Promise<"follower" | "primary" | "absent">;
   /** Replaces the data by a copy of the primary's that follows it. The engine must be stopped. */
   copy(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
@@ -23,7 +23,7 @@ export interface ReplicationFacet {
    * saves up to `limitBytes`, from the beginning on. Undefined if there is no such log. The engine must be stopped.
    * Absent for an engine that copies all data again.
    */
-  keepDiscarded?(
+  saveDiscarded?(
     instance: Instance,
     target: { readonly directory: string; readonly limitBytes: number },
     signal: AbortSignal,
@@ -36,9 +36,9 @@ export interface ReplicationFacet {
    * Minimum of parameters that an engine needs to start with these data: a replica needs as much as its primary had.
    * Absent for an engine without such parameters.
    */
-  needs?(instance: Instance, signal: AbortSignal): Promise<Readonly<Record<string, number>>>;
+  requiredParameters?(instance: Instance, signal: AbortSignal): Promise<Readonly<Record<string, number>>>;
   /** Position of the last record of a stopped engine's log; undefined if it was not shut down cleanly. */
-  stoppedAt(instance: Instance, signal: AbortSignal): Promise<StoppedAt | undefined>;
+  shutdownPosition(instance: Instance, signal: AbortSignal): Promise<ShutdownPosition | undefined>;
   /**
    * Resolves true once each of these members, by number, has received what the primary wrote after the call: none of
    * them was promoted before. Rejects if the signal aborts first. Absent where the engine cannot tell.
@@ -49,7 +49,7 @@ export interface ReplicationFacet {
 }
 
 /** End of the log of a primary that was shut down cleanly. */
-export interface StoppedAt {
+export interface ShutdownPosition {
   /** Start of the last record. */
   readonly position: string;
   /** Replication id that the position counts within; absent where there are timelines. */

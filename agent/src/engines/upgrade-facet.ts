@@ -11,7 +11,7 @@ export interface UpgradeFacet {
    */
   versionOf(instance: Instance): Promise<string | undefined>;
   /** Version of the retained data; undefined if an upgrade retained none. */
-  keptVersionOf(instance: Instance): Promise<string | undefined>;
+  retainedVersionOf(instance: Instance): Promise<string | undefined>;
   /** Reasons against an upgrade of the running engine's data. */
   check(instance: Instance, version: string, signal: AbortSignal): Promise<readonly UpgradeObstacle[]>;
   /**
@@ -22,9 +22,9 @@ export interface UpgradeFacet {
   /** Steps that need the running engine, after an upgrade and before clients are admitted. */
   finish(instance: Instance, signal: AbortSignal): Promise<void>;
   /** Restores the retained data and removes the upgraded ones. The engine must be stopped. */
-  goBack(instance: Instance, signal: AbortSignal): Promise<void>;
+  rollBack(instance: Instance, signal: AbortSignal): Promise<void>;
   /** Removes the retained data. Irreversible from its first step on. */
-  forget(instance: Instance, signal: AbortSignal): Promise<void>;
+  discardRetained(instance: Instance, signal: AbortSignal): Promise<void>;
 }
 
 export interface UpgradeObstacle {

@@ -29,7 +29,7 @@ export async function isOfOtherVersion({ upgrade }: EngineDriver, instance: Inst
 
 const reportIntervalMs = 5_000;
 
-export function createDataVersion({ status, log }: { status: Pick<InstanceStatus, "become">; log: Log }): DataVersion {
+export function createDataVersion({ status, log }: { status: Pick<InstanceStatus, "setState">; log: Log }): DataVersion {
   async function upgrade(driver: EngineDriver, instance: Instance, from: string, signal: AbortSignal): Promise<void> {
     const { spec, paths } = instance;
     const over = new AbortController();
@@ -40,7 +40,7 @@ export function createDataVersion({ status, log }: { status: Pick<InstanceStatus
       while (!over.signal.aborted) {
         const mib = Math.max(0, Math.round(((await used()) - before) / 1_048_576));
         if (!over.signal.aborted)
-          status.become("preparing", `Its data are upgraded from ${from} to ${spec.version}: ${mib} MiB are written.`);
+          status.setState("preparing", `Its data are upgraded from ${from} to ${spec.version}: ${mib} MiB are written.`);
         await sleep(reportIntervalMs, undefined, { signal: over.signal });
       }
     })().catch(() => undefined);
@@ -62,9 +62,9 @@ export function createDataVersion({ status, log }: { status: Pick<InstanceStatus
       if (facet === undefined) return;
       const has = await facet.versionOf(instance);
       if (has === undefined || has === spec.version) return;
-      const retained = await facet.keptVersionOf(instance);
+      const retained = await facet.retainedVersionOf(instance);
       if (retained === spec.version) {
-        await facet.goBack(instance, signal);
+        await facet.rollBack(instance, signal);
         log.info("data rolled back", { service: spec.serviceId, from: has, to: retained });
         return;
       }
@@ -77,11 +77,11 @@ export function createDataVersion({ status, log }: { status: Pick<InstanceStatus
     },
     async finish({ driver, instance }, signal) {
       const { upgrade: facet } = driver;
-      if (facet === undefined || (await facet.keptVersionOf(instance)) === undefined) return;
+      if (facet === undefined || (await facet.retainedVersionOf(instance)) === undefined) return;
       await facet.finish(instance, signal);
     },
     async beforeClients(driver, instance, signal) {
-      if (!instance.spec.onTrial) await driver.upgrade?.forget(instance, signal);
+      if (!instance.spec.onTrial) await driver.upgrade?.discardRetained(instance, signal);
     },
   };
 }

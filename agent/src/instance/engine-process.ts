@@ -80,7 +80,7 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
     },
     start: (driver, instance, untilMs) => start(engineComponent, driver.command(instance), driver.stop, untilMs),
     async ensureCompanions(driver, instance) {
-      for (const { name, command, stop, isWanted = true } of driver.companions?.(instance) ?? []) {
+      for (const { name, command, stop, isEnabled: isWanted = true } of driver.companions?.(instance) ?? []) {
         if (isWanted && isEmpty(name)) await start(name, command, stop);
         else if (!isWanted && !isEmpty(name)) await keeper.order({ op: "stop", name, ...stop });
       }
@@ -105,7 +105,7 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
     },
     companionsRun: ({ driver, instance }) => neededBy(driver, instance).every(({ name }) => !isEmpty(name)),
     async stop(driver, instance, { force } = { force: false }) {
-      driver.queues?.letGo();
+      driver.queues?.closeSessions();
       if (force && !isEmpty(engineComponent)) {
         await keeper.order({ op: "stop", name: engineComponent, ...driver.stop, graceMs: 0 });
       }

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { readIfThere, writeDurably, writeWhole } from "@holdfast/common/durable-file.ts";
+import { readIfExists, writeDurably, writeAtomically } from "@holdfast/common/durable-file.ts";
 import { storedFormat } from "@holdfast/common/stored-names.ts";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { ConfigFile, InstancePaths } from "../engines/engine-driver.ts";
@@ -56,12 +56,12 @@ export function createInstanceFiles({ stateDir, runDir, dataDir, softwareRoot }:
   const appliedFile = join(directory, "applied.json");
   return {
     async loadSpec() {
-      const bytes = await readIfThere(specFile);
+      const bytes = await readIfExists(specFile);
       return bytes === undefined ? undefined : withPrimary(fromBinary(InstanceSpecSchema, bytes));
     },
     saveSpec: (spec) => writeDurably(specFile, toBinary(InstanceSpecSchema, withoutPrimary(spec))),
     async loadApplied() {
-      const bytes = await readIfThere(appliedFile);
+      const bytes = await readIfExists(appliedFile);
       return bytes === undefined ? undefined : appliedFormat.parse(bytes.toString("utf8"));
     },
     saveApplied: (applied) => writeDurably(appliedFile, appliedFormat.format(applied)),
@@ -85,8 +85,8 @@ export async function syncConfigFiles(directory: string, files: readonly ConfigF
   const changedFiles = await Promise.all(
     files.map(async ({ name, content, mode }) => {
       const path = join(directory, name);
-      if ((await readIfThere(path))?.toString("utf8") === content) return [];
-      await writeWhole(path, content, mode);
+      if ((await readIfExists(path))?.toString("utf8") === content) return [];
+      await writeAtomically(path, content, mode);
       return [name];
     }),
   );

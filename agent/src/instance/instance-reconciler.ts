@@ -5,7 +5,7 @@ import type { Archives } from "../backup/archives.ts";
 import type { Restores } from "../backup/restores.ts";
 import type { DrivenInstance, EngineDriver, EngineFailure, Instance } from "../engines/engine-driver.ts";
 import { EngineRefused } from "../engines/engine-errors.ts";
-import { needsRight, roleOf } from "../engines/members.ts";
+import { needsPrimaryLease, roleOf } from "../engines/members.ts";
 import type { PrimaryLeaseHolder } from "../primary-lease/primary-lease-holder.ts";
 import { createAppliedSettings } from "./applied-settings.ts";
 import type { DataVersion } from "./data-version.ts";
@@ -100,11 +100,11 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     await process.stop(driver, instance, { force });
     // The role is read from the data once nothing runs on them: a member that was named the primary may or may not have
     // become it.
-    const data = facet === undefined ? "absent" : await facet.dataOf(instance);
+    const data = facet === undefined ? "absent" : await facet.dataRole(instance);
     if (data === "primary")
-      status.follows({ role: data, dataRole: data, stoppedAt: await facet?.stoppedAt(instance, urgent) });
-    else if (data === "follower") status.follows({ role: "replica", dataRole: "replica" });
-    status.become("stopped");
+      status.setReplication({ role: data, dataRole: data, stoppedAt: await facet?.shutdownPosition(instance, urgent) });
+    else if (data === "follower") status.setReplication({ role: "replica", dataRole: "replica" });
+    status.setState("stopped");
   }
 
   function instanceOf(driver: EngineDriver, spec: InstanceSpec): Instance {
@@ -126,13 +126,13 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
       const { space } = await deps.diskGuard.check(
         data,
         spec,
-        { isStarting: true, acceptsDeletes: driver.freesWhenBlocked ?? false },
+        { isStarting: true, acceptsDeletes: driver.acceptsDeletesWhenBlocked ?? false },
         signal,
       );
       // Reported before the start, since the controller enlarges only a disk that it knows to be full, even if no
       // engine starts on it.
       status.setStorageLevel(deps.diskGuard.level, deps.diskGuard.blocked.writes);
-      status.measured({ ...space, totalBytes: space.diskBytes });
+      status.setDiskSpace({ ...space, totalBytes: space.diskBytes });
     } catch (error) {
       signal.throwIfAborted();
       log.warn("disk not measured", { service: spec.serviceId, reason: (error as Error).message });
@@ -143,7 +143,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
   async function launch(driver: EngineDriver, spec: InstanceSpec, signals: ReconcileSignals): Promise<void> {
     ready.clear();
     const isNew = applied.isNew && spec.source === undefined;
-    status.become("preparing", status.state === "failed" ? "" : undefined);
+    status.setState("preparing", status.state === "failed" ? "" : undefined);
     await prepareDisk(driver, spec, signals.urgent);
     const base = instanceOf(driver, spec);
     const { paths } = base;
@@ -174,10 +174,10 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     const mark = await logs.end();
     const memoryMark = await memory.mark();
     signals.urgent.throwIfAborted();
-    status.become("starting", needsRight(spec) ? "It waits for its primary lease." : "");
+    status.setState("starting", needsPrimaryLease(spec) ? "It waits for its primary lease." : "");
     await process.stop(driver, instance);
     const untilMs = await lease.acquire(spec, signals.changed);
-    status.become("starting");
+    status.setState("starting");
     await process.start(driver, instance, untilMs);
     isReloadDue = false;
     await process.ensureCompanions(driver, instance);
@@ -241,7 +241,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     const missing = await missingListeners(driven, signals.changed);
     if (missing.some(({ why }) => why === "free") && process.companionsRun(driven) && restartLimit.tryAcquire()) {
       log.warn("engine restarts to listen", { service: spec.serviceId, missing });
-      status.become("stopping", listenerMessage(missing));
+      status.setState("stopping", listenerMessage(missing));
       await launch(driven.driver, spec, signals);
       return;
     }
@@ -261,7 +261,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     const isPromotion = current !== undefined && roleOf(spec) !== roleOf(current.instance.spec);
     const adopted = current === undefined || isPromotion;
     if (adopted) {
-      status.become("starting");
+      status.setState("starting");
       const fields = { service: spec.serviceId, pid: process.status?.pid, term: String(spec.term) };
       log.info(isPromotion ? "engine promoted" : "engine adopted", fields);
       try {
@@ -307,7 +307,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
         throw new Error(`This machine's agent does not know the engine ${spec.engine}.`);
       }
       if (!spec.running || roleOf(spec) === "none") {
-        if (!process.isEmpty) status.become("stopping");
+        if (!process.isEmpty) status.setState("stopping");
         applied.report(spec);
         return stopEngine(driver, instanceOf(driver, spec), signals);
       }
@@ -323,12 +323,12 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
         log.info(reason.logMessage, { service: spec.serviceId, term: String(spec.term) });
         if (reason.kind === "restart") await untilParametersSuffice(driver, instanceOf(driver, spec), signals.changed);
         ready.clear();
-        status.become("stopping", reason.message);
+        status.setState("stopping", reason.message);
         if (reason.kind === "restart") applied.report(spec);
         await process.stop(driver, instanceOf(driver, spec));
       }
       if (ready.current() === undefined) {
-        if (status.state === "running") status.become("starting");
+        if (status.state === "running") status.setState("starting");
         applied.report(spec);
       }
       if (process.isEmpty) {

@@ -8,7 +8,7 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { EngineCheck, EngineObservation } from "../engines/engine-driver.ts";
-import type { DiscardedLog, FollowingState, LogicalSlot, StoppedAt } from "../engines/replication-facet.ts";
+import type { DiscardedLog, FollowingState, LogicalSlot, ShutdownPosition } from "../engines/replication-facet.ts";
 import type { DiskSpace } from "../os/disk-space.ts";
 import type { CollationStatus } from "./collation-check.ts";
 
@@ -22,7 +22,7 @@ export interface ReplicationState {
   /** Position up to which a replica has received log. */
   readonly position?: string;
   /** Position of a primary that was shut down cleanly. */
-  readonly stoppedAt?: StoppedAt | undefined;
+  readonly stoppedAt?: ShutdownPosition | undefined;
   /** Logical replication slots of an observed primary. */
   readonly logicalSlots?: readonly LogicalSlot[];
   /** Role of a stopped engine's data: a primary's, or a replica's without writes of its own. */
@@ -38,7 +38,7 @@ const levels: readonly EngineCheck["status"][] = ["unhealthy", "degraded", "heal
  */
 export interface InstanceStatus {
   readonly state: InstanceState;
-  become(state: InstanceState, reason?: string): void;
+  setState(state: InstanceState, reason?: string): void;
   /** Sets the settings that the machine converges to, and the parameters that the engine rejected. */
   setSpec(spec: InstanceSpec, rejected: Readonly<Record<string, string>>): void;
   /** The newest generation on disk. */
@@ -56,11 +56,11 @@ export interface InstanceStatus {
    * settings.
    */
   setObservation(observation: EngineObservation, number: number): void;
-  measured(disk: Pick<DiskSpace, "usedBytes" | "freeBytes" | "totalBytes">): void;
+  setDiskSpace(disk: Pick<DiskSpace, "usedBytes" | "freeBytes" | "totalBytes">): void;
   /** Sets the replication state from the data, while the engine cannot report it. */
-  follows(replication: ReplicationState): void;
+  setReplication(replication: ReplicationState): void;
   /** Log that the data had and the primary's data lack. */
-  discarded(log: DiscardedLog | undefined): void;
+  setDiscardedLog(log: DiscardedLog | undefined): void;
   /** Generation of the settings from which on a writable engine ends with its primary lease; 0n if it does not. */
   setFencedGeneration(generation: bigint): void;
   /** Sets how full the disk is, in percent of `storageLevels`, and whether writes are blocked. */
@@ -141,7 +141,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
     get state() {
       return state;
     },
-    become(next, why = "") {
+    setState(next, why = "") {
       if (next !== state) since = now();
       if (next === "running" || next === "stopped") failingSince = undefined;
       if (next === "failed") since = failingSince ??= since;
@@ -181,15 +181,15 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       if (state !== "stopped") replication = observation.replication;
       settle();
     },
-    measured(space) {
+    setDiskSpace(space) {
       disk = space;
       settle();
     },
-    follows(next) {
+    setReplication(next) {
       replication = next;
       settle();
     },
-    discarded(log) {
+    setDiscardedLog(log) {
       discardedLog = log;
       settle();
     },
@@ -262,13 +262,13 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
 function replicationMessage(
   replication: ReplicationState | undefined,
   fencedGeneration: bigint,
-  discarded: DiscardedLog | undefined,
+  setDiscardedLog: DiscardedLog | undefined,
 ) {
   const { role, state, copiedBytes = 0, stoppedAt, dataRole, logicalSlots: slots } = replication ?? {};
   return create(ReplicationObservationSchema, {
     fencedGeneration,
-    ...(discarded && {
-      discarded: { ...discarded, bytes: BigInt(discarded.bytes), keptBytes: BigInt(discarded.keptBytes) },
+    ...(setDiscardedLog && {
+      discarded: { ...setDiscardedLog, bytes: BigInt(setDiscardedLog.bytes), keptBytes: BigInt(setDiscardedLog.keptBytes) },
     }),
     ...(slots && { logicalSlots: { slots: slots.map((slot) => ({ ...slot })) } }),
     role: role ?? "",

@@ -129,7 +129,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
       log.warn("instance not converged", { service: spec.serviceId, generation: String(spec.generation), reason });
       // A running engine keeps running; only the change failed.
       if (reconciler.engine() !== undefined) status.setCheck({ name: "configuration", status: "degraded", reason });
-      else status.become("failed", reason);
+      else status.setState("failed", reason);
       settle(spec, new TaskFailed("failed", reason, { retryable: true }));
       return retryAfter(clock.monotonicMs() - startedAt);
     }
@@ -192,7 +192,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
         if (!crashes.takeNew() || desired !== spec) continue;
         if (status.state === "running" && reconciler.engine() === undefined) {
           status.removeChecks("liveness");
-          status.become("starting", "The engine ended and is started again.");
+          status.setState("starting", "The engine ended and is started again.");
         }
         const cut = AbortSignal.any([signal, changed.signal]);
         await sleep(crashes.delayMs(), undefined, { signal: cut }).catch(() => undefined);

@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(() => rmSync(data, { recursive: true }));
 
 const members = createMemberData({
-  status: { become() {}, discarded() {}, follows() {}, measured() {} },
+  status: { setState() {}, setDiscardedLog() {}, setReplication() {}, setDiskSpace() {} },
   log: silentLog,
 });
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
+import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import { compareVersions } from "@holdfast/common/engine-catalog/compare-versions.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { dropArchiveState } from "../backup/archive-state.ts";
@@ -36,7 +36,7 @@ export interface MemberData {
 }
 
 export interface MemberDataDeps {
-  readonly status: Pick<InstanceStatus, "become" | "follows" | "measured" | "discarded">;
+  readonly status: Pick<InstanceStatus, "setState" | "setReplication" | "setDiskSpace" | "setDiscardedLog">;
   readonly log: Log;
 }
 
@@ -64,7 +64,7 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
           throw new Error("The data is a copy that did not end: another member has to be the primary.");
         // A service gets further members only after the first one has data, so these data belong to no service and all
         // members would follow them.
-        const hasNoData = (isNew && marker === undefined) || (await facet.dataOf(instance)) === "absent";
+        const hasNoData = (isNew && marker === undefined) || (await facet.dataRole(instance)) === "absent";
         if (hasNoData && spec.source === undefined)
           throw new Error("This machine has none of the service's data: another member has to be the primary.");
         return;
@@ -74,22 +74,22 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
         const own = await readMarker(paths.data);
         if (own !== undefined && own.version !== spec.version)
           await writeMarker(paths.data, { ...own, version: spec.version });
-        status.discarded(own?.discarded);
+        status.setDiscardedLog(own?.discarded);
         return;
       }
       const before = await readMarker(paths.data);
       const mayRewind = !isNew && before?.finished !== false && !(await isOfOtherVersion(driver, instance));
-      const previousRole = await facet.dataOf(instance);
+      const previousRole = await facet.dataRole(instance);
       const discarded =
         mayRewind && previousRole === "primary" ? await saveDiscarded(facet, instance, signal) : before?.discarded;
       const { serviceId, version } = spec;
       const marker = { serviceId, version, ...(discarded && { discarded }) };
-      status.discarded(discarded);
+      status.setDiscardedLog(discarded);
       await writeMarker(paths.data, { ...marker, finished: false });
       await dropArchiveState(paths.data);
       if (mayRewind && previousRole === "primary") {
-        status.become("preparing", "Its data are rewound to follow the primary.");
-        status.follows({ role: "replica", state: "starting" });
+        status.setState("preparing", "Its data are rewound to follow the primary.");
+        status.setReplication({ role: "replica", state: "starting" });
         try {
           await facet.rewind(instance, signal);
           await writeMarker(paths.data, { ...marker, finished: true });
@@ -100,7 +100,7 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
           log.warn("data not rewound, copied instead", { service: spec.serviceId, reason: (error as Error).message });
         }
       }
-      status.become("preparing", "The primary's data is copied.");
+      status.setState("preparing", "The primary's data is copied.");
       await withProgress(instance, () => facet.copy(instance, signal));
       await writeMarker(paths.data, { ...marker, finished: true });
       log.info("data copied from the primary", { service: spec.serviceId });
@@ -115,7 +115,7 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
     const { spec, paths } = instance;
     const limitBytes = Math.max(minDiscardedBytes, Number(spec.storageBytes) / discardedShare);
     try {
-      return await facet.keepDiscarded?.(instance, { directory: join(paths.data, discardedName), limitBytes }, signal);
+      return await facet.saveDiscarded?.(instance, { directory: join(paths.data, discardedName), limitBytes }, signal);
     } catch (error) {
       signal.throwIfAborted();
       log.warn("discarded log not saved", { service: spec.serviceId, reason: (error as Error).message });
@@ -131,8 +131,8 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
       while (!over.signal.aborted) {
         const space = await measureDisk(paths.data, Number(spec.storageBytes), over.signal).catch(() => undefined);
         const copiedBytes = space?.usedBytes ?? 0;
-        if (space !== undefined) status.measured(space);
-        status.follows({ role: "replica", state: "copying", copiedBytes });
+        if (space !== undefined) status.setDiskSpace(space);
+        status.setReplication({ role: "replica", state: "copying", copiedBytes });
         await sleep(reportIntervalMs, undefined, { signal: over.signal }).catch(() => undefined);
       }
     })();
@@ -141,7 +141,7 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
     } finally {
       over.abort();
       await reporting;
-      status.follows({ role: "replica", state: "starting" });
+      status.setReplication({ role: "replica", state: "starting" });
     }
   }
 }
@@ -157,11 +157,11 @@ async function isFollower(driver: EngineDriver, instance: Instance): Promise<boo
   if (marker?.finished !== true || marker.serviceId !== spec.serviceId) return false;
   if (compareVersions(marker.version, spec.version) > 0) return false;
   if (await isOfOtherVersion(driver, instance)) return false;
-  return (await driver.replication?.dataOf(instance)) === "follower";
+  return (await driver.replication?.dataRole(instance)) === "follower";
 }
 
 async function readMarker(data: string): Promise<MemberMarker | undefined> {
-  const bytes = await readIfThere(join(data, markerName));
+  const bytes = await readIfExists(join(data, markerName));
   return bytes === undefined ? undefined : (JSON.parse(bytes.toString("utf8")) as MemberMarker);
 }
 
@@ -178,12 +178,12 @@ export async function withRequiredParameters(
   instance: Instance,
   signal: AbortSignal,
 ): Promise<Instance> {
-  const atLeast = await driver.replication?.needs?.(instance, signal);
-  return atLeast === undefined ? instance : { ...instance, atLeast };
+  const atLeast = await driver.replication?.requiredParameters?.(instance, signal);
+  return atLeast === undefined ? instance : { ...instance, minimumParameters: atLeast };
 }
 
 /** True if the data now require more of a parameter than the engine was started with. */
-export function requiresMore({ atLeast = {} }: Instance, started: Instance): boolean {
+export function requiresMore({ minimumParameters: atLeast = {} }: Instance, started: Instance): boolean {
   const previousRole = effectiveParameters(started);
   return Object.entries(atLeast).some(([name, least]) => Number(previousRole.get(name)) < least);
 }
@@ -201,7 +201,7 @@ export async function untilParametersSuffice(
   if (roleOf(instance.spec) !== "replica") return;
   const configured = effectiveParameters(instance);
   for (let poll = 0; poll < maxPolls; poll += 1) {
-    const { atLeast = {} } = await withRequiredParameters(driver, instance, signal);
+    const { minimumParameters: atLeast = {} } = await withRequiredParameters(driver, instance, signal);
     if (Object.entries(atLeast).every(([name, least]) => Number(configured.get(name)) >= least)) return;
     await sleep(pollIntervalMs, undefined, { signal });
   }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DrivenInstance, EngineDriver, RoomOnDisk } from "../engines/engine-driver.ts";
+import type { DrivenInstance, EngineDriver, WritableSpace } from "../engines/engine-driver.ts";
 import { roleOf } from "../engines/members.ts";
 import type { ReplicationSilence } from "../primary-lease/replication-silence.ts";
 import { checkCollations } from "./collation-check.ts";
@@ -81,7 +81,7 @@ export function createProbes(deps: ProbesDeps): Probes {
   let respondedMs = deps.monotonicMs();
   let wake = new AbortController();
   let storageIntervalMs = sharedStorageIntervalMs;
-  let space: RoomOnDisk | undefined;
+  let space: WritableSpace | undefined;
 
   async function checkEngine(signal: AbortSignal): Promise<void> {
     const engine = target();
@@ -97,7 +97,7 @@ export function createProbes(deps: ProbesDeps): Probes {
       const observation = await withinLimit(engine.driver.observe(engine.instance, limit), limit);
       if (target() === undefined) return;
       misses = 0;
-      if (observation.answered) respondedMs = deps.monotonicMs();
+      if (observation.responded) respondedMs = deps.monotonicMs();
       else if (await isBusy(sample)) return reportBusy();
       for (const check of observation.checks) status.setCheck({ ...check, reason: explain(check.reason).reason });
       if (!observation.checks.some(({ name }) => name === "liveness")) {
@@ -122,7 +122,7 @@ export function createProbes(deps: ProbesDeps): Probes {
   }
 
   /** CPU time of a single-threaded engine at the start of a check. */
-  async function sampleCpu({ answersInTurn }: EngineDriver): Promise<CpuSample | undefined> {
+  async function sampleCpu({ singleThreaded: answersInTurn }: EngineDriver): Promise<CpuSample | undefined> {
     const cpuMs = answersInTurn === true ? await deps.engineCpuMs() : undefined;
     return cpuMs === undefined ? undefined : { cpuMs, atMs: deps.monotonicMs() };
   }
@@ -158,12 +158,12 @@ export function createProbes(deps: ProbesDeps): Probes {
     if (engine === undefined) return;
     const { spec, paths } = engine.instance;
     try {
-      const acceptsDeletes = engine.driver.freesWhenBlocked ?? false;
+      const acceptsDeletes = engine.driver.acceptsDeletesWhenBlocked ?? false;
       const { space: measured, blockChanged } = await diskGuard.check(paths.data, spec, { acceptsDeletes }, signal);
       space = measured;
       // Set before the size: an enlarged disk is no longer as full.
       status.setStorageLevel(diskGuard.level, diskGuard.blocked.writes);
-      status.measured({ ...measured, totalBytes: measured.diskBytes });
+      status.setDiskSpace({ ...measured, totalBytes: measured.diskBytes });
       if (blockChanged) onBlockChanged();
       status.setCheck(storageCheck(measured, { blocked: diskGuard.blocked, role: roleOf(spec), acceptsDeletes }));
       storageIntervalMs = !measured.own
@@ -183,9 +183,9 @@ export function createProbes(deps: ProbesDeps): Probes {
 
   async function reclaimSpace(signal: AbortSignal): Promise<void> {
     const engine = target();
-    if (engine?.driver.freeRoom === undefined || space === undefined) return;
+    if (engine?.driver.reclaimSpace === undefined || space === undefined) return;
     // The liveness check reports an engine that does not respond.
-    await engine.driver.freeRoom(engine.instance, space, signal).catch(() => undefined);
+    await engine.driver.reclaimSpace(engine.instance, space, signal).catch(() => undefined);
   }
 
   /** Runs without an engine as well, so that no kill is missed; reported only with one. */

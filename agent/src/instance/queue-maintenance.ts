@@ -29,7 +29,7 @@ export function createQueueMaintenance({ target, log }: QueueMaintenanceDeps): {
         // The primary's changes reach replicas by replication.
         if (roleOf(engine.instance.spec) !== "primary") continue;
         const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-        await engine.driver.queues.keep(engine.instance, limit).catch((error: unknown) => {
+        await engine.driver.queues.maintain(engine.instance, limit).catch((error: unknown) => {
           if (!signal.aborted && target() !== undefined) log.warn("queue maintenance failed", { error: String(error) });
         });
       }

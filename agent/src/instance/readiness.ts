@@ -50,7 +50,7 @@ export function createReadiness({ process, status, log }: ReadinessDeps): Readin
           const missing = process.companionsRun(driven) ? undefined : await missingListeners(driven, limit);
           const message =
             missing === undefined || missing.length === 0 ? (error as Error).message : listenerMessage(missing);
-          status.become("starting", explain(message).reason);
+          status.setState("starting", explain(message).reason);
           const canBind = missing?.every(({ why }) => why === "free") === true;
           await sleep(canBind ? companionRetryMs : readyRetryMs, undefined, { signal: limit });
           if (!canBind) continue;
@@ -78,10 +78,10 @@ export function createReadiness({ process, status, log }: ReadinessDeps): Readin
       status.setCheck(listenerCheck(missing));
       if (missing.length > 0) {
         const message = listenerMessage(missing);
-        status.become("starting", message);
+        status.setState("starting", message);
         return message;
       }
-      status.become("running");
+      status.setState("running");
       status.setCheck({ name: "liveness", status: "healthy", reason: "" });
       return undefined;
     },

@@ -3,10 +3,10 @@ import { dirname, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { IssueServerCertificateRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { EngineCheck } from "../engines/engine-driver.ts";
-import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
-import { makeKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
+import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
+import { createKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
 import { agentMethods, type ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
-import { endOf, renewalTime } from "@holdfast/mtls/machine-identity.ts";
+import { expiryOf, renewalTime } from "@holdfast/mtls/machine-identity.ts";
 import { pemOf } from "@holdfast/mtls/pem.ts";
 
 /** The engine's server certificate: server.key, server.crt and ca.crt, replaced atomically. */
@@ -52,14 +52,14 @@ export function createServerCertificate(deps: ServerCertificateDeps): ServerCert
   let refusal = "";
 
   async function issue(connection: ControllerChannel): Promise<void> {
-    const { privateKey, request } = makeKeyWithRequest();
+    const { privateKey, request } = createKeyWithRequest();
     const issuedAt = now();
     const message = create(IssueServerCertificateRequestSchema, { certificateRequest: request, forMembers });
     const response = await connection.unary(agentMethods.issueServerCertificate, message, timeoutMs);
     const issued: Facts = {
       forMembers,
       issuedAt,
-      notAfter: endOf(response),
+      notAfter: expiryOf(response),
       authorityGeneration: Number(response.authorityGeneration),
     };
     await swap([
@@ -97,7 +97,7 @@ export function createServerCertificate(deps: ServerCertificateDeps): ServerCert
     async ensure(signal, options = {}) {
       forMembers = options.forMembers ?? false;
       if (facts === undefined) {
-        const stored = await readIfThere(join(path, "facts.json"));
+        const stored = await readIfExists(join(path, "facts.json"));
         if (stored !== undefined) facts = JSON.parse(stored.toString("utf8")) as Facts;
       }
       const isValid = facts !== undefined && facts.notAfter > now();

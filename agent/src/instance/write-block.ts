@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
+import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { roleOf } from "../engines/members.ts";
 import type { DiskSpace } from "../os/disk-space.ts";
@@ -36,7 +36,7 @@ export function createWriteBlock({ stateDir, now }: { stateDir: string; now: () 
 
   return {
     async load() {
-      const bytes = await readIfThere(file);
+      const bytes = await readIfExists(file);
       if (bytes !== undefined)
         ({ level, blocked } = JSON.parse(bytes.toString("utf8")) as Pick<WriteBlock, "level" | "blocked">);
     },

@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { syncPath } from "@holdfast/common/sync-path.ts";
-import { readIfThere } from "@holdfast/common/durable-file.ts";
+import { readIfExists } from "@holdfast/common/durable-file.ts";
 
 /**
  * An append-only file of JSON records, each line with a CRC-32. After a crash it has every record whose append had
@@ -21,13 +21,13 @@ export interface RecordFile<R> {
 
 /** Reads the records of a file without changing it. */
 export async function readRecords<R>(path: string): Promise<readonly R[]> {
-  return decode<R>((await readIfThere(path)) ?? Buffer.alloc(0)).records;
+  return decode<R>((await readIfExists(path)) ?? Buffer.alloc(0)).records;
 }
 
 /** Opens or creates the file. A torn tail is truncated. */
 export async function openRecordFile<R>(path: string): Promise<RecordFile<R>> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const { records, validBytes } = decode<R>((await readIfThere(path)) ?? Buffer.alloc(0));
+  const { records, validBytes } = decode<R>((await readIfExists(path)) ?? Buffer.alloc(0));
   let file: FileHandle = await open(path, "a", 0o600);
   await file.truncate(validBytes);
   await file.sync();

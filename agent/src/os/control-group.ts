@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { readIfThere } from "@holdfast/common/durable-file.ts";
+import { readIfExists } from "@holdfast/common/durable-file.ts";
 
 /**
  * The machine's own control group (cgroup version 1 or 2), as seen from inside. A figure that it lacks is undefined.
@@ -54,7 +54,7 @@ export function createControlGroup(directory: string): ControlGroup {
   async function figure(name: keyof typeof sources): Promise<number | undefined> {
     if (directory === "") return undefined;
     for (const [file, read] of sources[name]) {
-      const text = (await readIfThere(join(directory, file)))?.toString("utf8");
+      const text = (await readIfExists(join(directory, file)))?.toString("utf8");
       const value = text === undefined ? undefined : read(text);
       if (value !== undefined) return value;
     }

@@ -13,9 +13,9 @@ import { execFileSync } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { makeEngineFile, readEngineFile, setEngineFileMode } from "./engine-file.ts";
+import { createEngineFile, readEngineFile, setEngineFileMode } from "./engine-file.ts";
 
-const uses = [readEngineFile, makeEngineFile, (path: string) => setEngineFileMode(path, 0o666)];
+const uses = [readEngineFile, createEngineFile, (path: string) => setEngineFileMode(path, 0o666)];
 
 let directory: string;
 let own: string;
@@ -31,10 +31,10 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 test("a file of the engine is read and created, and its mode is set", async () => {
   const path = join(directory, "file");
-  await makeEngineFile(path);
+  await createEngineFile(path);
   expect(await readEngineFile(path)).toBe("");
   writeFileSync(path, "text");
-  await makeEngineFile(path);
+  await createEngineFile(path);
   expect(await readEngineFile(path)).toBe("text");
   await setEngineFileMode(path, 0o600);
   expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -46,7 +46,7 @@ test("a symbolic link under its name is neither read, changed nor followed", asy
   for (const use of uses) await expect(use(link)).rejects.toMatchObject({ code: "ELOOP" });
   rmSync(link);
   symlinkSync(join(directory, "missing"), link);
-  await expect(makeEngineFile(link)).rejects.toMatchObject({ code: "ELOOP" });
+  await expect(createEngineFile(link)).rejects.toMatchObject({ code: "ELOOP" });
   rmSync(link);
   linkSync(own, link);
   for (const use of uses) await expect(use(link)).rejects.toThrow("not a regular file of the engine");

@@ -21,7 +21,7 @@ export function setEngineFileMode(path: string, mode: number): Promise<void> {
 }
 
 /** Creates an empty file in a directory of the engine and syncs it; an existing one stays unchanged. */
-export function makeEngineFile(path: string): Promise<void> {
+export function createEngineFile(path: string): Promise<void> {
   return withEngineFile(path, constants.O_WRONLY | constants.O_CREAT, (file) => file.sync());
 }
 

@@ -5,7 +5,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { type RightAnswer, RightRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { DrivenInstance } from "../engines/engine-driver.ts";
-import { needsRight, roleOf, votersOf } from "../engines/members.ts";
+import { needsPrimaryLease, roleOf, votersOf } from "../engines/members.ts";
 import { engineComponent } from "../instance/engine-process.ts";
 import type { KeeperClient } from "../os/keeper-client.ts";
 import type { OutgoingFrame } from "../session/session.ts";
@@ -65,7 +65,7 @@ export function createPrimaryLeaseHolder(deps: PrimaryLeaseHolderDeps): PrimaryL
     }
     lease.extendedTo(untilMs);
     const { desired, saved } = settings();
-    if (desired !== undefined && desired === saved && needsRight(desired)) onFenced(desired.generation);
+    if (desired !== undefined && desired === saved && needsPrimaryLease(desired)) onFenced(desired.generation);
     changed.resolve();
     changed = Promise.withResolvers();
   }
@@ -87,7 +87,7 @@ export function createPrimaryLeaseHolder(deps: PrimaryLeaseHolderDeps): PrimaryL
 
   function tick(): void {
     const spec = settings().desired;
-    if (spec === undefined || !needsRight(spec)) {
+    if (spec === undefined || !needsPrimaryLease(spec)) {
       lease.bindTo(undefined);
       // A former primary ends with its lease. A primary that needs no lease any more, as the only node, removes the
       // deadline and keeps running.
@@ -140,7 +140,7 @@ export function createPrimaryLeaseHolder(deps: PrimaryLeaseHolderDeps): PrimaryL
 
   return {
     async acquire(spec, signal) {
-      if (!needsRight(spec)) return undefined;
+      if (!needsPrimaryLease(spec)) return undefined;
       for (;;) {
         signal.throwIfAborted();
         if (lease.isBoundTo(spec) && lease.untilMs - bootMs() > minRemainingMs) return lease.untilMs;

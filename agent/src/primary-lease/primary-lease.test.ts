@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { rightMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/right.ts";
 import { createPrimaryLease, type PrimaryLease } from "./primary-lease.ts";
 
 const spec = { serviceId: "s", term: 1n };
@@ -15,12 +15,12 @@ beforeEach(() => {
 test("counts from the request, not from the response", () => {
   const number = lease.nextNumber(0);
   nowMs += 4_000;
-  expect(lease.grantedUntil(number)).toBe(100_000 + rightMs);
+  expect(lease.grantedUntil(number)).toBe(100_000 + primaryLeaseMs);
 });
 
 test("ignores a grant that arrives after its end", () => {
   const number = lease.nextNumber(0);
-  nowMs += rightMs;
+  nowMs += primaryLeaseMs;
   expect(lease.grantedUntil(number)).toBeUndefined();
 });
 
@@ -31,7 +31,7 @@ test("ignores a grant of another term", () => {
 });
 
 test("starts a new term without a lease", () => {
-  lease.extendedTo(nowMs + rightMs);
+  lease.extendedTo(nowMs + primaryLeaseMs);
   lease.bindTo({ ...spec, term: 2n });
   expect(lease.untilMs).toBe(0);
   expect(lease.isBoundTo(spec)).toBe(false);

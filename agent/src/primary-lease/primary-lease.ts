@@ -1,4 +1,4 @@
-import { rightMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/right.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 
 /** State of a PrimaryLease as plain data, so that tests can enumerate it. */
@@ -45,7 +45,7 @@ export function createPrimaryLease(
   const keyOf = ({ serviceId, term }: Pick<InstanceSpec, "serviceId" | "term">) => `${serviceId}/${term}`;
 
   return {
-    lengthMs: rightMs,
+    lengthMs: primaryLeaseMs,
     get untilMs() {
       return state.untilMs;
     },
@@ -58,14 +58,14 @@ export function createPrimaryLease(
     nextNumber(seen) {
       state.highest = Math.max(state.highest, seen) + 1;
       const nowMs = bootMs();
-      state.sent = [...state.sent.filter(([, atMs]) => nowMs - atMs <= rightMs), [state.highest, nowMs]];
+      state.sent = [...state.sent.filter(([, atMs]) => nowMs - atMs <= primaryLeaseMs), [state.highest, nowMs]];
       return state.highest;
     },
     grantedUntil(number) {
       const sentMs = state.sent.find(([each]) => each === number)?.[1];
-      if (sentMs === undefined || bootMs() - sentMs >= rightMs) return undefined;
+      if (sentMs === undefined || bootMs() - sentMs >= primaryLeaseMs) return undefined;
       state.grantedMs = Math.max(state.grantedMs, sentMs);
-      return sentMs + rightMs;
+      return sentMs + primaryLeaseMs;
     },
     extendedTo(until) {
       state.untilMs = Math.max(state.untilMs, until);

@@ -1,6 +1,6 @@
 import { metricOf } from "@holdfast/common/metric-catalog.ts";
 import type { DrivenInstance } from "../engines/engine-driver.ts";
-import type { EngineFigures } from "../engines/insight-facets.ts";
+import type { EngineMetrics } from "../engines/insight-facets.ts";
 import { createRate, type Rate } from "./rate.ts";
 import type { SampleSource } from "./sample-source.ts";
 
@@ -43,13 +43,13 @@ function createGrowth() {
     return rate;
   };
   return {
-    next({ counters, shares }: EngineFigures, atMs: number): Record<string, number | undefined> {
+    next({ counters, ratios: shares }: EngineMetrics, atMs: number): Record<string, number | undefined> {
       const values: Record<string, number | undefined> = {};
       for (const [name, counter] of Object.entries(counters)) {
         const perSecond = rateOf(name).next(counter, atMs);
         values[name] = perSecond && perSecond * (metricOf(name)?.unit === "per minute" ? 60 : 1);
       }
-      for (const [name, { part, whole }] of Object.entries(shares)) {
+      for (const [name, { part, total: whole }] of Object.entries(shares)) {
         const [some, all] = [rateOf(`${name} part`).next(part, atMs), rateOf(`${name} whole`).next(whole, atMs)];
         // Without requests there is no ratio.
         values[name] = some === undefined || all === undefined || all === 0 ? undefined : (some / all) * 100;

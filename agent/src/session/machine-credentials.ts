@@ -2,10 +2,10 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import type { Log } from "@holdfast/common/log.ts";
 import { RenewCertificateRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { makeKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
+import { createKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
 import { agentMethods, type ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import { enroll } from "@holdfast/mtls/enroll.ts";
-import { createEnrollingKey } from "@holdfast/mtls/enrolling-key.ts";
+import { createEnrollmentKey } from "@holdfast/mtls/enrolling-key.ts";
 import { type EnrollmentFile, readEnrollment, tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
 import { createIdentityFile, identityOf, type MachineIdentity, renewalTime } from "@holdfast/mtls/machine-identity.ts";
 
@@ -34,7 +34,7 @@ const renewTimeoutMs = 5_000;
 
 export function createMachineCredentials(stateDir: string, now: () => number, log: Log): MachineCredentials {
   const file = createIdentityFile(stateDir);
-  const enrollingKey = createEnrollingKey(stateDir);
+  const enrollingKey = createEnrollmentKey(stateDir);
   const enrollment = () => readEnrollment(join(stateDir, "enrollment.json"));
   let identity: MachineIdentity | undefined;
 
@@ -50,10 +50,10 @@ export function createMachineCredentials(stateDir: string, now: () => number, lo
         return valid;
       }
       try {
-        const key = await enrollingKey.of(tokenDigest(offered.token));
+        const key = await enrollingKey.loadOrCreate(tokenDigest(offered.token));
         identity = await enroll(offered, key, address, now);
         await file.save(identity);
-        await enrollingKey.forget();
+        await enrollingKey.delete();
         log.info("machine enrolled", { notAfter: identity.notAfter });
         return identity;
       } catch (error) {
@@ -64,7 +64,7 @@ export function createMachineCredentials(stateDir: string, now: () => number, lo
     },
     async renew(channel) {
       if (identity === undefined) throw new Error("there is no certificate to renew");
-      const { privateKey, request } = makeKeyWithRequest();
+      const { privateKey, request } = createKeyWithRequest();
       const message = create(RenewCertificateRequestSchema, { certificateRequest: request });
       const issuedAt = now();
       const response = await channel.unary(agentMethods.renewCertificate, message, renewTimeoutMs);

@@ -5,7 +5,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { Hello, Welcome } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { createBackOff } from "@holdfast/common/back-off.ts";
 import { type ControllerChannel, createControllerChannel } from "@holdfast/mtls/controller-channel.ts";
-import { createKnownControllers } from "@holdfast/mtls/known-controllers.ts";
+import { createControllerAddresses } from "@holdfast/mtls/known-controllers.ts";
 import { createMachineCredentials } from "./machine-credentials.ts";
 import { createWelcomeTimeout } from "./welcome-timeout.ts";
 import { type OutgoingFrame, openSession, type Session, type SessionHandlers } from "./session.ts";
@@ -59,7 +59,7 @@ const authoritySpreadMs = 5_000;
 export function createUplink(deps: UplinkDeps): Uplink {
   const { stateDir, hello, handlers, onOpen, clock, random, log } = deps;
   const credentials = createMachineCredentials(stateDir, clock.now, log);
-  const controllers = createKnownControllers(stateDir, deps.controllers);
+  const controllers = createControllerAddresses(stateDir, deps.controllers);
   const backOff = createBackOff(firstDelayMs, longestDelayMs, random);
   const welcomeTimeout = createWelcomeTimeout();
   const waiting = new Set<(channel: ControllerChannel) => void>();
@@ -72,7 +72,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
   let authoritiesDueAt: number | undefined;
 
   async function open(preferred: string | undefined): Promise<Session> {
-    controllers.learn((await credentials.enrollment())?.controllers ?? []);
+    controllers.add((await credentials.enrollment())?.controllers ?? []);
     const address = preferred ?? initialChannel?.address ?? controllers.next();
     const { privateKey, certificate, trustBundle, installationId } = await credentials.identify(address);
     const channel =
@@ -108,7 +108,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
   function onWelcomeUpdate(welcome: Welcome): void {
     if (welcome.withoutLease) log.info("the controller has no lease for now", { controller: welcome.controllerId });
     noteAuthorities(welcome);
-    controllers.keep(welcome.controllers).catch((error: unknown) => {
+    controllers.save(welcome.controllers).catch((error: unknown) => {
       log.warn("controllers not saved", { reason: error instanceof Error ? error.message : String(error) });
     });
   }
@@ -136,7 +136,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
     onOpen(session);
     for (const resolve of waiting) resolve(session.channel);
     waiting.clear();
-    await controllers.keep(session.welcome.controllers);
+    await controllers.save(session.welcome.controllers);
   }
 
   /** Resolves when the session ends, when the controller redirects the agent, or when the certificate was renewed. */
@@ -144,7 +144,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
     const done = new AbortController();
     const stop = AbortSignal.any([signal, done.signal]);
     const over = session.ended.then((end): Next => {
-      controllers.learn(end.controllers);
+      controllers.add(end.controllers);
       welcomeTimeout.lost(session.fleetReturnMs);
       if (current === session) current = undefined;
       if (!signal.aborted) log.info("session ended", { reason: end.reason });

@@ -22,7 +22,7 @@ export const startBackup: TaskHandler<"startBackup"> = {
     }
     const place = { service: instance.spec.serviceId, backup: id, attempt };
     const base = isIncrement ? storedBackup(place.service, since) : undefined;
-    await backups.start({ place, key, instance, background, base, pageMap });
+    await backups.start({ location: place, key, instance, background, base, pageMap });
     return create(StartBackupResultSchema);
   },
 };

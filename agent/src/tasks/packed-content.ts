@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { create, type DescMessage, mergeFromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { concatInTurns, turnBytes } from "@holdfast/common/in-turns.ts";
+import { concatIncrementally, incrementBytes } from "@holdfast/common/in-turns.ts";
 import { openPayload, sealPayload } from "@holdfast/common/sealed-payload.ts";
 import { PayloadChunkSchema, ReadPayloadRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import {
@@ -33,7 +33,7 @@ async function readAll({ payload }: SealedPayload, { channel, signal }: Context)
   const chunks: Uint8Array[] = [];
   const request = create(ReadPayloadRequestSchema, { id: payload.id });
   for await (const { data } of (await channel()).readPayload(request, signal)) chunks.push(data);
-  return concatInTurns(chunks);
+  return concatIncrementally(chunks);
 }
 
 async function* inChunks(bytes: Buffer) {
@@ -55,7 +55,7 @@ export async function decodeIncrementally<D extends DescMessage>(
   while (reader.pos < reader.len) {
     const [number, wireType] = reader.tag();
     reader.skip(wireType, number);
-    if (reader.pos - from < turnBytes && reader.pos < reader.len) continue;
+    if (reader.pos - from < incrementBytes && reader.pos < reader.len) continue;
     if (from > 0) await yieldToEventLoop();
     mergeFromBinary(schema, message, bytes.subarray(from, reader.pos));
     from = reader.pos;

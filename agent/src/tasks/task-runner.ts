@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import { createLane } from "@holdfast/common/lane.ts";
+import { createSemaphore } from "@holdfast/common/lane.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import {
   Lane as LaneName,
@@ -58,7 +58,7 @@ const marginMs = 2_000;
 
 export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   const { journal, handlers, shared, sendResult, sendProgress, now, log } = deps;
-  const lanes = { control: createLane(16), query: createLane(8), bulk: createLane(2), queue: createLane(128) };
+  const lanes = { control: createSemaphore(16), query: createSemaphore(8), bulk: createSemaphore(2), queue: createSemaphore(128) };
   const inFlight = new Map<string, InFlight>();
   let paused: { tasks: Task[]; acknowledged: string[] } | undefined;
 

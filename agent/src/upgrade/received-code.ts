@@ -9,7 +9,7 @@ import {
   versionFile,
 } from "@holdfast/common/agent-package.ts";
 import { syncPath } from "@holdfast/common/sync-path.ts";
-import { readIfThere } from "@holdfast/common/durable-file.ts";
+import { readIfExists } from "@holdfast/common/durable-file.ts";
 
 /** The release that this agent runs, and the releases that controllers sent to the machine's disk. */
 export interface ReceivedCode {
@@ -34,7 +34,7 @@ async function shareWithEngine(directory: string, home: string): Promise<void> {
 /** `main` is the main file of this process. */
 export async function openReceivedCode(stateDir: string, main: string): Promise<ReceivedCode> {
   const directory = join(stateDir, "code");
-  const versionText = await readIfThere(join(dirname(main), versionFile));
+  const versionText = await readIfExists(join(dirname(main), versionFile));
   const own: AgentVersion =
     versionText === undefined
       ? { release: "checkout", digest: "" }
@@ -55,7 +55,7 @@ export async function openReceivedCode(stateDir: string, main: string): Promise<
     own,
     async find(digest) {
       const home = join(directory, digest);
-      const version = await readIfThere(join(home, versionFile));
+      const version = await readIfExists(join(home, versionFile));
       if (version === undefined) return undefined;
       const { release } = JSON.parse(version.toString("utf8")) as AgentVersion;
       const names = (await readdir(home)).filter(isCodeFile);

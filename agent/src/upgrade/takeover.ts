@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ControllerChannel, createControllerChannel } from "@holdfast/mtls/controller-channel.ts";
-import { createKnownControllers } from "@holdfast/mtls/known-controllers.ts";
+import { createControllerAddresses } from "@holdfast/mtls/known-controllers.ts";
 import { createIdentityFile } from "@holdfast/mtls/machine-identity.ts";
 import type { Hello } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { KeeperClient } from "../os/keeper-client.ts";
@@ -32,9 +32,9 @@ export async function connectStandby({
   const identity = await createIdentityFile(stateDir).load();
   if (identity === undefined) throw new Error("the machine has no certificate");
   const { trustBundle, installationId, privateKey, certificate } = identity;
-  const controllerRegistry = createKnownControllers(stateDir, controllers);
+  const controllerRegistry = createControllerAddresses(stateDir, controllers);
   await controllerRegistry.load();
-  controllerRegistry.learn(controllers);
+  controllerRegistry.add(controllers);
   const giveUpAt = monotonicMs() + connectWithinMs;
   for (;;) {
     const channel = createControllerChannel(controllerRegistry.next(), {

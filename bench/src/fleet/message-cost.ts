@@ -45,7 +45,7 @@ export async function measureMessageCost(
 async function exchange(sessions: readonly TestSession[], rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
     for (const session of sessions) session.received.length = 0;
-    for (const session of sessions) session.say({ case: "heartbeat", value: {} });
+    for (const session of sessions) session.send({ case: "heartbeat", value: {} });
     await answered(sessions);
   }
 }

@@ -1,4 +1,4 @@
-import { isOfEngine, metricCatalog } from "@holdfast/common/metric-catalog.ts";
+import { appliesToEngine, metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { metricExposition } from "@holdfast/controller/insight/metric/metric-exposition.ts";
 import { createSamples } from "@holdfast/controller/insight/metric/samples/samples.ts";
@@ -16,7 +16,7 @@ export async function measureExposition(count: number, rounds: number): Promise<
     await history.ready;
     const samples = createSamples(history.sql);
     const services = watchedServices(count);
-    const exposed = metricCatalog.filter((metric) => metric.source !== null && isOfEngine(metric, "postgresql"));
+    const exposed = metricCatalog.filter((metric) => metric.source !== null && appliesToEngine(metric, "postgresql"));
     const values = new Map(exposed.map(({ slot }) => [slot, slot / 3]));
     const machineIds = services.flatMap(({ spec }) => spec.nodes.map(({ id }) => id));
     const took: number[] = [];

@@ -7,7 +7,7 @@ import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { createCollection } from "@holdfast/controller/kernel/store/collection.ts";
 import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
 import { keyOf } from "@holdfast/controller/kernel/store/resource.ts";
-import { createRightRules } from "@holdfast/controller/services/service/member/right-rules.ts";
+import { createPrimaryLeaseRules } from "@holdfast/controller/services/service/member/right-rules.ts";
 import { managedServiceKind } from "@holdfast/controller/services/service/managed-service.ts";
 import { createShards } from "@holdfast/controller/kernel/runtime/shards.ts";
 import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -41,9 +41,9 @@ const installation = { etcd, masterKey: Buffer.from(masterKey, "base64"), direct
 // No rebalancing: the benchmark decides which controller the agents use.
 const limits = { silenceMs, rebalance: { everyMs: 3_600_000, atOnce: 0 } };
 const services = createCollection(createEtcdStore({ hosts: [etcdUrl], log: silentLog }), managedServiceKind);
-const controller = await startController(installation, id, { limits, rightRules: createRightRules(services) });
-const { store, membership, machines, authority, fleet } = controller;
-createShards({ store, controllerRegistry: membership, cache: machines, log: silentLog });
+const controller = await startController(installation, id, { limits, primaryLeaseRules: createPrimaryLeaseRules(services) });
+const { store, controllerRegistry, machines, authority, fleet } = controller;
+createShards({ store, controllerRegistry, cache: machines, log: silentLog });
 
 answerQueries({
   /** Creates machines in etcd; returns the token of each. */

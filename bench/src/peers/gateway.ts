@@ -71,7 +71,7 @@ const handler = createGateway({
   authenticator: access.authenticator,
   // Counted as usual, and never reached.
   rateLimit: { reads: 1_000_000_000, changes: 1_000_000_000 },
-  keptAnswers: { find: unused, take: unused, keep: unused },
+  storedResponses: { find: unused, reserve: unused, store: unused },
   reached: collections.reached,
   ready: () => true,
   baseUrl: "https://localhost",

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { judgeImage } from "@holdfast/test/support/engines/judge-image.ts";
+import { testImage } from "@holdfast/test/support/engines/judge-image.ts";
 import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
 import { testUid } from "@holdfast/test/support/platform/platform-software.ts";
 
@@ -17,7 +17,7 @@ export interface VmAgent {
 
 /** Sends to the URL with snappy, like ours. */
 export async function startVmAgent(to: string): Promise<VmAgent> {
-  const image = await judgeImage("metrics");
+  const image = await testImage("metrics");
   if (typeof image === "string") throw new Error(image);
   const directory = mkdtempSync(join(tmpdir(), "holdfast-vmagent-"));
   chmodSync(directory, 0o755);

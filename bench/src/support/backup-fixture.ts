@@ -16,9 +16,9 @@ import {
   whyNoAgentMachine,
 } from "@holdfast/test/support/machines/agent-machine.ts";
 import {
-  type Pace as ProbeGaps,
-  primaryByRight,
-  watchPace as watchProbeGaps,
+  type Intervals as ProbeGaps,
+  primaryByLease,
+  watchIntervals as watchProbeGaps,
 } from "@holdfast/test/support/machines/watch-pace.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { Client } from "pg";
@@ -62,7 +62,7 @@ export async function startBackupFixture(version = "17") {
   const [store, source, target] = await Promise.all([startTestStore(), machine({}), machine({ serviceId: "s-2" })]);
   for (const each of [source, target]) each.controller.signer = store.signer;
   // Only a member with data becomes the primary.
-  for (const change of [{}, primaryByRight]) {
+  for (const change of [{}, primaryByLease]) {
     const { failure } = await source.converge(change);
     if (failure !== undefined) throw new Error(failure.message);
   }
@@ -134,7 +134,7 @@ export async function startBackupFixture(version = "17") {
 
   /** Starts the archive of the source's log. */
   async function follow(archive: MessageInitShape<typeof LogArchiveSchema>): Promise<void> {
-    const { failure } = await source.converge({ ...primaryByRight, archive });
+    const { failure } = await source.converge({ ...primaryByLease, archive });
     if (failure !== undefined) throw new Error(failure.message);
   }
 

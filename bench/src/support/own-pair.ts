@@ -1,5 +1,5 @@
 import { addressOf, openValkey } from "@holdfast/test/support/api/clients.ts";
-import { isCountedOn } from "@holdfast/test/support/platform/counted-on.ts";
+import { isFailoverCandidate } from "@holdfast/test/support/platform/counted-on.ts";
 import { findBelow, killAtOnce } from "@holdfast/test/support/platform/platform-processes.ts";
 import type { Platform } from "@holdfast/test/support/platform/platform.ts";
 import { createServices, expectStatus, type RunningService } from "@holdfast/test/support/platform/services.ts";
@@ -45,7 +45,7 @@ export async function createOwnPair(on: Platform, engine: "postgresql" | "valkey
       );
       await services.settled(id, "Running");
       // Only a failover candidate can take over from its primary.
-      const isCounted = async () => isCountedOn(on.directory, id, (await nodeOf("primary")) ?? "");
+      const isCounted = async () => isFailoverCandidate(on.directory, id, (await nodeOf("primary")) ?? "");
       await waitUntil("the primary counts on its replica", isCounted);
     },
     async strike(fault) {

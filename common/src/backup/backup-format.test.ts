@@ -15,14 +15,14 @@ import { readTarHeader, tarBlockBytes, tarPaddingOf } from "./tar-header.ts";
 
 const pages = join(import.meta.dirname, "../../../docs/backup-format");
 const vectors = join(pages, "vectors");
-const place = { service: "s-1", backup: "b-1", attempt: 1 };
+const location = { service: "s-1", backup: "b-1", attempt: 1 };
 const read = (name: string) => readFile(join(vectors, name));
 const keyOf = async () => ({ id: "k-1", secret: Buffer.from((await read("key")).toString(), "base64") });
 
 test("the test vectors open as their plain content", async () => {
   const key = await keyOf();
   const get = async (object: string) => createReadStream(join(vectors, object)) as AsyncIterable<Buffer>;
-  const backup = await openBackup({ place, key, get });
+  const backup = await openBackup({ location, key, get });
   const [stream] = backup.manifest.streams;
   if (stream === undefined) throw new Error("no stream");
   expect(stream.parts.length).toBeGreaterThan(1);
@@ -43,7 +43,7 @@ const filesOf = async (root: string) => {
 test("the increment of the test vectors restores the files on top of its base", async () => {
   const key = await keyOf();
   const get = async (object: string) => createReadStream(join(vectors, object)) as AsyncIterable<Buffer>;
-  const of = (backup: string) => ({ place: { ...place, backup }, key, get });
+  const of = (backup: string) => ({ location: { ...location, backup }, key, get });
   const [full, increment] = await openChain([of("b-2"), of("b-3")]);
   const files: Record<string, string> = {};
   const before = splitTar(await buffer(contentOf(full)));
@@ -77,8 +77,8 @@ function splitTar(tar: Buffer): Map<string, Buffer> {
 
 test("the current format equals that of the test vectors", async () => {
   const key = await keyOf();
-  const sealed = await read(manifestObject(place));
-  const manifest = await openManifest(sealed, place, key);
+  const sealed = await read(manifestObject(location));
+  const manifest = await openManifest(sealed, location, key);
   const { salt } = JSON.parse(sealed.subarray(9, 9 + sealed.readUInt32BE(5)).toString()) as { salt: string };
   expect(await sealManifest(manifest, key, () => Buffer.from(salt, "base64"))).toEqual(sealed);
   const log = await read(logObject({ service: "s-1", term: 2 }, 7));

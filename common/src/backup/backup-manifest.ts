@@ -1,6 +1,6 @@
 import { buffer } from "node:stream/consumers";
 import { openStream, sealStream } from "../sealed/sealed-stream.ts";
-import { type BackupPlace, manifestObject } from "./object-names.ts";
+import { type BackupLocation, manifestObject } from "./object-names.ts";
 
 /**
  * Metadata of a backup: everything needed to open it, except its key. It is sealed, and it is the last object to be
@@ -89,7 +89,7 @@ const manifestFormat = "holdfast backup manifest 1";
 const largestManifestBytes = 64 << 20;
 
 /** Header labels of a sealed part or manifest. */
-export function labelsOf(format: string, { service, backup }: BackupPlace, object: string) {
+export function labelsOf(format: string, { service, backup }: BackupLocation, object: string) {
   return { format, service, backup, object };
 }
 
@@ -105,7 +105,7 @@ export function sealManifest(
 /** Opens a manifest. Throws unless it is the manifest of this attempt, sealed with this key. */
 export async function openManifest(
   sealed: Uint8Array,
-  location: BackupPlace,
+  location: BackupLocation,
   key: SealingKey,
 ): Promise<BackupManifest> {
   if (sealed.byteLength > largestManifestBytes) throw new Error("the manifest is too large");

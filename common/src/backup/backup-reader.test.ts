@@ -7,19 +7,19 @@ import { createBackupWriter } from "./backup-writer.ts";
 import { manifestObject } from "./object-names.ts";
 
 const key: SealingKey = { id: "k1", secret: randomBytes(32) };
-const place = { service: "s-1", backup: "b-1", attempt: 1 };
+const location = { service: "s-1", backup: "b-1", attempt: 1 };
 /** Incompressible, so the number of parts is predictable. */
 const plain = randomBytes(700_000);
 const store = new Map<string, Buffer>();
 let manifest: BackupManifest;
 
 beforeAll(async () => {
-  manifest = await make(place, store);
+  manifest = await make(location, store);
 });
 
-async function make(where: typeof place, into: Map<string, Buffer>, sealing = key): Promise<BackupManifest> {
+async function make(where: typeof location, into: Map<string, Buffer>, sealing = key): Promise<BackupManifest> {
   const writer = createBackupWriter({
-    place: where,
+    location: where,
     key: sealing,
     partBytes: 200_000,
     put: async (object, bytes) => void into.set(object, Buffer.from(bytes)),
@@ -51,7 +51,7 @@ async function* inChunks(bytes: Buffer): AsyncGenerator<Buffer> {
 
 async function restore(objects: ReadonlyMap<string, Buffer>, options: { key?: SealingKey; sha?: string } = {}) {
   const reader = await openBackup({
-    place,
+    location,
     key: options.key ?? key,
     manifestSha256: options.sha,
     get: async (object) => {
@@ -68,8 +68,8 @@ test("a backup is read as written, and its objects are exactly those in the stor
   expect((await restore(store)).equals(plain)).toBe(true);
   const parts = manifest.streams.flatMap((stream) => stream.parts);
   expect(parts.length).toBeGreaterThan(3);
-  expect([...store.keys()].sort()).toEqual([...parts.map(({ object }) => object), manifestObject(place)].sort());
-  const sealed = store.get(manifestObject(place)) ?? Buffer.alloc(0);
+  expect([...store.keys()].sort()).toEqual([...parts.map(({ object }) => object), manifestObject(location)].sort());
+  const sealed = store.get(manifestObject(location)) ?? Buffer.alloc(0);
   const sha = createHash("sha256").update(sealed).digest("hex");
   await restore(store, { sha });
   await expect(restore(store, { sha: "00" })).rejects.toThrow("differs from the one that was written");
@@ -145,9 +145,9 @@ describe("a changed backup is rejected", () => {
 
   test("with objects of another backup or attempt, or with another header", async () => {
     const others = [
-      { ...place, backup: "b-2" },
-      { ...place, attempt: 2 },
-      { ...place, service: "s-2" },
+      { ...location, backup: "b-2" },
+      { ...location, attempt: 2 },
+      { ...location, service: "s-2" },
     ];
     for (const other of others) {
       const foreign = new Map<string, Buffer>();
@@ -186,17 +186,17 @@ describe("a changed backup is rejected", () => {
     ];
     for (const changed of changes) {
       const sealed = await sealManifest({ ...manifest, streams: [changed] }, key);
-      await refused((objects) => objects.set(manifestObject(place), sealed), JSON.stringify(changed).slice(0, 80));
+      await refused((objects) => objects.set(manifestObject(location), sealed), JSON.stringify(changed).slice(0, 80));
     }
   });
 });
 
 test("a failing store is not reported as a damaged backup", async () => {
   const failing = openBackup({
-    place,
+    location,
     key,
     get: async (object) => {
-      if (object !== manifestObject(place)) throw new Error("503");
+      if (object !== manifestObject(location)) throw new Error("503");
       return inChunks(store.get(object) ?? Buffer.alloc(0));
     },
   }).then((reader) => reader.verify("all"));
@@ -207,7 +207,7 @@ test("a failing store is not reported as a damaged backup", async () => {
 test("a sample verification opens the first and last part of each stream", async () => {
   const opened: string[] = [];
   const reader = await openBackup({
-    place,
+    location,
     key,
     get: async (object) => {
       opened.push(object);
@@ -217,8 +217,8 @@ test("a sample verification opens the first and last part of each stream", async
   await reader.verify("sample");
   const [stream] = manifest.streams;
   expect(opened).toEqual(
-    expect.arrayContaining([manifestObject(place), stream?.parts[0]?.object, stream?.parts.at(-1)?.object]),
+    expect.arrayContaining([manifestObject(location), stream?.parts[0]?.object, stream?.parts.at(-1)?.object]),
   );
   expect(opened.length).toBeLessThan(store.size);
-  await expect(openManifest(Buffer.from("x"), place, key)).rejects.toThrow();
+  await expect(openManifest(Buffer.from("x"), location, key)).rejects.toThrow();
 });

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { buffer } from "node:stream/consumers";
 import { createZstdDecompress } from "node:zlib";
 import { openStream } from "../sealed/sealed-stream.ts";
-import { through } from "../sealed/through.ts";
+import { pipeThrough } from "../sealed/through.ts";
 import {
   type BackupManifest,
   type BackupPart,
@@ -12,13 +12,13 @@ import {
   partFormat,
   type SealingKey,
 } from "./backup-manifest.ts";
-import { type BackupPlace, isPartOf, manifestObject } from "./object-names.ts";
+import { type BackupLocation, isPartOf, manifestObject } from "./object-names.ts";
 
 /** Reads an object; undefined only if the store reports that it does not exist. Other failures are thrown. */
 export type GetObject = (object: string) => Promise<AsyncIterable<Uint8Array> | undefined>;
 
 export interface BackupReaderDeps {
-  readonly place: BackupPlace;
+  readonly location: BackupLocation;
   readonly key: SealingKey;
   readonly get: GetObject;
   /** Expected SHA-256 of the manifest object, hex; undefined if it was not recorded. */
@@ -53,14 +53,14 @@ export class BackupDamaged extends Error {
 const plainChunkBytes = 1 << 20;
 
 export async function openBackup(deps: BackupReaderDeps): Promise<BackupReader> {
-  const { place, key, get, manifestSha256 } = deps;
-  const sealed = await buffer(await present(manifestObject(place)));
+  const { location, key, get, manifestSha256 } = deps;
+  const sealed = await buffer(await present(manifestObject(location)));
   const sealedSha256 = createHash("sha256").update(sealed).digest("hex");
   if (manifestSha256 !== undefined && sealedSha256 !== manifestSha256) {
     throw new BackupDamaged("the manifest differs from the one that was written");
   }
-  const manifest = await openManifest(sealed, place, key).catch((error: unknown) => {
-    throw damaged(manifestObject(place), error);
+  const manifest = await openManifest(sealed, location, key).catch((error: unknown) => {
+    throw damaged(manifestObject(location), error);
   });
   const all = [...manifest.streams, ...(manifest.maps ?? [])];
   for (const stream of all) checkNames(stream);
@@ -75,7 +75,7 @@ export async function openBackup(deps: BackupReaderDeps): Promise<BackupReader> 
   function checkNames({ name, parts }: BackupStream): void {
     if (!/^[a-z0-9][a-z0-9._-]{0,99}$/.test(name)) throw new BackupDamaged(`${name} is not a valid stream name`);
     for (const { object } of parts) {
-      if (!isPartOf(place, name, object)) throw new BackupDamaged(`${object} is not a part of ${name}`);
+      if (!isPartOf(location, name, object)) throw new BackupDamaged(`${object} is not a part of ${name}`);
     }
   }
 
@@ -91,7 +91,7 @@ export async function openBackup(deps: BackupReaderDeps): Promise<BackupReader> 
         yield chunk;
       }
     }
-    const expected = { ...labelsOf(partFormat, place, object), keyVersion: key.id };
+    const expected = { ...labelsOf(partFormat, location, object), keyVersion: key.id };
     try {
       yield* openStream(withStoreFaults(hashed()), expected, () => key.secret);
     } catch (error) {
@@ -114,7 +114,7 @@ export async function openBackup(deps: BackupReaderDeps): Promise<BackupReader> 
       }
     }
     try {
-      for await (const chunk of through(compressed(), createZstdDecompress({ chunkSize: plainChunkBytes }))) {
+      for await (const chunk of pipeThrough(compressed(), createZstdDecompress({ chunkSize: plainChunkBytes }))) {
         hash.update(chunk);
         size += chunk.length;
         yield chunk;
@@ -129,7 +129,7 @@ export async function openBackup(deps: BackupReaderDeps): Promise<BackupReader> 
   return {
     manifest,
     manifestSha256: sealedSha256,
-    objects: new Set([manifestObject(place), ...all.flatMap(({ parts }) => parts).map(({ object }) => object)]),
+    objects: new Set([manifestObject(location), ...all.flatMap(({ parts }) => parts).map(({ object }) => object)]),
     read,
     async verify(extent, onProgress) {
       let done = 0;

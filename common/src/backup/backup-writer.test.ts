@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createBackupWriter } from "./backup-writer.ts";
 
-const place = { service: "s-1", backup: "b-1", attempt: 1 };
+const location = { service: "s-1", backup: "b-1", attempt: 1 };
 const key = { id: "k1", secret: randomBytes(32) };
 const [partBytes, chunkBytes, streamBytes] = [100_000, 10_000, 2_000_000];
 const names = ["base.tar", "base.tar.map", "dump-1", "dump-2", "dump-3"];
@@ -17,7 +17,7 @@ test("a stalled store pauses the sources, with a bounded number of parts in memo
     }
   }
   const opened = Promise.withResolvers<void>();
-  const writer = createBackupWriter({ place, key, partBytes, put: () => opened.promise });
+  const writer = createBackupWriter({ location, key, partBytes, put: () => opened.promise });
   const writing = Promise.all(names.map((name) => writer.write({ name, member: "n-1", bytes: source() })));
   let before = -1;
   while (read > before) {
@@ -43,7 +43,7 @@ test("a failed put fails the stream with the same error", async () => {
   const put = async (object: string) => {
     if (object.endsWith("000003")) throw new Error("the store is full");
   };
-  const writer = createBackupWriter({ place, key, partBytes, put });
+  const writer = createBackupWriter({ location, key, partBytes, put });
   await expect(writer.write({ name: "dump", member: "n-1", bytes: endless() })).rejects.toThrow("the store is full");
   expect(read).toBeLessThan(12 * partBytes);
 });

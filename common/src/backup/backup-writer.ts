@@ -3,12 +3,12 @@ import { createHash, randomBytes } from "node:crypto";
 import { createPool } from "../pool.ts";
 import { sealStream } from "../sealed/sealed-stream.ts";
 import { type BackupPart, type BackupStream, labelsOf, partFormat, type SealingKey } from "./backup-manifest.ts";
-import { type BackupPlace, partObject } from "./object-names.ts";
+import { type BackupLocation, partObject } from "./object-names.ts";
 import { createPieceBuffer, type PieceBuffer } from "./piece-buffer.ts";
 import { piecesOf } from "./stream-pieces.ts";
 
 export interface BackupWriterDeps {
-  readonly place: BackupPlace;
+  readonly location: BackupLocation;
   readonly key: SealingKey;
   /**
    * Stores an object and resolves when it is durable. It owns the buffer until then; afterwards the buffer is reused.
@@ -55,7 +55,7 @@ const sealedBytesOf = (plainBytes: number) => plainBytes + Math.ceil(plainBytes 
 const nothingStored: StoredParts = { find: async () => undefined, add: async () => undefined };
 
 export function createBackupWriter(deps: BackupWriterDeps): BackupWriter {
-  const { place, key, put, partBytes = usualPartBytes, random = randomBytes, onProgress } = deps;
+  const { location, key, put, partBytes = usualPartBytes, random = randomBytes, onProgress } = deps;
   const { stored = nothingStored } = deps;
   const progress = { sourceBytes: 0, storedBytes: 0, storedObjects: 0 };
   const pieceBuffers = createPool(piecesAtATime, () => createPieceBuffer(partBytes));
@@ -64,7 +64,7 @@ export function createBackupWriter(deps: BackupWriterDeps): BackupWriter {
   async function store(stream: string, number: number, pieceBuffer: PieceBuffer, piece: Buffer): Promise<BackupPart> {
     const into = await sealedBuffers.take();
     try {
-      const object = partObject(place, stream, number);
+      const object = partObject(location, stream, number);
       const { bytes, digest } = await seal(object, pieceBuffer, piece, into).finally(() =>
         pieceBuffers.release(pieceBuffer),
       );
@@ -95,7 +95,7 @@ export function createBackupWriter(deps: BackupWriterDeps): BackupWriter {
       }
     }
     let written = 0;
-    const header = { ...labelsOf(partFormat, place, object), keyVersion: key.id };
+    const header = { ...labelsOf(partFormat, location, object), keyVersion: key.id };
     for await (const frame of sealStream(compressed(), header, () => key.secret, random)) {
       assert(written + frame.length <= into.length, "the buffer fits an incompressible part");
       written += frame.copy(into, written);

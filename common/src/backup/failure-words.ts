@@ -8,6 +8,6 @@ const messages: Readonly<Record<string, string>> = {
 };
 
 /** A failure message for users: that of the code, else Holdfast's own detail. */
-export function failureWords(code: string, detail: string): string {
+export function failureMessage(code: string, detail: string): string {
   return Object.hasOwn(messages, code) ? (messages[code] ?? detail) : detail;
 }

@@ -11,14 +11,14 @@ import {
   servicePrefix,
 } from "./object-names.ts";
 
-const place = { service: "s-1", backup: "b-1", attempt: 2 };
+const location = { service: "s-1", backup: "b-1", attempt: 2 };
 
 test("keys start with their service and sort in sequence", () => {
   expect(servicePrefix("s-1")).toBe("services/s-1/");
   expect(backupPrefix("s-1", "b-1")).toBe("services/s-1/backups/b-1/");
-  expect(attemptPrefix(place)).toBe("services/s-1/backups/b-1/2/");
-  expect(manifestObject(place)).toBe("services/s-1/backups/b-1/2/manifest");
-  expect(partObject(place, "base.tar", 7)).toBe("services/s-1/backups/b-1/2/base.tar/000007");
+  expect(attemptPrefix(location)).toBe("services/s-1/backups/b-1/2/");
+  expect(manifestObject(location)).toBe("services/s-1/backups/b-1/2/manifest");
+  expect(partObject(location, "base.tar", 7)).toBe("services/s-1/backups/b-1/2/base.tar/000007");
   expect(logPrefix({ service: "s-1", term: 3 })).toBe("services/s-1/log/0000000003/");
   expect(logObject({ service: "s-1", term: 3 }, 42)).toBe("services/s-1/log/0000000003/000000000042");
   const names = [1, 9, 10, 99, 100].map((sequence) => logObject({ service: "s-1", term: 3 }, sequence));
@@ -26,9 +26,9 @@ test("keys start with their service and sort in sequence", () => {
 });
 
 test("partsFrom returns consecutive parts of a stream", () => {
-  const part = partObject(place, "base.tar", 9);
+  const part = partObject(location, "base.tar", 9);
   expect(partNumber(part)).toBe(9);
-  expect(partNumber(manifestObject(place))).toBeUndefined();
+  expect(partNumber(manifestObject(location))).toBeUndefined();
   expect(partNumber(logObject({ service: "s-1", term: 3 }, 42))).toBeUndefined();
-  expect(partsFrom(part, 3)).toEqual([9, 10, 11].map((number) => partObject(place, "base.tar", number)));
+  expect(partsFrom(part, 3)).toEqual([9, 10, 11].map((number) => partObject(location, "base.tar", number)));
 });

@@ -2,7 +2,7 @@
  * Keys of a service's backups and logs in the object store. Only this file builds and parses them;
  * docs/backup-format.md lists them.
  */
-export interface BackupPlace {
+export interface BackupLocation {
   readonly service: string;
   readonly backup: string;
   /** Number of the attempt, from 1 on; each attempt has its own objects. */
@@ -41,13 +41,13 @@ export const descriptorObject = (service: string, term: number, number: number):
 /** Prefix of all objects of a backup, over all attempts. */
 export const backupPrefix = (service: string, backup: string): string => `${servicePrefix(service)}backups/${backup}/`;
 
-export const attemptPrefix = ({ service, backup, attempt }: BackupPlace): string =>
+export const attemptPrefix = ({ service, backup, attempt }: BackupLocation): string =>
   `${backupPrefix(service, backup)}${attempt}/`;
 
-export const manifestObject = (location: BackupPlace): string => `${attemptPrefix(location)}manifest`;
+export const manifestObject = (location: BackupLocation): string => `${attemptPrefix(location)}manifest`;
 
 /** Key of a part, such as `.../base.tar/000001`; parts of a stream are numbered from 1 on. */
-export const partObject = (location: BackupPlace, stream: string, part: number): string =>
+export const partObject = (location: BackupLocation, stream: string, part: number): string =>
   `${attemptPrefix(location)}${stream}/${partText(part)}`;
 
 /** Number of a part within its stream; undefined for other objects. */
@@ -65,7 +65,7 @@ export function partsFrom(object: string, count: number): string[] {
 }
 
 /** True if the object is a part of this stream by this attempt or an earlier one, whose parts it reuses. */
-export function isPartOf({ service, backup, attempt }: BackupPlace, stream: string, object: string): boolean {
+export function isPartOf({ service, backup, attempt }: BackupLocation, stream: string, object: string): boolean {
   const prefix = backupPrefix(service, backup);
   const [attemptText = "", streamName, number, ...rest] = object.startsWith(prefix)
     ? object.slice(prefix.length).split("/")

@@ -1,5 +1,5 @@
 import { engineOf, parametersOf } from "./engine-catalog.ts";
-import { nearName } from "./near-name.ts";
+import { closestName } from "./near-name.ts";
 import type { Parameter } from "./parameter.ts";
 import { parseQuantity, printQuantity, unitsOf } from "./quantity.ts";
 
@@ -27,7 +27,7 @@ function unknown(engine: string, version: string, name: string): ParameterCheck 
   if (engineOf(engine)?.managedParameters.some((pattern) => pattern.test(name)) === true) {
     return fault("managed_parameter", `${name} is set by the platform and cannot be changed`);
   }
-  const closest = nearName(name, parametersOf(engine, version).keys());
+  const closest = closestName(name, parametersOf(engine, version).keys());
   const hint = closest === undefined ? "GET /catalog lists the supported ones" : `did you mean ${closest}?`;
   return fault("unknown_parameter", `${engine} ${version} has no parameter ${name} that can be set here; ${hint}`);
 }
@@ -61,7 +61,7 @@ function checkBoolean(parameter: Parameter, text: string): ParameterCheck {
 }
 
 function checkNumber(parameter: Parameter, text: string): ParameterCheck {
-  const { name, unit, minimum, maximum, leastOn } = parameter;
+  const { name, unit, minimum, maximum, minimumEnabled: leastOn } = parameter;
   const number = unit === null ? plainNumber(text) : parseQuantity(text, unit);
   if (number === undefined || !Number.isFinite(number)) {
     const units = unit === null ? "" : `, alone (in ${unit}) or with one of ${unitsOf(unit).join(", ")}`;

@@ -29,7 +29,7 @@ export interface EngineFacts {
   /** True if the query console can enforce read-only statements. */
   readonly hasQueryConsole: boolean;
   /** True if machines with this engine are created ahead of demand, in the warm pool. */
-  readonly isMadeAhead: boolean;
+  readonly hasWarmPool: boolean;
   /** True if a newer version runs on the data files of an older one without converting them. */
   readonly upgradesInPlace: boolean;
   /** Undefined for an engine without backups. */
@@ -72,7 +72,7 @@ export const engineCatalog: readonly EngineFacts[] = [
     hasQueues: true,
     hasQueryStatistics: true,
     hasQueryConsole: true,
-    isMadeAhead: true,
+    hasWarmPool: true,
     upgradesInPlace: false,
     backups: { kind: "full", restorePoints: "any_second", increments: true, fork: true },
     pooler: { port: 5433, modes: ["transaction", "session"] },
@@ -90,7 +90,7 @@ export const engineCatalog: readonly EngineFacts[] = [
     hasQueues: false,
     hasQueryStatistics: false,
     hasQueryConsole: false,
-    isMadeAhead: false,
+    hasWarmPool: false,
     upgradesInPlace: true,
     backups: { kind: "snapshot", restorePoints: "snapshots", increments: false, fork: true },
   },

@@ -1,5 +1,5 @@
 /** The candidate that is closest to a mistyped name; undefined unless at most a third of the letters differ. */
-export function nearName(name: string, candidates: Iterable<string>): string | undefined {
+export function closestName(name: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let least = Math.floor(name.length / 3) + 1;
   for (const candidate of candidates) {

@@ -8,7 +8,7 @@ export interface Parameter {
   readonly minimum: number | null;
   readonly maximum: number | null;
   /** Smallest effective value, if `minimum` disables the parameter; null if there is no such gap. */
-  readonly leastOn: number | null;
+  readonly minimumEnabled: number | null;
   /** Values of an enum. */
   readonly values: readonly string[];
   /**
@@ -32,7 +32,7 @@ export interface ParameterLimits {
   readonly unit?: Unit;
   readonly minimum?: number;
   readonly maximum?: number;
-  readonly leastOn?: number;
+  readonly minimumEnabled?: number;
   readonly values?: readonly string[];
   readonly versions?: readonly string[];
   readonly pattern?: RegExp;
@@ -54,7 +54,7 @@ export function parameterOf(
     default: fallback,
     minimum: limits.minimum ?? null,
     maximum: limits.maximum ?? null,
-    leastOn: limits.leastOn ?? null,
+    minimumEnabled: limits.minimumEnabled ?? null,
     values: limits.values ?? [],
     unit: limits.unit ?? null,
     needsRestart: limits.needsRestart ?? false,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parametersOf } from "./engine-catalog.ts";
-import { excessWords, planExcesses, sharedBytes } from "./plan-limits.ts";
+import { excessMessage, planExcesses, sharedBytes } from "./plan-limits.ts";
 import { printQuantity } from "./quantity.ts";
 
 const gib = 1024 ** 3;
@@ -45,7 +45,7 @@ test.each([
 ])("%o is more than a plan holds", (parameters, name, words) => {
   const [excess] = excessesOf(parameters);
   expect(excess?.name).toBe(name);
-  expect(excess && excessWords(excess)).toMatch(words);
+  expect(excess && excessMessage(excess)).toMatch(words);
 });
 
 test("earlier values and the plan's own defaults are accepted", () => {

@@ -74,7 +74,7 @@ export function planExcesses(
 }
 
 /** Pure: a message for the user who set the parameter. */
-export function excessWords({ name, maximum, of }: PlanExcess): string {
+export function excessMessage({ name, maximum, of }: PlanExcess): string {
   const limit = maximum === undefined ? "no value of it fits beside the other parameters" : `it is ${maximum} at most`;
   return `this plan has too little ${of} for ${name}: ${limit}`;
 }

@@ -28,7 +28,7 @@ export const postgresqlParameters: readonly Parameter[] = [
   live("idle_session_timeout",                   "duration", "0",     ms(0),              "Ends a session after this idle time; 0 disables it"),
   live("idle_in_transaction_session_timeout",    "duration", "0",     ms(0),              "Ends a session after this idle time inside a transaction; 0 disables it"),
   live("statement_timeout",                      "duration", "0",     ms(0),              "Cancels a statement after this time; 0 disables it"),
-  live("transaction_timeout",                    "duration", "0",     { ...ms(0), leastOn: leastTransactionMs, versions: ["17", "18"] }, "Ends a session whose transaction lasts this long, at least 1 s; 0 disables it"),
+  live("transaction_timeout",                    "duration", "0",     { ...ms(0), minimumEnabled: leastTransactionMs, versions: ["17", "18"] }, "Ends a session whose transaction lasts this long, at least 1 s; 0 disables it"),
   live("lock_timeout",                           "duration", "0",     ms(0),              "Cancels a statement that waits this long for a lock; 0 disables it"),
   live("deadlock_timeout",                       "duration", "1s",    ms(1),              "Time to wait for a lock before checking for a deadlock"),
   live("client_connection_check_interval",       "duration", "0",     ms(0),              "Interval of checks for a disconnected client of a running query; 0 disables them"),
@@ -42,12 +42,12 @@ export const postgresqlParameters: readonly Parameter[] = [
   live("work_mem",                               "bytes",    null,    kB(64),             "Memory for each sort or hash of a query"),
   live("hash_mem_multiplier",                    "real",     "2",     from(1, 1_000),     "Memory for a hash, as a multiple of work_mem"),
   live("maintenance_work_mem",                   "bytes",    null,    kB(64),             "Memory for maintenance commands such as VACUUM and CREATE INDEX"),
-  live("autovacuum_work_mem",                    "bytes",    "-1",    { ...kB(-1), leastOn: 64 }, "Memory for each autovacuum worker; -1 uses maintenance_work_mem"),
+  live("autovacuum_work_mem",                    "bytes",    "-1",    { ...kB(-1), minimumEnabled: 64 }, "Memory for each autovacuum worker; -1 uses maintenance_work_mem"),
   live("logical_decoding_work_mem",              "bytes",    "64MB",  kB(64),             "Memory for each logical decoding before it spills to disk"),
   live("temp_buffers",                           "bytes",    "8MB",   pages(100, 1_073_741_823), "Memory for temporary tables of a session"),
   live("temp_file_limit",                        "bytes",    "-1",    kB(-1),             "Maximum space of a session's temporary files; -1 is unlimited"),
   live("gin_pending_list_limit",                 "bytes",    "4MB",   kB(64),             "Size of the list of pending entries of a GIN index"),
-  live("vacuum_buffer_usage_limit",              "bytes",    "2MB",   { ...kB(0, 16_777_216), leastOn: 128, versions: ["17", "18"] },  "Memory for pages that VACUUM and ANALYZE read"),
+  live("vacuum_buffer_usage_limit",              "bytes",    "2MB",   { ...kB(0, 16_777_216), minimumEnabled: 128, versions: ["17", "18"] },  "Memory for pages that VACUUM and ANALYZE read"),
 
   // Parallel work
   atStart("max_worker_processes",                "integer",  null,    from(8, 1_024),     "Maximum number of background processes"),

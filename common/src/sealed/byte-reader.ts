@@ -7,7 +7,7 @@ export interface ByteReader {
   /** Fills the target. Returns the number of bytes, which is smaller than the target only at the end of the stream. */
   fill(target: Buffer): Promise<number>;
   /** The bytes that are buffered, or the next ones; throws if the stream has ended. */
-  some(): Promise<Buffer>;
+  takeAvailable(): Promise<Buffer>;
 }
 
 export function createByteReader(source: AsyncIterable<Uint8Array>): ByteReader {
@@ -47,7 +47,7 @@ export function createByteReader(source: AsyncIterable<Uint8Array>): ByteReader 
       }
       return filled;
     },
-    async some() {
+    async takeAvailable() {
       const bytes = await takeUpTo(Math.max(size, 1));
       if (bytes.length === 0) throw new Error("the stream ends too early");
       return bytes;

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from "node:net";
-import type { ReachRule } from "../compute-provider.ts";
+import type { PolicyRule } from "../compute-provider.ts";
 
 /** Fixed parts of an installation's packet filter. */
 export interface EdgeConfig {
@@ -22,7 +22,7 @@ export interface EdgeConfig {
  * The table has no sets and maps. A packet during the transaction passes either the old or the new rules, but sees sets
  * in their current state: it would find the old ones empty, and be refused.
  */
-export function edgeRuleset(config: EdgeConfig, rules: readonly ReachRule[]): string {
+export function edgeRuleset(config: EdgeConfig, rules: readonly PolicyRule[]): string {
   const { table } = config;
   return [`add table inet ${table}`, `delete table inet ${table}`, ...edgeLines(config, rules)].join("\n");
 }
@@ -32,7 +32,7 @@ export function closedRuleset(config: EdgeConfig): string {
   return [`create table inet ${config.table}`, ...edgeLines(config, [])].join("\n");
 }
 
-function edgeLines(config: EdgeConfig, rules: readonly ReachRule[]): string[] {
+function edgeLines(config: EdgeConfig, rules: readonly PolicyRule[]): string[] {
   const { table, networks, links, hostAddress, hostPorts } = config;
   const [toMachines, toOthers] = splitRules(config, rules);
   const machines = [...new Set(toMachines.map(({ to }) => to))].sort();
@@ -108,18 +108,18 @@ function chainOf(what: "near" | "to", network: string): string {
  */
 function splitRules(
   { networks, hostAddress }: EdgeConfig,
-  rules: readonly ReachRule[],
-): [toMachines: ReachRule[], toOthers: ReachRule[]] {
+  rules: readonly PolicyRule[],
+): [toMachines: PolicyRule[], toOthers: PolicyRule[]] {
   const own = new BlockList();
   for (const network of networks) {
     const [address = "", bits] = network.split("/");
     own.addSubnet(address, Number(bits), "ipv4");
   }
-  const isMachine = ({ to }: ReachRule) => to !== hostAddress && isIP(to) === 4 && own.check(to, "ipv4");
+  const isMachine = ({ to }: PolicyRule) => to !== hostAddress && isIP(to) === 4 && own.check(to, "ipv4");
   return [rules.filter(isMachine), rules.filter((rule) => !isMachine(rule))];
 }
 
-function linesOf({ owner, port, from }: ReachRule): string[] {
+function linesOf({ owner, port, from }: PolicyRule): string[] {
   const to = port === null ? "" : `tcp dport ${port} `;
   return from.map((cidr) => {
     const family = cidr.includes(":") ? "ip6" : "ip";

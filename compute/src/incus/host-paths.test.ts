@@ -6,8 +6,8 @@ import { attempt } from "../../../test/support/network/network-place.ts";
 import type { PathWork } from "../../../test/support/machines/path-worker.ts";
 import { runningMachine } from "../../../test/support/machines/machine-object.ts";
 import { nodeOf, runningService } from "../../../test/support/controller/service-object.ts";
-import { serviceRulesOf } from "@holdfast/controller/services/service/service-reach.ts";
-import type { HostPath, Neighbour } from "../compute-provider.ts";
+import { servicePolicyRules } from "@holdfast/controller/services/service/service-reach.ts";
+import type { HostPath, PeerHost } from "../compute-provider.ts";
 
 const run = promisify(execFile);
 const worker = join(import.meta.dirname, "..", "..", "..", "test", "support", "machines", "path-worker.ts");
@@ -45,17 +45,17 @@ const machineOf = (id: string) => {
 describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need root and nftables)"}`, () => {
   const listeners: ChildProcess[] = [];
 
-  async function keep(id: HostId, peers: readonly Neighbour[], networks: readonly string[] = []): Promise<HostPath[]> {
+  async function keep(id: HostId, peers: readonly PeerHost[], networks: readonly string[] = []): Promise<HostPath[]> {
     const work: PathWork = {
       block: hosts[id].block,
       networks,
       peers,
-      rules: services.flatMap((service) => serviceRulesOf(service, id, machineOf)),
+      rules: services.flatMap((service) => servicePolicyRules(service, id, machineOf)),
     };
     const argv = ["netns", "exec", hosts[id].name, process.execPath, worker, JSON.stringify(work)];
     return JSON.parse(await ip(...argv)) as HostPath[];
   }
-  const peer = (id: HostId): Neighbour => ({
+  const peer = (id: HostId): PeerHost => ({
     hostId: id,
     network: `${hosts[id].block}.0.0/16`,
     address: hosts[id].address,

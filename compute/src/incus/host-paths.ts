@@ -2,7 +2,7 @@ import { lookup } from "node:dns/promises";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, isIP } from "node:net";
 import { runProgram } from "@holdfast/common/run-program.ts";
-import type { HostPath, HostPaths, Neighbour } from "../compute-provider.ts";
+import type { HostPath, HostPaths, PeerHost } from "../compute-provider.ts";
 import {
   blackholeMetric,
   planBlackholeRoutes,
@@ -44,7 +44,7 @@ interface PathConfig {
 export function createHostPaths(addressBlock: string, networks: readonly string[]): HostPaths {
   const config = configOf(addressBlock);
   return {
-    async keep(peers, signal) {
+    async apply(peers, signal) {
       const peerRoutes = await Promise.all(peers.map((peer) => routeTo(peer, signal)));
       const routes = await ipRoutes(["show", "table", "main"], signal);
       const blackholes = planBlackholeRoutes(networks, routes, config.blackholeMetric);
@@ -64,7 +64,7 @@ export function createHostPaths(addressBlock: string, networks: readonly string[
 
 /** Removes all routes and guards of the block's machines. */
 export async function removePaths(addressBlock: string, signal: AbortSignal): Promise<void> {
-  await createHostPaths(addressBlock, []).keep([], signal);
+  await createHostPaths(addressBlock, []).apply([], signal);
   // The guard may also exist without devices.
   const { table, links } = configOf(addressBlock);
   await nft(pathGuard(table, links, []), signal);
@@ -95,7 +95,7 @@ async function pathOf({ peer, route }: PeerRoute, gateway: string | undefined, s
   };
 }
 
-async function routeTo(peer: Neighbour, signal: AbortSignal): Promise<PeerRoute> {
+async function routeTo(peer: PeerHost, signal: AbortSignal): Promise<PeerRoute> {
   try {
     const { address } = isIP(peer.address) ? peer : await lookup(peer.address, 4);
     const [route] = await ipRoutes(["get", address], signal);

@@ -59,7 +59,7 @@ describe.skipIf(!able)(`the edge of machines${able ? "" : " (skipped: it needs r
     ) as EdgeFigures;
     expect(figures.lost).toEqual([]);
     expect(figures.sent).toBeGreaterThan(1_000);
-    expect(figures.begun).toBeGreaterThan(10);
+    expect(figures.started).toBeGreaterThan(10);
     const elsewhere: EdgeWork = { ...work, rules: rules.slice(1), times: 0 };
     expect(
       JSON.parse(await ip("netns", "exec", host, process.execPath, worker, JSON.stringify(elsewhere))),

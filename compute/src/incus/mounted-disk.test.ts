@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cloneTierMissing } from "../../../test/support/machines/clone-tier.ts";
 import { type DirectoryGuard, guardDirectory } from "../../../test/support/platform/directory-guard.ts";
-import { startHostView } from "../../../test/support/machines/host-view.ts";
+import { startMountNamespace } from "../../../test/support/machines/host-view.ts";
 import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { diskBytesMin, createDisk } from "../local/data-disk.ts";
 import { loopsOf } from "../local/loop-device.ts";
@@ -42,7 +42,7 @@ describe.skipIf(skip !== undefined)(
     const mark = () => join(dataSource(paths), "mark");
 
     it("is unmounted in all mount namespaces of the host during the work", async () => {
-      const views = await Promise.all([startHostView(), startHostView()]);
+      const views = await Promise.all([startMountNamespace(), startMountNamespace()]);
       let open: readonly string[] | undefined;
       await whileUnmounted(paths, signal, async () => {
         open = await loopsOf(paths.diskFile);
@@ -53,7 +53,7 @@ describe.skipIf(skip !== undefined)(
     });
 
     it("stays mounted while a program has a file of it open", async () => {
-      const view = await startHostView(dataSource(paths));
+      const view = await startMountNamespace(dataSource(paths));
       let done = false;
       const used = whileUnmounted(paths, signal, async () => {
         done = true;

@@ -1,4 +1,4 @@
-import type { Neighbour } from "../compute-provider.ts";
+import type { PeerHost } from "../compute-provider.ts";
 
 /** One route of the kernel, in the format of `ip -json route`. */
 export interface KernelRoute {
@@ -13,7 +13,7 @@ export interface KernelRoute {
 
 /** The kernel's route to another host: its device, and a gateway if they share no network. */
 export interface PeerRoute {
-  readonly peer: Neighbour;
+  readonly peer: PeerHost;
   /** Undefined if there is no route. */
   readonly route: KernelRoute | undefined;
 }

@@ -22,7 +22,7 @@ import type {
   MachineFacts,
   MachinePlan,
   MachineSpec,
-  ReachRule,
+  PolicyRule,
 } from "../compute-provider.ts";
 
 /**
@@ -149,7 +149,7 @@ export function imageOf({
   };
 }
 
-export const ruleMessage = ({ owner, to, port, from }: ReachRule) =>
+export const ruleMessage = ({ owner, to, port, from }: PolicyRule) =>
   create(ReachRuleSchema, {
     ownerKind: owner.kind,
     ownerId: owner.id,
@@ -158,6 +158,6 @@ export const ruleMessage = ({ owner, to, port, from }: ReachRule) =>
     from: [...from],
   });
 
-export function ruleOf({ ownerKind, ownerId, to, port, from }: RuleMessage): ReachRule {
+export function ruleOf({ ownerKind, ownerId, to, port, from }: RuleMessage): PolicyRule {
   return { owner: { kind: ownerKind, id: ownerId }, to, port: port ?? null, from };
 }

@@ -233,7 +233,7 @@ describe("a provider over the wire", () => {
     it("and a controller calls only the intended host, with a current certificate", async () => {
       const host = await served({});
       const other = await host.connect(undefined, { hostId: "h-2", connectWithinMs: 1_000 });
-      const superseded = await host.connect(undefined, { isGood: () => false, connectWithinMs: 1_000 });
+      const superseded = await host.connect(undefined, { isValid: () => false, connectWithinMs: 1_000 });
       await Promise.all(
         [other, superseded].map((remote) => expect(remote.get("m", signal)).rejects.toThrow(HostUnreachable)),
       );

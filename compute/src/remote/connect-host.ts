@@ -156,7 +156,7 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
       },
     },
     paths: {
-      async keep(peers, signal) {
+      async apply(peers, signal) {
         const request = create(KeepPathsRequestSchema, { neighbours: peers.map((each) => ({ ...each })) });
         const { paths } = await channel.unary(methods.keepPaths, request, withinMs.change, signal);
         return paths.map(({ hostId, problem }) => ({ hostId, problem }));

@@ -1,7 +1,7 @@
 import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import type { GrpcMethod } from "@holdfast/mtls/grpc-service.ts";
 import { normalSerial, parseIdentity } from "@holdfast/common/identity.ts";
-import { createLastCall, type LastCall } from "@holdfast/mtls/last-call.ts";
+import { createIdleClose, type IdleClose } from "@holdfast/mtls/last-call.ts";
 import { unaryCall } from "@holdfast/mtls/unary-call.ts";
 import type { RenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { HostUnreachable } from "../compute-failure.ts";
@@ -18,7 +18,7 @@ export interface HostChannelDeps {
   /** PEM of every trusted authority. */
   readonly trustBundle: () => string;
   /** True if this certificate of the host is still valid; all of the installation's are if absent. */
-  readonly isGood?: (serial: string) => boolean;
+  readonly isValid?: (serial: string) => boolean;
   /** Calls back when `isGood` may have changed; a connection with an invalid certificate is closed. */
   readonly onCertificates?: (onChange: () => void) => { close(): void };
   /** Wait for a host that is starting, in milliseconds; 5 s if absent. */
@@ -43,7 +43,7 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
     installationId,
     identity,
     trustBundle,
-    isGood = () => true,
+    isValid = () => true,
     onCertificates,
     connectWithinMs = 5_000,
   } = deps;
@@ -51,11 +51,11 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
   let renewed = () => {};
   /** Serial of the host's last presented certificate. */
   let peerSerial: string | undefined;
-  let current: { readonly client: Client; readonly calls: LastCall } | undefined;
+  let current: { readonly client: Client; readonly calls: IdleClose } | undefined;
   const renewals = [
     identity.subscribe(dialAgain),
     onCertificates?.(() => {
-      if (peerSerial !== undefined && !isGood(peerSerial)) dialAgain();
+      if (peerSerial !== undefined && !isValid(peerSerial)) dialAgain();
     }),
   ];
 
@@ -66,7 +66,7 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
     renewed();
   }
 
-  function connection(): { readonly client: Client; readonly calls: LastCall } {
+  function connection(): { readonly client: Client; readonly calls: IdleClose } {
     if (current !== undefined) return current;
     const { privateKey, certificate } = identity.current;
     const tls = credentials.createSsl(Buffer.from(trustBundle()), Buffer.from(privateKey), Buffer.from(certificate), {
@@ -75,7 +75,7 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
         const found = parseIdentity(peer.subjectaltname, installationId);
         if (found?.kind !== "host" || found.id !== hostId) return new Error(`the peer is not host ${hostId}`);
         const serial = normalSerial(peer.serialNumber);
-        if (!isGood(serial)) return new Error("the host's certificate is superseded");
+        if (!isValid(serial)) return new Error("the host's certificate is superseded");
         peerSerial = serial;
         return undefined;
       },
@@ -95,7 +95,7 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
       // A connection of its own, so that a renewed certificate is used.
       "grpc.use_local_subchannel_pool": 1,
     });
-    current = { client, calls: createLastCall(() => client.close()) };
+    current = { client, calls: createIdleClose(() => client.close()) };
     return current;
   }
 

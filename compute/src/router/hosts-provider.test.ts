@@ -58,7 +58,7 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
     expect(await a.provider.get(onA, signal)).toBeDefined();
     expect(await a.provider.get(onB, signal)).toBeUndefined();
     expect(await provider.get(onB, signal)).toMatchObject({ address: expect.stringMatching(/^127\.98\./) });
-    const { machines, silent } = await provider.survey(signal);
+    const { machines, unresponsive: silent } = await provider.survey(signal);
     expect(machines.map(({ hostId, facts }) => [facts.id, hostId])).toEqual(
       expect.arrayContaining([
         [onA, "a"],
@@ -74,7 +74,7 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
   it("counts a host that refuses as silent, never as empty", async () => {
     const onA = await make("a");
     hosts.set("c", silentHost("refuses"));
-    const { machines, silent } = await provider.survey(signal);
+    const { machines, unresponsive: silent } = await provider.survey(signal);
     expect(machines.map(({ facts }) => facts.id)).toContain(onA);
     expect([...silent.keys()]).toEqual(["c"]);
   });
@@ -84,7 +84,7 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
     hosts.clear();
     hosts.set("a", { ...emptyProvider, list: async () => listed }).set("c", silentHost("hangs"));
     const impatient = createHostsProvider({ ...deps, surveyWithinMs: 200 });
-    const { machines, silent } = await impatient.survey(signal);
+    const { machines, unresponsive: silent } = await impatient.survey(signal);
     expect(machines.map(({ facts }) => facts.id)).toEqual(listed.map(({ id }) => id));
     expect([...silent.keys()]).toEqual(["c"]);
   });

@@ -22,7 +22,7 @@ export interface HostsProviderDeps {
 export interface HostSurvey {
   readonly machines: readonly { readonly hostId: string; readonly facts: MachineFacts }[];
   /** Reason by host id. */
-  readonly silent: ReadonlyMap<string, string>;
+  readonly unresponsive: ReadonlyMap<string, string>;
 }
 
 /** Many hosts as one provider. */
@@ -76,9 +76,9 @@ export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
   async function queryAll<T>(
     query: (provider: ComputeProvider, signal: AbortSignal) => Promise<T>,
     signal: AbortSignal,
-  ): Promise<{ responses: Map<string, T>; silent: Map<string, string> }> {
+  ): Promise<{ responses: Map<string, T>; unresponsive: Map<string, string> }> {
     const responses = new Map<string, T>();
-    const silent = new Map<string, string>();
+    const unresponsive = new Map<string, string>();
     const within = AbortSignal.any([signal, AbortSignal.timeout(deps.surveyWithinMs ?? surveyWithinMs)]);
     await Promise.all(
       [...deps.hosts()].map(async ([hostId, provider]) => {
@@ -86,23 +86,23 @@ export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
           responses.set(hostId, await orAborted(query(provider, within), within));
         } catch (error) {
           if (signal.aborted) throw error;
-          silent.set(hostId, error instanceof Error ? error.message : String(error));
+          unresponsive.set(hostId, error instanceof Error ? error.message : String(error));
         }
       }),
     );
-    return { responses, silent };
+    return { responses, unresponsive };
   }
 
   async function survey(signal: AbortSignal): Promise<HostSurvey> {
-    const { responses, silent } = await queryAll((provider, within) => provider.list(within), signal);
+    const { responses, unresponsive } = await queryAll((provider, within) => provider.list(within), signal);
     const machines = [...responses].flatMap(([hostId, listed]) => listed.map((facts) => ({ hostId, facts })));
-    return { machines, silent };
+    return { machines, unresponsive };
   }
 
   async function find(machineId: string, signal: AbortSignal) {
-    const { responses, silent } = await queryAll((provider, within) => provider.get(machineId, within), signal);
+    const { responses, unresponsive } = await queryAll((provider, within) => provider.get(machineId, within), signal);
     for (const [hostId, facts] of responses) if (facts !== undefined) return { hostId, facts };
-    for (const [hostId, reason] of silent) throw new HostUnreachable(hostId, reason);
+    for (const [hostId, reason] of unresponsive) throw new HostUnreachable(hostId, reason);
     return undefined;
   }
 
@@ -124,9 +124,9 @@ export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
     fence: async (id, signal) => (await requireProvider(id, signal)).fence(id, signal),
     get: async (id, signal) => (await providerOf(id, signal))?.get(id, signal),
     async list(signal) {
-      const { machines, silent } = await survey(signal);
+      const { machines, unresponsive } = await survey(signal);
       // A list is complete or fails; callers that can use a partial one call `survey`.
-      for (const [hostId, reason] of silent) throw new HostUnreachable(hostId, reason);
+      for (const [hostId, reason] of unresponsive) throw new HostUnreachable(hostId, reason);
       return machines.map(({ facts }) => facts);
     },
     async images(signal) {

@@ -1,5 +1,5 @@
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
-import type { Form } from "@holdfast/gateway/openapi/forms.ts";
+import type { SchemaRule } from "@holdfast/gateway/openapi/forms.ts";
 import { CreateApiKeyRequestSchema } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
 import { CreateTokenRequestSchema } from "@holdfast/proto/holdfast/v1/token_pb.ts";
 import { text, type ValuesOf } from "@holdfast/common/config.ts";
@@ -50,10 +50,10 @@ export const accessSystem = declareSystem({
   name: "access",
   settings: accessSettings,
   scopes: {
-    org: { rights: ["read", "write"], wholeFrom: "admin" },
-    keys: { rights: ["read", "write"], wholeFrom: "admin" },
+    org: { rights: ["read", "write"], completeFrom: "admin" },
+    keys: { rights: ["read", "write"], completeFrom: "admin" },
     audit: { rights: ["read"] },
-    organization: { rights: ["delete"], wholeFrom: "owner" },
+    organization: { rights: ["delete"], completeFrom: "owner" },
   },
   audited: {
     "holdfast.v1.OrganizationService": "organization",
@@ -95,7 +95,7 @@ function openAccessSystem(
       createOrganizationAdminApi({ ...kernel, ...collections, quotas, rights, auditLog }),
       createOperatorApi({ ...kernel, ...collections, setUps }),
     ],
-    forms: accessForms(rights),
+    schemaRules: accessForms(rights),
     work: [
       createOrganizationCascade({ kinds, store }),
       createPeriodic("credential-upkeep", hourMs, (signal) =>
@@ -107,7 +107,7 @@ function openAccessSystem(
 }
 
 /** Input limits of the access RPCs: scopes are those of this version's systems. */
-function accessForms({ scopes }: Rights): readonly Form[] {
+function accessForms({ scopes }: Rights): readonly SchemaRule[] {
   const scope = { enum: scopes };
   return [
     [CreateApiKeyRequestSchema.field.scopes, scope],

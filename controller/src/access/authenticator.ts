@@ -169,7 +169,7 @@ function userPrincipal({ metadata, spec }: User, requestedId: string | undefined
     name: id,
     organizationId: acting?.metadata.organizationId,
     scopes: new Set([...ofRole, ...(spec.operator ? operatorScopes : [])]),
-    mustChoose: acting === undefined && mine.length > 1,
+    needsOrganization: acting === undefined && mine.length > 1,
   };
 }
 

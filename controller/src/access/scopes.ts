@@ -22,7 +22,7 @@ export interface Rights {
 export function createRights(areas: Readonly<Record<string, ScopeArea>>): Rights {
   const scopesOf = (role: Role) =>
     new Set(
-      Object.entries(areas).flatMap(([area, { rights, wholeFrom }]) => {
+      Object.entries(areas).flatMap(([area, { rights, completeFrom: wholeFrom }]) => {
         if (wholeFrom !== undefined && roles.indexOf(role) >= roles.indexOf(wholeFrom)) return [`${area}:*`];
         return rights.includes("read") ? [`${area}:read`] : [];
       }),

@@ -1,4 +1,4 @@
-import { type Form, formatForm } from "@holdfast/gateway/openapi/forms.ts";
+import { type SchemaRule, formatRule } from "@holdfast/gateway/openapi/forms.ts";
 import {
   CreateAuthClientRequestSchema,
   CreateAuthUserRequestSchema,
@@ -19,11 +19,11 @@ import { browserUrlForm, httpsUrlForm, originForm } from "./app/checked-url.ts";
 import { hostNameForm, pemForm, portForm } from "./auth/checked-auth.ts";
 import { idpForm, issuerUrlForm } from "./auth/idp.ts";
 
-const addressForm = formatForm("email");
-const domainNameForm = formatForm("hostname");
+const addressForm = formatRule("email");
+const domainNameForm = formatRule("hostname");
 
 /** Input limits of the app RPCs: redirect URLs, mail servers and addresses, domains. */
-export const appForms: readonly Form[] = [
+export const appSchemaRules: readonly SchemaRule[] = [
   [CreateAppRequestSchema.field.homeUrl, browserUrlForm],
   [UpdateAppRequestSchema.field.homeUrl, browserUrlForm],
   [CreateAppDomainRequestSchema.field.name, domainNameForm],

@@ -25,7 +25,7 @@ import { createAuthSecrets } from "./auth/auth-secrets.ts";
 import { authKind, isOn } from "./auth/auth.ts";
 import { createErasures } from "./auth/erasures.ts";
 import { userHandlers } from "./auth/user-api.ts";
-import { appForms } from "./app-forms.ts";
+import { appSchemaRules } from "./app-forms.ts";
 
 interface AppSystemDeps extends IssuerFeedDeps {
   readonly access: ServiceAccess;
@@ -43,7 +43,7 @@ interface AppSystemDeps extends IssuerFeedDeps {
 export const appSystem = declareSystem({
   name: "app",
   settings: appSettings,
-  scopes: { apps: { rights: ["read", "write", "data"], wholeFrom: "developer" } },
+  scopes: { apps: { rights: ["read", "write", "data"], completeFrom: "developer" } },
   audited: { "holdfast.v1.AppService": "app", "holdfast.v1.AppAuthService": "app" },
   events: authEventDefinitions,
   seams: createAppSeams,
@@ -82,11 +82,11 @@ function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSetting
   };
 
   async function removeSignIn(unit: UnitOfWork, appId: string, signal: AbortSignal): Promise<void> {
-    const auth = await auths.fresh(appId, signal);
+    const auth = await auths.getCurrent(appId, signal);
     if (auth === undefined) return;
     unit.remove(authKind, auth);
     zone.remove(unit, { kind: authKind.name, id: appId });
-    const service = await services.fresh(auth.object.spec.serviceId, signal);
+    const service = await services.getCurrent(auth.object.spec.serviceId, signal);
     if (service !== undefined && grantsAccess(service.object, auth.object, issuersFrom))
       unit.update(managedServiceKind, service, withAccess(service.object, auth.object, undefined));
   }
@@ -101,7 +101,7 @@ function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSetting
   };
   return {
     name: "app",
-    forms: appForms,
+    schemaRules: appSchemaRules,
     rpcs: [
       createAppApi({
         ...all,

@@ -49,7 +49,7 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
     zones: catalog.zones.map((zone) => ({ ...zone })),
     limits: { ...catalog.limits },
     defaultAllowedCidrs: [...defaultAllowedCidrs],
-    metrics: metricCatalog.map(({ name, unit, engines: having, kind, meaning, source }) => ({
+    metrics: metricCatalog.map(({ name, unit, engines: having, kind, description: meaning, source }) => ({
       name,
       unit,
       engines: [...having],

@@ -1,4 +1,4 @@
-import { excessWords } from "@holdfast/common/engine-catalog/plan-limits.ts";
+import { excessMessage } from "@holdfast/common/engine-catalog/plan-limits.ts";
 import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { FieldFault } from "@holdfast/common/errors.ts";
 import type { EngineOffer } from "./engine-offer.ts";
@@ -35,7 +35,7 @@ export function planFaults(
 ): readonly FieldFault[] {
   return engine
     .planExcesses(version, plan, parameters, names)
-    .map((excess) => parameterFault(excess.name, "exceeds_plan", excessWords(excess)));
+    .map((excess) => parameterFault(excess.name, "exceeds_plan", excessMessage(excess)));
 }
 
 /** Pure: the parameters with which an instance of this version and plan can run; others have their default. */

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
-import { createModelWorld, type ModelWorld } from "../../../test/support/composition/world.ts";
+import { createResourceModel, type ResourceModel } from "../../../test/support/composition/world.ts";
 import type { CompositionObject, CompositionSeal, DesiredMember, BundleKind, Member } from "./composition.ts";
 import { afterFailure, planComposition } from "./composition-plan.ts";
 import type { CompositionStep } from "./composition-step.ts";
@@ -40,7 +40,7 @@ interface Cell {
 
 interface Run {
   readonly cell: Cell;
-  readonly scenario: ModelWorld;
+  readonly scenario: ResourceModel;
   readonly changesSucceed: boolean;
   /** By resource: number of changes requested from it. */
   readonly acts: Map<string, number>;
@@ -77,10 +77,10 @@ function planned(run: Run, { composition }: Cell): CompositionStep {
 }
 
 function checkAlways({ cell, scenario }: Run): void {
-  for (const count of scenario.made.values()) expect(count).toBe(1);
+  for (const count of scenario.created.values()) expect(count).toBe(1);
   const known = new Set(cell.composition?.status.members.map(({ id }) => id));
   // Every existing resource is recorded: there are no orphans.
-  for (const id of scenario.things.keys()) expect(known).toContain(id);
+  for (const id of scenario.records.keys()) expect(known).toContain(id);
 }
 
 /** Runs to the end with one controller that does not crash. */
@@ -89,7 +89,7 @@ function settle(run: Run): void {
     const read = { ...run.cell };
     const step = planned(run, read);
     if (step.kind !== "wait") perform(run, read, step);
-    else if (!run.scenario.stir(() => 0, { fails: false, vanishes: false })) {
+    else if (!run.scenario.advance(() => 0, { fails: false, vanishes: false })) {
       if (step.forMs === undefined || run.cell.composition?.status.deadline == null) return;
       run.now += 11 * 60_000;
     }
@@ -134,7 +134,7 @@ function explore(run: Run, choices: readonly Choice[]): void {
       if (crashes) reads[who] = undefined;
     }
     if (kind === "stir")
-      scenario.stir((count) => pick % Math.max(1, count), {
+      scenario.advance((count) => pick % Math.max(1, count), {
         fails: fails && pick % 3 === 0,
         vanishes: vanishes && pick % 7 === 0,
       });
@@ -174,7 +174,7 @@ function launched(kind: BundleKind, members: readonly DesiredMember[]): Run {
   const requests = { id: "c", organizationId: "o", name: "shop", kind, members, monthlyCents: 0 };
   return {
     cell: { composition: newComposition(requests, context), revision: 1 },
-    scenario: createModelWorld(),
+    scenario: createResourceModel(),
     changesSucceed: true,
     acts: new Map(),
     isAborted: false,
@@ -195,12 +195,12 @@ test.each(["project", "stack"] as const)(
         settle(run);
         const { composition } = run.cell;
         if (composition === undefined || composition.status.state === "Deleted")
-          expect(run.scenario.things.size).toBe(0);
+          expect(run.scenario.records.size).toBe(0);
         else {
           expect(ends).toContain(composition.status.state);
           if (run.isAborted) expect(composition.status.state).toBe("Failed");
           if (composition.status.state === "Failed" && !composition.status.hasRun) {
-            expect(run.scenario.things.size).toBe(0);
+            expect(run.scenario.records.size).toBe(0);
             expect(composition.status.members).toEqual([]);
           }
         }
@@ -238,14 +238,14 @@ test("a later deployment never removes existing resources, unless the compositio
       };
       run.cell.composition = redeployed(before, desired, plan, context).after;
       run.cell.revision += 1;
-      const stayed = new Set(run.scenario.things.keys());
+      const stayed = new Set(run.scenario.records.keys());
       // Resources that vanish, or are deleted with the composition, are not removed by the deployment.
       explore(
         run,
         choices.filter(({ kind, vanishes }) => kind !== "delete" && !vanishes),
       );
       settle(run);
-      for (const id of stayed) expect([...run.scenario.things.keys()]).toContain(id);
+      for (const id of stayed) expect([...run.scenario.records.keys()]).toContain(id);
       expect(ends).toContain(run.cell.composition?.status.state);
       if (run.isAborted) expect(run.cell.composition?.status.state).toBe("Failed");
     }),
@@ -271,7 +271,7 @@ test("an upgrade ends with a running stack, changes each resource once, and lose
         now: run.now,
       });
       run.cell.revision += 1;
-      const stayed = [...run.scenario.things.keys()];
+      const stayed = [...run.scenario.records.keys()];
       // An upgrade cannot be aborted.
       explore(
         run,
@@ -281,10 +281,10 @@ test("an upgrade ends with a running stack, changes each resource once, and lose
       for (const count of run.acts.values()) expect(count).toBe(1);
       const { composition } = run.cell;
       if (composition === undefined) {
-        expect(run.scenario.things.size).toBe(0);
+        expect(run.scenario.records.size).toBe(0);
         return;
       }
-      expect([...run.scenario.things.keys()]).toEqual(stayed);
+      expect([...run.scenario.records.keys()]).toEqual(stayed);
       expect(composition.status).toMatchObject({ state: "Running" });
       expect(composition.status.members.every(({ change }) => change === undefined)).toBe(true);
       const versions = composition.status.members.map((each) => specOf(each)["image"]);
@@ -306,8 +306,8 @@ test("an undisturbed pipeline becomes complete, and a deleted one is removed", (
         choices.filter(({ fails, vanishes }) => !fails && !vanishes),
       );
       settle(run);
-      if (run.cell.composition === undefined) expect(run.scenario.things.size).toBe(0);
-      else expect([run.cell.composition.status.state, run.scenario.things.size]).toEqual(["Running", 4]);
+      if (run.cell.composition === undefined) expect(run.scenario.records.size).toBe(0);
+      else expect([run.cell.composition.status.state, run.scenario.records.size]).toEqual(["Running", 4]);
     }),
     { numRuns: 250 },
   );

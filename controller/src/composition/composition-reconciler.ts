@@ -6,7 +6,7 @@ import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { Put } from "#resource-kind/resource-kind.ts";
+import type { PendingCreation } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { compositionKind, type CompositionObject, type CompositionSeal, nameKindOf } from "./composition.ts";
 import { compositionEvent } from "./composition-events.ts";
@@ -51,7 +51,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
 
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
     for (let taken = 0; taken < stepsMax; taken += 1) {
-      const composition = await compositions.fresh(id, signal);
+      const composition = await compositions.getCurrent(id, signal);
       if (composition === undefined) return settled;
       const observe = await observer.observe(composition.object, signal);
       const step = planComposition(composition.object, observe, clock.now());
@@ -122,7 +122,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
   }
 
   async function recordOf({ status }: CompositionObject, signal: AbortSignal) {
-    return deployments.get(status.deploymentId) ?? deployments.fresh(status.deploymentId, signal);
+    return deployments.get(status.deploymentId) ?? deployments.getCurrent(status.deploymentId, signal);
   }
 
   /** Changes a resource and the composition's status in one transaction. */
@@ -140,7 +140,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
       try {
         return await unit.commit(signal);
       } catch (error) {
-        put?.giveBack();
+        put?.release();
         throw error;
       }
     };
@@ -164,7 +164,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
     composition: CompositionObject,
     { kind: action, member }: Step<"create" | "act" | "mark" | "wire"> | Step<"undo">,
     signal: AbortSignal,
-  ): Promise<Put | undefined> {
+  ): Promise<PendingCreation | undefined> {
     const kind = kinds.of(member.kind);
     const { id } = composition.metadata;
     const owner = { kind: composition.spec.kind, id };

@@ -1,4 +1,4 @@
-import type { Form } from "@holdfast/gateway/openapi/forms.ts";
+import type { SchemaRule } from "@holdfast/gateway/openapi/forms.ts";
 import { DeployProjectRequestSchema, PlanProjectRequestSchema } from "@holdfast/proto/holdfast/v1/project_pb.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { ProcessGauge } from "#kernel/metrics/process-metrics.ts";
@@ -72,10 +72,10 @@ function openCompositionSystem(
   const composition = { compositions, deployments, records, kinds, seal, observer, reader };
   return {
     name: "composition",
-    forms: compositionSchemaRules(kinds),
+    schemaRules: compositionSchemaRules(kinds),
     gives: { composition },
     work: [
-      createCompositionWork({ ...kernel, ...composition, durations, runExclusive: databases.creation.inTurn }),
+      createCompositionWork({ ...kernel, ...composition, durations, runExclusive: databases.creation.runExclusive }),
       createDeploymentMover({ ...kernel, ...composition, archive }),
       createPeriodic("deployment-upkeep", hourMs, () =>
         archive.retainOnly([...compositions.ids()], kernel.clock.now()),
@@ -101,7 +101,7 @@ function compositionMetrics(compositions: Pick<Collection<CompositionObject>, "v
 }
 
 /** Restricts descriptors to the schema that is served at /schemas/project.json. */
-function compositionSchemaRules(kinds: ResourceKinds): readonly Form[] {
+function compositionSchemaRules(kinds: ResourceKinds): readonly SchemaRule[] {
   const { $schema: _dialect, ...descriptor } = descriptorSchema(kinds);
   return [
     [DeployProjectRequestSchema.field.descriptor, descriptor],

@@ -18,12 +18,12 @@ export type CompositionObject = Resource<CompositionSpec, CompositionStatus>;
 export type BundleKind = "project" | "stack" | "pipeline";
 
 export const compositionKind = defineKind<CompositionObject>("composition", {
-  goesWithOrganization: true,
+  deletedWithOrganization: true,
   storedNames: { "spec.kind": "face", "status.progressMark": "mark", "status.members.*.createdBy": "madeBy" },
   indexes: [kindAndName],
   quotas: (["project", "stack", "pipeline"] as const).map((kind) => ({
     name: `${kind}s`,
-    words: `${kind}s`,
+    label: `${kind}s`,
     limit: 100,
     amountOf: ({ spec, status }) => (spec.kind === kind && status.state !== "Deleted" ? 1 : 0),
   })),

@@ -23,9 +23,9 @@ export function createDeploymentMover({ compositions, deployments, archive, begi
     reconciler: {
       name: "deployment",
       async reconcile(id, signal) {
-        const record = await deployments.fresh(id, signal);
+        const record = await deployments.getCurrent(id, signal);
         if (record === undefined) return settled;
-        const composition = await compositions.fresh(record.object.spec.compositionId, signal);
+        const composition = await compositions.getCurrent(record.object.spec.compositionId, signal);
         if (composition !== undefined) {
           const { finishedAt } = record.object.status;
           if (finishedAt === null || composition.object.status.deploymentId === id) return settled;

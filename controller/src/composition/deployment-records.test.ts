@@ -71,8 +71,8 @@ test("superseded records move from etcd to the history, sealed, and are found as
   // The record was inserted into the history before a crash.
   await archive.add(records[0] as DeploymentObject, 1);
   for (const { metadata } of records) await reconciler.reconcile(metadata.id, signal);
-  expect(await deployments.fresh(newest)).toBeDefined();
-  for (const { metadata } of records.slice(0, -1)) expect(await deployments.fresh(metadata.id)).toBeUndefined();
+  expect(await deployments.getCurrent(newest)).toBeDefined();
+  for (const { metadata } of records.slice(0, -1)) expect(await deployments.getCurrent(metadata.id)).toBeUndefined();
   expect(await all.page(id, { after: undefined, limit: 10 })).toEqual(before);
   expect(ids(before.items)).toEqual(ids(records).toReversed());
 
@@ -96,7 +96,7 @@ test("all records of a removed composition are removed, without a copy in the hi
   await deployments.reached(await unit.commit(), 5_000);
   const { reconciler } = createDeploymentMover({ compositions, deployments, archive, begin: store.begin });
   for (const { metadata } of records) await reconciler.reconcile(metadata.id, signal);
-  for (const { metadata } of records) expect(await deployments.fresh(metadata.id)).toBeUndefined();
+  for (const { metadata } of records) expect(await deployments.getCurrent(metadata.id)).toBeUndefined();
   expect(await archive.list(id, { after: undefined, limit: 10 })).toEqual([]);
 });
 

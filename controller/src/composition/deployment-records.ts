@@ -13,12 +13,12 @@ export interface DeploymentRecords {
 }
 
 export function createDeploymentRecords(
-  deployments: Pick<Collection<DeploymentObject>, "get" | "fresh" | "by">,
+  deployments: Pick<Collection<DeploymentObject>, "get" | "getCurrent" | "by">,
   archive: Pick<DeploymentArchive, "get" | "list">,
 ): DeploymentRecords {
   return {
     async get(compositionId, id) {
-      const here = (deployments.get(id) ?? (await deployments.fresh(id)))?.object;
+      const here = (deployments.get(id) ?? (await deployments.getCurrent(id)))?.object;
       if (here !== undefined) return here.spec.compositionId === compositionId ? here : undefined;
       return archive.get(compositionId, id);
     },

@@ -6,7 +6,7 @@ import type { CompositionState } from "./composition-lifecycle.ts";
 export type DeploymentObject = Resource<DeploymentSpec, DeploymentStatus>;
 
 export const deploymentKind = defineKind<DeploymentObject>("deployment", {
-  goesWithOrganization: true,
+  deletedWithOrganization: true,
   indexes: [compositionOfDeployment],
 });
 

@@ -37,7 +37,7 @@ export function descriptorSchema(kinds: ResourceKinds): JsonSchema {
           required: ["logical_name", "kind"],
           properties: {
             logical_name: { type: "string", pattern: namePattern },
-            kind: { enum: [...kinds.names.keys(), ...kinds.toCome] },
+            kind: { enum: [...kinds.names.keys(), ...kinds.planned] },
             spec: { type: "object" },
           },
           allOf: specs,

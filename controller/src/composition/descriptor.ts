@@ -68,7 +68,7 @@ export function createDescriptorReader(kinds: ResourceKinds): DescriptorReader {
           consumer,
           members.find((member) => member.name === name),
         );
-    const missing = written.resources.find(({ kind }) => kinds.isToCome(kind));
+    const missing = written.resources.find(({ kind }) => kinds.isPlanned(kind));
     if (missing !== undefined) {
       const detail = `${missing.name}: this installation has no resources of kind ${missing.kind}.`;
       throw new HoldfastError("KIND_NOT_AVAILABLE", detail, { members: { kind: missing.kind } });

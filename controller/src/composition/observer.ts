@@ -25,7 +25,7 @@ export function createObserver(
     if (member.step === "planned") return notCreated;
     const { change } = member;
     const isRequested = change?.step === "begun" || change?.step === "undoing";
-    const observation = await kinds.of(member.kind).observe(member.id, signal, { isFresh: isRequested });
+    const observation = await kinds.of(member.kind).observe(member.id, signal, { isCurrent: isRequested });
     if (change?.step !== "begun") return { ...observation, isChangeApplied: true };
     const target = seal.spec(compositionId, change.sealedTarget);
     return { ...observation, isChangeApplied: hasAll(observation, target, change.keys) };

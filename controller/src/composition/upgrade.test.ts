@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
-import { createModelWorld } from "../../../test/support/composition/world.ts";
+import { createResourceModel } from "../../../test/support/composition/world.ts";
 import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
 import type { CompositionObject, CompositionSeal, DesiredMember, Member } from "./composition.ts";
@@ -33,14 +33,14 @@ const before = [
 ];
 
 /** Runs until there is nothing to do; changes of `fails` are not applied. */
-function run(start: CompositionObject, scenario = createModelWorld(), fails: ReadonlySet<string> = new Set()) {
+function run(start: CompositionObject, scenario = createResourceModel(), fails: ReadonlySet<string> = new Set()) {
   let stack = start;
   const notes: { step: NoteStep; before: CompositionObject }[] = [];
   const acted: string[] = [];
   for (let round = 0; round < 200; round += 1) {
     const step = planComposition(stack, scenario.observe, 0);
     if (step.kind === "wait") {
-      if (!scenario.stir(() => 0, { fails: false, vanishes: false })) return { stack, notes, scenario, acted };
+      if (!scenario.advance(() => 0, { fails: false, vanishes: false })) return { stack, notes, scenario, acted };
       continue;
     }
     if (step.kind === "forget" || step.kind === "remove") throw new Error("nothing is to go");

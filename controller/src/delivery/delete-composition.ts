@@ -35,7 +35,7 @@ export function deleteComposition<M extends AnyMessage>(
     const answer = await message(after);
     const unit = begin();
     unit.update(compositionKind, composition, after);
-    const record = await deployments.fresh(object.status.deploymentId, call.signal);
+    const record = await deployments.getCurrent(object.status.deploymentId, call.signal);
     if (record !== undefined && !isEnded(record.object)) {
       const status = {
         ...record.object.status,
@@ -46,7 +46,7 @@ export function deleteComposition<M extends AnyMessage>(
       unit.update(deploymentKind, record, { ...record.object, status });
     }
     unit.audit(auditOf(call, `${object.spec.kind}.delete`, compositionKind.name, object.metadata.id));
-    unit.answer(call, answer);
+    unit.storeResponse(call, answer);
     await commitAndSee(call, unit, [compositions, deployments]);
     return answer;
   });

@@ -11,7 +11,7 @@ import { createProjectApi } from "./project/project-api.ts";
 import { createStackApi } from "./stack/stack-api.ts";
 import { readTemplates } from "./template/templates.ts";
 
-const deliverySettings = {
+const bundlesSettings = {
   templates: text(
     "HOLDFAST_TEMPLATES",
     "Directory with additional templates: stacks/<name>/<version>.yaml, pipelines/<name>/<version>.yaml",
@@ -19,7 +19,7 @@ const deliverySettings = {
   ),
 } as const;
 
-interface DeliverySystemDeps {
+interface BundlesSystemDeps {
   readonly composition: CompositionSystem;
   readonly quotas: Quotas;
   readonly fleet: { readonly offers: { readonly catalog: CatalogData } };
@@ -30,26 +30,26 @@ interface DeliverySystemDeps {
  * its owner; stacks and pipelines are launched from templates (`controller/templates`, and a directory of the
  * operator). The RPCs only write the composition; its reconciler (composition/) creates the resources.
  */
-export const deliverySystem = declareSystem({
+export const bundlesSystem = declareSystem({
   name: "delivery",
-  settings: deliverySettings,
+  settings: bundlesSettings,
   scopes: {
-    projects: { rights: ["read", "write"], wholeFrom: "developer" },
-    stacks: { rights: ["read", "write"], wholeFrom: "developer" },
-    pipelines: { rights: ["read", "write"], wholeFrom: "developer" },
+    projects: { rights: ["read", "write"], completeFrom: "developer" },
+    stacks: { rights: ["read", "write"], completeFrom: "developer" },
+    pipelines: { rights: ["read", "write"], completeFrom: "developer" },
   },
   audited: {
     "holdfast.v1.ProjectService": "composition",
     "holdfast.v1.StackService": "composition",
     "holdfast.v1.PipelineService": "composition",
   },
-  open: openDeliverySystem,
+  open: openBundlesSystem,
 });
 
-async function openDeliverySystem(
+async function openBundlesSystem(
   kernel: Kernel,
-  { composition, quotas, fleet }: DeliverySystemDeps,
-  { templates: directory }: ValuesOf<typeof deliverySettings>,
+  { composition, quotas, fleet }: BundlesSystemDeps,
+  { templates: directory }: ValuesOf<typeof bundlesSettings>,
 ): Promise<System> {
   const { catalog } = fleet.offers;
   const all = { ...kernel, ...composition, quotas, catalog };

@@ -53,7 +53,7 @@ export async function launch<M extends AnyMessage>(
   unit.create(deploymentKind, newDeployment(deploymentId, organizationId, spec, [], now));
   unit.audit(auditOf(call, `${kind}.create`, compositionKind.name, id));
   const answer = message(created);
-  unit.answer(call, answer);
+  unit.storeResponse(call, answer);
   await commitAndSee(call, unit, [compositions, deployments]);
   return answer;
 }

@@ -1,7 +1,7 @@
-import { createSlotCounts, type SharedSlots } from "#kernel/runtime/slot-counts.ts";
+import { createSlotCounts, type SlotLimits } from "#kernel/runtime/slot-counts.ts";
 
 /** Limits of concurrent streams of one controller. */
-const exportLimits: SharedSlots = { total: 64, organization: 8, unwellPart: 1 / 4 };
+const exportLimits: SlotLimits = { total: 64, organization: 8, unhealthyShare: 1 / 4 };
 
 /** The standing of a destination: it accepts items, it has not accepted anything yet, or its last tick failed. */
 export type Standing = "healthy" | "new" | "failing";
@@ -24,14 +24,14 @@ export interface ExportPermit {
  * Failing destinations share a quarter of all streams, new ones half, and both a quarter of their organization's; the
  * remainder is for healthy ones.
  */
-export function createExportConcurrency(limits: SharedSlots = exportLimits): ExportConcurrency {
+export function createExportConcurrency(limits: SlotLimits = exportLimits): ExportConcurrency {
   const all = createSlotCounts(limits);
   const { total, organization } = limits;
-  const untested = createSlotCounts({ total: total / 2, organization: organization / 4, unwellPart: 1 });
+  const untested = createSlotCounts({ total: total / 2, organization: organization / 4, unhealthyShare: 1 });
 
   function capacity(organizationId: string, standing: Standing): number {
-    const free = all.room(organizationId, 0, standing === "failing");
-    return standing === "new" ? Math.min(free, untested.room(organizationId, 0, false)) : free;
+    const free = all.available(organizationId, 0, standing === "failing");
+    return standing === "new" ? Math.min(free, untested.available(organizationId, 0, false)) : free;
   }
 
   function add(organizationId: string, count: number, standing: Standing): void {

@@ -24,7 +24,7 @@ export function createExportRemoval({ exports, services, begin }: Deps): Control
       async reconcile(serviceId, signal) {
         if (services.get(serviceId) !== undefined) return settled;
         // The collection of services may lag behind that of integrations: ask the store before anything is removed.
-        if ((await services.fresh(serviceId, signal)) !== undefined) return again(1_000, "the service exists");
+        if ((await services.getCurrent(serviceId, signal)) !== undefined) return again(1_000, "the service exists");
         const remaining = exports.by(exportsOfService, serviceId);
         if (remaining.length === 0) return settled;
         const unit = begin();
@@ -49,7 +49,7 @@ export function createExportUpkeep({ exports, states }: Pick<Deps, "exports" | "
   return createPeriodic("export-upkeep", hourMs, async (signal) => {
     const deleted: string[] = [];
     for (const id of await states.ids())
-      if (exports.get(id) === undefined && (await exports.fresh(id, signal)) === undefined) deleted.push(id);
+      if (exports.get(id) === undefined && (await exports.getCurrent(id, signal)) === undefined) deleted.push(id);
     await states.forget(deleted);
   });
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { text, type ValuesOf } from "@holdfast/common/config.ts";
 import type { Egress } from "@holdfast/egress/create-egress.ts";
-import type { Form } from "@holdfast/gateway/openapi/forms.ts";
+import type { SchemaRule } from "@holdfast/gateway/openapi/forms.ts";
 import {
   CreateMetricsExportRequestSchema,
   UpdateMetricsExportRequestSchema,
@@ -69,7 +69,7 @@ interface ExportSystemDeps {
 export const exportSystem = declareSystem({
   name: "export",
   settings: exportSettings,
-  scopes: { exports: { rights: ["read", "write"], wholeFrom: "developer" } },
+  scopes: { exports: { rights: ["read", "write"], completeFrom: "developer" } },
   audited: { "holdfast.v1.MetricsExportService": "metrics-export" },
   events: exportEventDefinitions,
   open: openExportSystem,
@@ -106,7 +106,7 @@ function openExportSystem(kernel: Kernel, deps: ExportSystemDeps, settings: Valu
   };
   return {
     name: "export",
-    forms: exportSchemaRules,
+    schemaRules: exportSchemaRules,
     rpcs: [createMetricsExportApi({ ...all, egress: deps.egress.users, probe: createProbe(all) })],
     work: [createExportRemoval(all), createExportUpkeep(all)],
     metrics: [
@@ -139,7 +139,7 @@ function dataTypesOf({ metrics, logs }: Destination): readonly string[] {
 }
 
 /** Restricts the configuration of an integration to the keys of its destination type. */
-const exportSchemaRules: readonly Form[] = [
+const exportSchemaRules: readonly SchemaRule[] = [
   [
     CreateMetricsExportRequestSchema,
     {

@@ -1,5 +1,5 @@
 import { silentLog } from "@holdfast/common/log.ts";
-import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
+import { createAddressPolicy } from "@holdfast/egress/address-judge.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 import { uuidv7 } from "uuidv7";
@@ -65,7 +65,7 @@ beforeAll(async () => {
   exports = createCollection(store, metricsExportKind);
   services = createCollection(store, managedServiceKind);
   const own = { host: () => [], listeners: () => [], machineNetworks: () => [] };
-  egress = createEgressClient({ judge: createAddressJudge(["127.0.0.0/8"], own), resolve: createResolveName() });
+  egress = createEgressClient({ policy: createAddressPolicy(["127.0.0.0/8"], own), resolve: createResolveName() });
   await Promise.all([history.ready, exports.ready, services.ready]);
 });
 afterAll(async () => {

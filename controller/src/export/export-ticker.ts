@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { Ownership, Right } from "#kernel/runtime/ownership.ts";
+import type { Ownership, WorkLease } from "#kernel/runtime/ownership.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
@@ -131,7 +131,7 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
   }
 
   /** The integration stays due, so its first tick follows. */
-  async function takeOver({ object }: Stored<MetricsExportObject>, entry: ActiveExport, right: Right): Promise<void> {
+  async function takeOver({ object }: Stored<MetricsExportObject>, entry: ActiveExport, right: WorkLease): Promise<void> {
     const { id } = object.metadata;
     try {
       const { state, cursors } = await states.take(id);
@@ -149,7 +149,7 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
     entry: ActiveExport,
     run: ExportRun,
     { streams, atOnce, standing }: Share,
-    right: Right,
+    right: WorkLease,
   ): Promise<void> {
     const integration = stored.object;
     const { id, organizationId } = integration.metadata;
@@ -200,7 +200,7 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
    * Announces or disables a failing integration. The event is written before the state: a crash repeats it, and never
    * loses it.
    */
-  async function announce(stored: Stored<MetricsExportObject>, state: RunState, run: ExportRun, right: Right) {
+  async function announce(stored: Stored<MetricsExportObject>, state: RunState, run: ExportRun, right: WorkLease) {
     const next = followUp(state, clock.now());
     if (next === "nothing") return;
     const integration = stored.object;

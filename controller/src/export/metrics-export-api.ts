@@ -136,7 +136,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
         unit.releaseName(kind, organizationId, from);
       }
       unit.audit(auditOf(call, `metrics-export.${verb}`, kind.name, id));
-      unit.answer(call, answer);
+      unit.storeResponse(call, answer);
       await commit(unit, call, spec);
       return answer;
     });
@@ -179,7 +179,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
         unit.claimName(kind, organizationId, scopeName(spec), id);
         await deps.quotas.claim(unit, organizationId, { exports: 1 });
         unit.audit(auditOf(call, "metrics-export.create", kind.name, id));
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commit(unit, call, spec);
         return answer;
       });

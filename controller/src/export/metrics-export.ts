@@ -44,9 +44,9 @@ export type Configuration = Readonly<Record<string, ConfigurationValue>>;
 export type ConfigurationValue = string | number | boolean | Readonly<Record<string, string>>;
 
 export const metricsExportKind = defineKind<MetricsExportObject>("metrics-export", {
-  goesWithOrganization: true,
+  deletedWithOrganization: true,
   indexes: [exportsOfScope, exportsOfService],
-  quotas: [{ name: "exports", words: "integrations", limit: 100, error: "EXPORT_LIMIT_REACHED" }],
+  quotas: [{ name: "exports", label: "integrations", limit: 100, error: "EXPORT_LIMIT_REACHED" }],
 });
 
 /** Index: the integration of a type for a service, or for all services of an organization. */

@@ -15,7 +15,7 @@ import { createMachineCertificates } from "./certificate/machine-certificates.ts
 import { type FleetLimits, defaultLimits } from "./fleet-limits.ts";
 import { addFleetRpcs } from "./fleet-rpcs.ts";
 import { createStreamReclaim } from "./stream-reclaim.ts";
-import { NotAsked } from "./not-asked.ts";
+import { TaskNotSent } from "./not-asked.ts";
 import { createPayloadRateLimit } from "./payload/payload-rate-limit.ts";
 import { probeTransfer } from "./probe-transfer.ts";
 import type { FleetDeps, RunningFleet } from "./running-fleet.ts";
@@ -56,7 +56,7 @@ import { createTaskUpkeep } from "./task/task-upkeep.ts";
  * Agents are served as soon as the promise resolves.
  */
 export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
-  const { membership, installationId, store, machines, tasks, authority, sealer, payloads, clock, log } = deps;
+  const { controllerRegistry, installationId, store, machines, tasks, authority, sealer, payloads, clock, log } = deps;
   const limits: FleetLimits = { ...defaultLimits, ...deps.limits };
   await Promise.all([machines.ready, tasks.ready]);
 
@@ -64,7 +64,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   const changed = (machineId: string) => {
     for (const subscriber of subscribers) subscriber(machineId);
   };
-  const controllerId = membership.id;
+  const controllerId = controllerRegistry.id;
 
   const identity = await createRenewedIdentity({
     authority,
@@ -85,11 +85,11 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     messageBytes,
     callsAtOnce: (call) => limits.callsAtOnce[peerOf(call, installationId)?.identity.kind ?? "machine"],
     connections: limits.connections,
-    strangerMs: limits.strangerMs,
+    unauthenticatedMs: limits.unauthenticatedMs,
     log,
   });
   const streamLease = createStreamLease({
-    membership,
+    controllerRegistry,
     graceMs: limits.leaseGraceMs,
     checkIntervalMs: limits.leaseGraceMs / 4,
     othersMayAct: () => mayAnyHaveLease(controllers.others, peers, limits.leaseGraceMs / 4),
@@ -106,7 +106,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     onEnd: (reason) => sessions.releaseAll(reason),
   });
   const canAct = () => streamLease.lease !== undefined;
-  const controllers = createControllerAddresses(membership, () => sessions.welcomeAll());
+  const controllers = createControllerAddresses(controllerRegistry, () => sessions.welcomeAll());
   const peers = createPeerCalls({ installationId, identity, trustBundle, log });
   const certificates = createMachineCertificates({
     installationId,
@@ -123,7 +123,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   const results = createTaskResults(messages, log, (task) => changed(task.spec.machineId));
   const presence = createPresence({
     store,
-    membership,
+    controllerRegistry,
     log,
     onChange(machineId, taken) {
       const here = sessions.get(machineId);
@@ -135,15 +135,15 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   });
   const bootMs = createBootClock();
   const primaryLeases = createPrimaryLeases({
-    rules: deps.rightRules,
+    rules: deps.primaryLeaseRules,
     revision: () => store.revision(),
     hasLease: canAct,
     bootMs,
     onChange: changed,
     log,
   });
-  const revocation = createRevocation({ membership, peers, primaryLeases, bootMs });
-  const peerReports = createPeerReports({ membership, peers });
+  const revocation = createRevocation({ controllerRegistry, peers, primaryLeases, bootMs });
+  const peerReports = createPeerReports({ controllerRegistry, peers });
   const sessions = createSessions({
     controllerId,
     limits,
@@ -241,7 +241,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   });
 
   const rebalancer = createRebalancer({
-    membership,
+    controllerRegistry,
     entries: presence.entries,
     sessions: sessions.values,
     ...limits.rebalance,
@@ -272,13 +272,13 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   const port = await listener.listen();
   const advertise = deps.advertise ?? `${deps.host}:${port}`;
   // Other controllers pass tasks on to this one once they have its address.
-  inBackground(log, "controller announcement", membership.announce(advertise));
+  inBackground(log, "controller announcement", controllerRegistry.announce(advertise));
 
   const fleet: RunningFleet = {
     port,
     advertise,
     async run(machineId, request, timeoutMs, signal) {
-      if (!canAct()) throw new NotAsked("This controller has no lease. Try again.");
+      if (!canAct()) throw new TaskNotSent("This controller has no lease. Try again.");
       const id = `${quickPrefix}${randomUUID()}`;
       const now = clock.now();
       const task = sentNow(taskMessage(id, request, now + timeoutMs, TaskClass.QUICK), now);
@@ -286,7 +286,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       const holder = presence.get(machineId)?.controllerId;
       if (holder === undefined || holder === controllerId) throw unreachable("The machine's agent is not connected.");
       const address = controllers.of(holder);
-      if (address === undefined) throw new NotAsked("The controller with the machine's stream is not registered.");
+      if (address === undefined) throw new TaskNotSent("The controller with the machine's stream is not registered.");
       return peers.run(address, machineId, task, timeoutMs, signal);
     },
     submit: (machineId, taskId, request, signal) => durable.submit(machineId, taskId, request, signal),
@@ -296,12 +296,12 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     },
     cancel: (taskId, signal) => durable.requestCancel(taskId, signal),
     session: (machineId) => presence.get(machineId),
-    heardRight: primaryLeases.report,
-    silentElsewhere(machineId) {
+    leaseReport: primaryLeases.report,
+    peerReport(machineId) {
       const holder = presence.get(machineId)?.controllerId;
       return holder === undefined ? undefined : peerReports.report(holder, machineId);
     },
-    revokeRight: (machineId, term, signal) => revocation.revoke(machineId, BigInt(term), signal),
+    revokePrimaryLease: (machineId, term, signal) => revocation.revoke(machineId, BigInt(term), signal),
     observation: (machineId) => observations.get(machineId),
     subscribe(onChange) {
       subscribers.add(onChange);

@@ -25,7 +25,7 @@ export interface FleetLimits extends SessionLimits {
   /** Open connections of the listener. */
   readonly connections: number;
   /** Time after which a connection without a call by a valid certificate is closed. */
-  readonly strangerMs: number;
+  readonly unauthenticatedMs: number;
   /** Concurrent unary calls on one connection, by the peer's kind. */
   readonly callsAtOnce: Readonly<Record<Identity["kind"], number>>;
   /** Failed enrollments from one source. */
@@ -61,7 +61,7 @@ export const defaultLimits: FleetLimits = {
   payloadBytesPerSecond: 16 << 20,
   payloadQuota: { count: 200, bytes: 4 * 2 ** 30 },
   connections: 15_000,
-  strangerMs: 60_000,
+  unauthenticatedMs: 60_000,
   // Controllers forward many quick tasks to each other.
   callsAtOnce: { controller: 1_000, host: 64, dns: 64, gateway: 64, issuer: 64, store: 8, inference: 8, machine: 8 },
   failedEnrollments: { burst: 100, perSecond: 1 },

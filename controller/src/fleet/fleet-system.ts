@@ -26,7 +26,7 @@ import { createPackedContents, type PackedContents } from "./payload/packed-cont
 import { createPayloads } from "./payload/payloads.ts";
 import { createMachinePlacement } from "./placement/machine-placement.ts";
 import { createControllerPolicy } from "./reach/controller-policy.ts";
-import type { ReachOwner } from "./reach/reach-owner.ts";
+import type { PolicySource } from "./reach/reach-owner.ts";
 import { createStorePolicy } from "./reach/store-policy.ts";
 import { createNetworkPolicyWork } from "./reach/network-policy-reconciler.ts";
 import { createAgentRolloutApi } from "./rollout/agent-rollout-api.ts";
@@ -35,11 +35,11 @@ import { agentRolloutKind } from "./rollout/agent-rollout.ts";
 import { createOwnRelease } from "./rollout/own-release.ts";
 import { rolloutRateOf } from "./rollout/rollout-rate.ts";
 import type { FleetService, RunningFleet } from "./running-fleet.ts";
-import type { RightRules } from "./session/rights.ts";
+import type { PrimaryLeaseRules } from "./session/rights.ts";
 import type { SampleSink } from "./session/sample-sink.ts";
 import { taskKind } from "./task/task-object.ts";
 import { expectedDemand, smallestSize } from "./waiting-machine/warm-pool-plan.ts";
-import { createWaitingMachines, type WaitingMachines } from "./waiting-machine/waiting-machines.ts";
+import { createWarmPool, type WarmPool } from "./waiting-machine/waiting-machines.ts";
 import { createWarmPoolWork } from "./waiting-machine/warm-pool-reconciler.ts";
 import { dnsRecordKind } from "./zone/dns-record.ts";
 import { createRecordVerifier } from "./zone/verify-record.ts";
@@ -64,10 +64,10 @@ export interface FleetSystem {
   readonly offers: Offers;
   readonly zone: ZoneRecords;
   /** Resolves when every DNS server answers a query for the name with exactly these addresses. */
-  readonly askNames: (name: string, addresses: readonly string[], signal: AbortSignal) => Promise<void>;
-  readonly waiting: WaitingMachines;
+  readonly awaitNames: (name: string, addresses: readonly string[], signal: AbortSignal) => Promise<void>;
+  readonly warmPool: WarmPool;
   readonly orphans: OrphanSweep;
-  readonly followers: OutdatedCertificates;
+  readonly outdatedCertificates: OutdatedCertificates;
 }
 
 interface FleetSystemDeps {
@@ -75,7 +75,7 @@ interface FleetSystemDeps {
   /** Receives the samples of machines. */
   readonly samples: SampleSink;
   /** Sources of network policy rules, besides the controllers and the object store. */
-  readonly reachOwners: readonly ReachOwner[];
+  readonly policySources: readonly PolicySource[];
   /** Mints URLs of a machine's own objects; undefined if the object store cannot. */
   readonly urlGrants: ObjectUrlGrants | undefined;
   /** Feed of the issuers. */
@@ -83,7 +83,7 @@ interface FleetSystemDeps {
   /** Feed of the inference proxies. */
   readonly inferenceFeed: FleetService;
   /** Decides which machine may be the primary of its service. */
-  readonly rightRules: RightRules;
+  readonly primaryLeaseRules: PrimaryLeaseRules;
 }
 
 const checkout = join(import.meta.dirname, "..", "..", "..");
@@ -105,7 +105,7 @@ async function openFleetSystem(
   deps: FleetSystemDeps,
   settings: FleetSettings,
 ): Promise<System<{ readonly fleet: FleetSystem }>> {
-  const { collections, membership, holds, installationId, log, signal, clock } = kernel;
+  const { collections, controllerRegistry, automationPauses, installationId, log, signal, clock } = kernel;
   const [hosts, machines] = [collections.open(hostKind), collections.open(machineKind)];
   const tasks = collections.open(taskKind);
   const records = collections.open(dnsRecordKind);
@@ -121,7 +121,7 @@ async function openFleetSystem(
     installationId,
     feed,
     origin: settings.domain,
-    membership,
+    controllerRegistry,
     listenerReports,
     log,
   });
@@ -141,16 +141,16 @@ async function openFleetSystem(
     ...(settings.agentAdvertise === "" ? {} : { advertise: settings.agentAdvertise }),
     services: [zoneService, hostTrust.service, deps.issuerFeed, deps.inferenceFeed],
     samples: deps.samples,
-    rightRules: deps.rightRules,
+    primaryLeaseRules: deps.primaryLeaseRules,
     ...(deps.urlGrants && { urlGrants: deps.urlGrants }),
     limits: { sampleIntervalMs: settings.sampleIntervalMs },
   });
   const all = { ...kernel, fleet, provider, links, hosts, machines, rollouts };
   const orphans = createOrphanSweep({ ...all, objectsReady: collections.ready() });
-  const isPaused = () => holds.list("deletion").length > 0;
-  const waiting = createWaitingMachines({ ...all, isPaused, now: clock.now });
+  const isPaused = () => automationPauses.list("deletion").length > 0;
+  const warmPool = createWarmPool({ ...all, isPaused, now: clock.now });
   const offers = await createOffers({ config: settings, provider, hosts }, signal);
-  const followers = createOutdatedCertificates(all);
+  const outdatedCertificates = createOutdatedCertificates(all);
   const release = createOwnRelease({
     code: { checkout, bundleDirectory: settings.agentCode },
     offer: all,
@@ -170,11 +170,11 @@ async function openFleetSystem(
         hosts,
         offers,
         zone,
-        askNames: (name, addresses, callSignal) =>
+        awaitNames: (name, addresses, callSignal) =>
           verifier.verifyRecord(settings.dnsServers, name, addresses, callSignal),
-        waiting,
+        warmPool,
         orphans,
-        followers,
+        outdatedCertificates,
       },
     },
     rpcs: [
@@ -203,7 +203,7 @@ async function openFleetSystem(
       createHostPathWork(all),
       createNetworkPolicyWork({
         edges: provider.edges,
-        sources: [...deps.reachOwners, createControllerPolicy(membership), storePolicy],
+        sources: [...deps.policySources, createControllerPolicy(controllerRegistry), storePolicy],
       }),
       createPeriodic("orphans", hourMs, async (runSignal) => void (await orphans.sweep({ dryRun: false }, runSignal))),
     ],

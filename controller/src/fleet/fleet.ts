@@ -1,6 +1,6 @@
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { ObservedInstance } from "./session/observations.ts";
-import type { HeardRight, PeerReport } from "./session/rights.ts";
+import type { LeaseReport, PeerReport } from "./session/rights.ts";
 import type { SessionFacts } from "./session/session-facts.ts";
 import type { TaskRequest, TaskState } from "./task/task.ts";
 
@@ -28,14 +28,14 @@ export interface Fleet {
   /** Facts of the agent's stream; undefined unless a controller with a live lease has it. */
   session(machineId: string): SessionFacts | undefined;
   /** The machine's primary lease requests to this controller; undefined without one in the last minute. */
-  heardRight(machineId: string): HeardRight | undefined;
+  leaseReport(machineId: string): LeaseReport | undefined;
   /** Report of the controller that has the machine's stream; undefined while that controller has nothing to report. */
-  silentElsewhere(machineId: string): PeerReport | undefined;
+  peerReport(machineId: string): PeerReport | undefined;
   /**
    * Makes every controller refuse the machine primary leases under this term. Resolves with the milliseconds since the
    * last grant, or undefined while a controller has not confirmed.
    */
-  revokeRight(machineId: string, term: number, signal: AbortSignal): Promise<number | undefined>;
+  revokePrimaryLease(machineId: string, term: number, signal: AbortSignal): Promise<number | undefined>;
   /** Last material observation of the machine's instance. It stays while the agent is disconnected. */
   observation(machineId: string): ObservedInstance | undefined;
   /** Calls back with a machine's id when its session, its observation or one of its tasks changed. */

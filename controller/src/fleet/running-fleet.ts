@@ -4,7 +4,7 @@ import type { Endpoint } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { MachineObject } from "./machine/machine.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
-import type { Membership } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Store } from "#kernel/store/store.ts";
@@ -12,7 +12,7 @@ import type { FleetLimits } from "./fleet-limits.ts";
 import type { Fleet } from "./fleet.ts";
 import type { ObjectUrlGrants } from "./object-urls.ts";
 import type { PayloadStore } from "./payload/payloads.ts";
-import type { RightRules } from "./session/rights.ts";
+import type { PrimaryLeaseRules } from "./session/rights.ts";
 import type { SampleSink } from "./session/sample-sink.ts";
 import type { SessionFacts } from "./session/session-facts.ts";
 import type { TaskObject } from "./task/task-object.ts";
@@ -25,7 +25,7 @@ export interface FleetService {
 
 export interface FleetDeps {
   /** The registered controllers. Presence keys of streams are written under this controller's lease. */
-  readonly membership: Membership;
+  readonly controllerRegistry: ControllerRegistry;
   readonly installationId: string;
   readonly store: Store;
   readonly machines: Collection<MachineObject>;
@@ -50,7 +50,7 @@ export interface FleetDeps {
   /** Mints URLs of objects for machines; without it such calls fail with UNAVAILABLE. */
   readonly urlGrants?: ObjectUrlGrants;
   /** Decides which machine may be a primary; without it no primary lease is granted. */
-  readonly rightRules?: RightRules;
+  readonly primaryLeaseRules?: PrimaryLeaseRules;
   /** Other services on the same listener, such as the zone's. */
   readonly services?: readonly FleetService[];
 }

@@ -24,15 +24,15 @@ test("a controller that loses its lease retains its streams, and acts again unde
   const other = await startController(installation, "c-lease", { limits });
   const session = openSession(other.dial(await other.newAgent("leased")), helloOf("leased"));
   await session.expect("welcome", ({ withoutLease }) => !withoutLease);
-  session.beat();
-  const before = other.membership.lease();
+  session.sendHeartbeats();
+  const before = other.controllerRegistry.lease();
   const key = "/holdfast/v1/session/leased";
   const { modRevision } = (await other.store.get(key)) ?? { modRevision: 0n };
   await before?.revoke();
   await session.expect("welcome", ({ withoutLease }) => withoutLease);
   session.received.length = 0;
   await session.expect("welcome", ({ withoutLease }) => !withoutLease);
-  expect(other.membership.lease()).not.toBe(before);
+  expect(other.controllerRegistry.lease()).not.toBe(before);
   await expect.poll(async () => (await other.store.get(key))?.modRevision ?? 0n).toBeGreaterThan(modRevision);
   await expect.poll(() => controller.fleet.session("leased")?.controllerId).toBe("c-lease");
   await other.fleet.submit("leased", "t-after", taskRequest);
@@ -45,11 +45,11 @@ test("tasks and cancellations from the time without a lease are delivered afterw
   const other = await startController(installation, "c-kept", { limits });
   const session = openSession(other.dial(await other.newAgent("kept")), helloOf("kept"));
   await session.expect("welcome");
-  session.beat();
+  session.sendHeartbeats();
   await other.fleet.submit("kept", "t-cancelled", taskRequest);
   await session.expect("task", ({ id }) => id === "t-cancelled");
   session.received.length = 0;
-  await other.membership.lease()?.revoke();
+  await other.controllerRegistry.lease()?.revoke();
   await Promise.all([controller.fleet.submit("kept", "t-asked", taskRequest), controller.fleet.cancel("t-cancelled")]);
   await session.expect("task", ({ id }) => id === "t-asked");
   await session.expect("cancelTask", ({ taskId }) => taskId === "t-cancelled");
@@ -71,7 +71,7 @@ test("an outage of etcd ends no stream, and new streams are refused meanwhile", 
   ];
   for (const session of sessions) {
     await session.expect("welcome");
-    session.beat();
+    session.sendHeartbeats();
   }
   alone.etcd.signal("SIGSTOP");
   for (const session of sessions) {
@@ -101,7 +101,7 @@ test("a controller that alone has no lease sends its agents to the others", asyn
   const agent = await other.newAgent("lonely");
   const session = openSession(other.dial(agent), helloOf("lonely"));
   await session.expect("welcome", ({ controllers }) => controllers.includes(controller.address));
-  session.beat();
+  session.sendHeartbeats();
   proxy.cut();
   await session.expect("welcome", ({ withoutLease }) => withoutLease);
   const { reason, controllers } = await session.expect("goodbye");
@@ -120,11 +120,11 @@ test("a retained stream is ended if the machine has a newer one elsewhere", asyn
   const agent = await other.newAgent("moved");
   const older = openSession(other.dial(agent), helloOf("moved"));
   await older.expect("welcome");
-  older.beat();
-  const lost = other.membership.lease()?.revoke();
+  older.sendHeartbeats();
+  const lost = other.controllerRegistry.lease()?.revoke();
   const newer = openSession(controller.dial(agent), helloOf("moved"));
   await newer.expect("welcome");
-  newer.beat();
+  newer.sendHeartbeats();
   await lost;
   expect((await older.expect("goodbye")).reason).toContain("a newer stream is elsewhere");
   await expect.poll(() => other.fleet.session("moved")?.controllerId).toBe("c-1");
@@ -137,7 +137,7 @@ test("a draining controller sends its agents to the others and accepts none", as
   const agent = await other.newAgent("drained");
   const session = openSession(other.dial(agent), helloOf("drained"));
   await session.expect("welcome", ({ controllers }) => controllers.includes(other.address));
-  await other.membership.drain();
+  await other.controllerRegistry.drain();
   const { reason, controllers } = await session.expect("goodbye");
   expect(reason).toContain("drains");
   expect(controllers).toContain(controller.address);

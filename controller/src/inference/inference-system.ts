@@ -4,7 +4,7 @@ import { list, text, type ValuesOf } from "@holdfast/common/config.ts";
 import { parseAccount, periodOf } from "@holdfast/common/inference/accounts.ts";
 import { type Catalog, readCatalog, shippedCatalog } from "@holdfast/common/inference/catalog.ts";
 import type { Egress } from "@holdfast/egress/create-egress.ts";
-import type { Form } from "@holdfast/gateway/openapi/forms.ts";
+import type { SchemaRule } from "@holdfast/gateway/openapi/forms.ts";
 import { InferenceService, PutInferenceProviderRequestSchema } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
 import { organizationKind } from "#access/organization/organization.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
@@ -99,7 +99,7 @@ const nameTtlS = 60;
 export const inferenceSystem = declareSystem({
   name: "inference",
   settings: inferenceSettings,
-  scopes: { inference: { rights: ["manage"], wholeFrom: "admin" } },
+  scopes: { inference: { rights: ["manage"], completeFrom: "admin" } },
   events: inferenceEventDefinitions,
   audited: {
     "holdfast.v1.InferenceService": "inference-settings",
@@ -115,7 +115,7 @@ function createSeams(
   { inferenceCatalog }: ValuesOf<typeof inferenceSettings>,
   below: () => BelowInference,
 ): InferenceSeams {
-  const { collections, membership } = kernel;
+  const { collections, controllerRegistry: membership } = kernel;
   const file = inferenceCatalog === "" ? undefined : readFileSync(inferenceCatalog, "utf8");
   const catalog = file === undefined ? shippedCatalog : readCatalog(file);
   const kinds = {
@@ -130,7 +130,7 @@ function createSeams(
   const isFollowing = ({ metadata, status: { controllerId } }: InferenceProcess) =>
     controllerId === kernel.controllerId
       ? followingHere.has(metadata.id)
-      : controllerId !== null && membership.member(controllerId) !== undefined;
+      : controllerId !== null && membership.controller(controllerId) !== undefined;
   const ledger = createLedger({ ...kernel, ...kinds, isFollowing });
   const usage = createUsageStore(kernel.history.sql);
   const inferenceFeed = createFeedService({
@@ -180,7 +180,7 @@ function openInferenceSystem(
   };
   return {
     name: "inference",
-    forms: inferenceSchemaRules(inferenceParts.catalog),
+    schemaRules: inferenceSchemaRules(inferenceParts.catalog),
     rpcs: [
       serve(InferenceService, {
         ...createProviderHandlers(deps),
@@ -232,7 +232,7 @@ function openInferenceSystem(
 const baseUrlForm = { format: "uri", pattern: '^[hH][tT][tT][pP][sS]://[!"$-.0->@-\\[\\]-~][!"$->@-\\[\\]-~]*$' };
 
 /** Restricts providers to those of the installation's catalog. */
-function inferenceSchemaRules({ providers }: Catalog): readonly Form[] {
+function inferenceSchemaRules({ providers }: Catalog): readonly SchemaRule[] {
   return [
     [PutInferenceProviderRequestSchema.field.provider, { enum: providers.map(({ name }) => name) }],
     [PutInferenceProviderRequestSchema.field.baseUrl, baseUrlForm],

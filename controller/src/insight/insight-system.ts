@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
-import type { Form } from "@holdfast/gateway/openapi/forms.ts";
+import type { SchemaRule } from "@holdfast/gateway/openapi/forms.ts";
 import { CreateAlertRuleRequestSchema } from "@holdfast/proto/holdfast/v1/alert_pb.ts";
 import { GetMetricsRequestSchema, ListMetricSamplesRequestSchema } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
@@ -100,7 +100,7 @@ function openInsightSystem(
       createQueryConsoleApi({ runner: createConsoleRunner(all), guard, model, auditNow }),
       createAlertApi({ ...all, evaluateRules: createEvaluateRules({ ...all, samples: deps.storedSamples }) }),
     ],
-    forms: insightSchemaRules,
+    schemaRules: insightSchemaRules,
     work: [createAlertRulesWork(all)],
     metrics: [
       {
@@ -125,7 +125,7 @@ function openInsightSystem(
 const metric = { enum: metricCatalog.map(({ name }) => name) };
 
 /** Restricts metric names to those of the catalog. */
-const insightSchemaRules: readonly Form[] = [
+const insightSchemaRules: readonly SchemaRule[] = [
   [GetMetricsRequestSchema.field.metric, metric],
   [ListMetricSamplesRequestSchema.field.metric, metric],
   [CreateAlertRuleRequestSchema.field.metric, metric],

@@ -11,7 +11,7 @@ const hourMs = 3_600_000;
 export const kernelSystem = declareSystem({ name: "kernel", settings: kernelSettings, open: openKernelSystem });
 
 /** Deletes expired stored responses and old rows of the history, and frees space in etcd. */
-function openKernelSystem({ storedResponses, space, history, holds: automationPauses, clock, outbox }: Kernel): System {
+function openKernelSystem({ storedResponses, space, history, automationPauses, clock, outbox }: Kernel): System {
   return {
     name: "kernel",
     metrics: [
@@ -27,7 +27,7 @@ function openKernelSystem({ storedResponses, space, history, holds: automationPa
       createPeriodic("history-upkeep", hourMs, async () => {
         await history.prepare(clock.now());
         // Systems aggregate rows before these are dropped.
-        if (automationPauses.list("deletion").length === 0) await history.forget(clock.now());
+        if (automationPauses.list("deletion").length === 0) await history.dropExpired(clock.now());
       }),
     ],
   };

@@ -4,14 +4,14 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { eachDataPlane } from "@holdfast/common/data-planes.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
-import { createAutomationPauses, type Holds } from "./clock/holds.ts";
+import { createAutomationPauses, type AutomationPauses } from "./clock/holds.ts";
 import { type History, openHistory } from "./history/history.ts";
 import { createHistorySpace, type HistorySpace } from "./history/history-space.ts";
 import type { KernelSettings } from "./kernel-settings.ts";
 import { openObjectStore } from "./objects/open-object-store.ts";
 import type { UrlSigner } from "./objects/url-signer.ts";
 import { createProcessMetrics, type ProcessMetrics } from "./metrics/process-metrics.ts";
-import { createServiceGauges, type ServiceFigures } from "./metrics/service-figure.ts";
+import { createServiceGauges, type ServiceGauges } from "./metrics/service-figure.ts";
 import { timedStore } from "./metrics/timed-service.ts";
 import { createInsertEntries, type EntryPlanner, type InsertEntries } from "./outbox/entry-planner.ts";
 import { createOutbox, type Outbox } from "./outbox/outbox.ts";
@@ -19,14 +19,14 @@ import { createCursors, type Cursors } from "./page/cursor.ts";
 import { createAuthority, type InstallationAuthority, lifetimesOf } from "./pki/create-authority.ts";
 import { maintainLocalIdentities } from "./pki/local-identities.ts";
 import { createListenerReports, type ListenerReports } from "./runtime/listener-reports.ts";
-import { createControllerRegistry, type Membership } from "./runtime/membership.ts";
+import { createControllerRegistry, type ControllerRegistry } from "./runtime/membership.ts";
 import { createShards, type Shards } from "./runtime/shards.ts";
 import { readKeyring, createSealer, type Keyring, type Sealer } from "./secrets/sealer.ts";
 import { type CollectionSet, createCollectionSet } from "./store/collection-set.ts";
 import { readEtcdCredentials } from "./store/etcd-client.ts";
 import { createEtcdSpace, type EtcdSpace } from "./store/etcd-space.ts";
 import { createEtcdStore, awaitStore } from "./store/etcd-store.ts";
-import { createKeptAnswers, type StoredResponses } from "./store/kept-answers.ts";
+import { createStoredResponses, type StoredResponses } from "./store/kept-answers.ts";
 import type { Store } from "./store/store.ts";
 import { createUnitOfWork, type UnitOfWork } from "./store/unit-of-work.ts";
 import { createWriteRateLimit } from "./store/write-rate-limit.ts";
@@ -43,7 +43,7 @@ export interface Kernel {
   /** Metrics of this process. */
   readonly metrics: ProcessMetrics;
   /** Metrics of services, contributed by systems. */
-  readonly serviceFigures: ServiceFigures;
+  readonly serviceGauges: ServiceGauges;
   readonly history: History;
   readonly objects: ObjectStore;
   /** Signs URLs of single objects; undefined where machines cannot reach the object store. */
@@ -53,11 +53,11 @@ export interface Kernel {
   readonly authority: InstallationAuthority;
   /** The collections of all kinds. */
   readonly collections: CollectionSet;
-  readonly holds: Holds;
+  readonly automationPauses: AutomationPauses;
   /** True after a restore of the control plane: machines and hosts may be ahead of the store. */
   readonly storeMayBeBehind: () => boolean;
   /** The live controllers, and the keys that this one owns. */
-  readonly membership: Membership;
+  readonly controllerRegistry: ControllerRegistry;
   readonly shards: Shards;
   /** Listeners of the installation's processes, published for all controllers. */
   readonly listenerReports: ListenerReports;
@@ -97,7 +97,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const sealer: Sealer = { ...createSealer(keyring), mayStore: (form) => controllerRegistry.allRead(form) };
   const credentials = await readEtcdCredentials(settings);
   const metrics = createProcessMetrics();
-  const serviceFigures = createServiceGauges();
+  const serviceGauges = createServiceGauges();
   const etcd = { hosts: settings.etcd, ...(credentials && { credentials }) };
   const store = timedStore(createEtcdStore({ ...etcd, log, clock }), metrics);
   const quotaBytes = settings.etcdQuota;
@@ -116,7 +116,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const inserter = Promise.withResolvers<InsertEntries>();
   const moved = { insert: async (...entries: Parameters<InsertEntries>) => (await inserter.promise)(...entries) };
   const outbox = createOutbox({ store, history: moved, ownership: shards, clock, ids: newId, random, log });
-  const storedResponses = createKeptAnswers({ store, sealer, clock });
+  const storedResponses = createStoredResponses({ store, sealer, clock });
   const { writtenBytes } = settings;
   const writeRateLimit = writtenBytes === 0 ? undefined : createWriteRateLimit(writtenBytes, clock.monotonicMs);
   const authority = await authorityReady;
@@ -142,7 +142,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     installationId,
     store,
     metrics,
-    serviceFigures,
+    serviceGauges,
     history,
     objects,
     objectUrls: signer,
@@ -150,9 +150,9 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     sealer,
     authority,
     collections,
-    holds: automationPauses,
+    automationPauses,
     storeMayBeBehind: () => automationPauses.list().some(({ kind }) => kind === "restored"),
-    membership: controllerRegistry,
+    controllerRegistry,
     shards,
     listenerReports,
     outbox,

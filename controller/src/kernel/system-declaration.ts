@@ -14,7 +14,7 @@ type Open<Below, S, G> = (kernel: Kernel, below: Below, settings: S) => System<G
 export interface ScopeArea {
   readonly rights: readonly string[];
   /** The lowest role with all rights of the area; lower roles have `read` only. */
-  readonly wholeFrom?: "developer" | "admin" | "owner";
+  readonly completeFrom?: "developer" | "admin" | "owner";
 }
 
 /** The declaration of a system. It needs no kernel: the pages of settings and events are generated from it. */

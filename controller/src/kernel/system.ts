@@ -1,9 +1,9 @@
 import type { ServedService } from "@holdfast/common/call.ts";
 import type { Mount } from "@holdfast/gateway/mounts.ts";
-import type { Form } from "@holdfast/gateway/openapi/forms.ts";
+import type { SchemaRule } from "@holdfast/gateway/openapi/forms.ts";
 import type { ProcessGauge } from "./metrics/process-metrics.ts";
 import type { EntryPlanner } from "./outbox/entry-planner.ts";
-import type { ServiceFigure } from "./metrics/service-figure.ts";
+import type { ServiceGauge } from "./metrics/service-figure.ts";
 import type { ControlLoop } from "./runtime/runner.ts";
 
 /** A part of the controller: RPCs, control loops, metrics and resources to close. Each group opens one. */
@@ -14,7 +14,7 @@ export interface System<Gives = unknown> {
   /** RPCs of the public API and of the admin API, over REST and gRPC. */
   readonly rpcs?: readonly ServedService[];
   /** Limits of inputs that RPCs check beyond the protos, for the API description. */
-  readonly forms?: readonly Form[];
+  readonly schemaRules?: readonly SchemaRule[];
   /** HTTP pages without a credential; the gateway limits their rate by source. */
   readonly pages?: readonly Mount[];
   /** Reconcilers and periodic work; one controller at a time works on a key. */
@@ -24,7 +24,7 @@ export interface System<Gives = unknown> {
   /** Metrics of this process, for operators. */
   readonly metrics?: readonly ProcessGauge[];
   /** Metrics of services, for their readers. */
-  readonly serviceFigures?: readonly ServiceFigure[];
+  readonly serviceGauges?: readonly ServiceGauge[];
   /** Starts background work, once the reconcilers run. */
   start?(): void;
   /** Ends what it started, in bounded time. Machines keep running. */

@@ -1,6 +1,6 @@
 import type { Egress } from "@holdfast/egress/create-egress.ts";
-import { targetForm } from "@holdfast/egress/target.ts";
-import { type Form, formatForm } from "@holdfast/gateway/openapi/forms.ts";
+import { targetFormat } from "@holdfast/egress/target.ts";
+import { type SchemaRule, formatRule } from "@holdfast/gateway/openapi/forms.ts";
 import {
   CreateChannelRequestSchema,
   NewChannelConfigSchema,
@@ -55,7 +55,7 @@ const hourMs = 3_600_000;
 export const notifySystem = declareSystem({
   name: "notify",
   settings: mailSettings,
-  scopes: { webhooks: { rights: ["read", "write"], wholeFrom: "admin" } },
+  scopes: { webhooks: { rights: ["read", "write"], completeFrom: "admin" } },
   audited: {
     "holdfast.v1.WebhookService": "webhook",
     "holdfast.v1.ChannelService": "channel",
@@ -101,7 +101,7 @@ function openNotifySystem(kernel: Kernel, deps: NotifySystemDeps, settings: Mail
       createWebhookApi(all),
       createChannelApi({ ...all, linkRateLimit, usersOf: deps.usersOfChannel, sendsMail: mailer !== undefined }),
     ],
-    forms: notifySchemaRules(deps.eventTypes.keys()),
+    schemaRules: notifySchemaRules(deps.eventTypes.keys()),
     planners: [dispatcher],
     pages: [createConfirmationPage(confirmations, deps.baseUrl)],
     work: [
@@ -121,15 +121,15 @@ const ofWebhook = { required: ["url"], properties: { address: false } };
 const ofMail = { required: ["address"], properties: { url: false } };
 
 /** Restricts event types to those of this version, and the config of a channel to the member of its type. */
-function notifySchemaRules(eventTypes: Iterable<string>): readonly Form[] {
+function notifySchemaRules(eventTypes: Iterable<string>): readonly SchemaRule[] {
   const event = { enum: [...eventTypes] };
   return [
-    [CreateWebhookRequestSchema.field.url, targetForm],
-    [UpdateWebhookRequestSchema.field.url, targetForm],
+    [CreateWebhookRequestSchema.field.url, targetFormat],
+    [UpdateWebhookRequestSchema.field.url, targetFormat],
     [CreateWebhookRequestSchema.field.events, event],
     [UpdateWebhookRequestSchema.field.events, event],
-    [NewChannelConfigSchema.field.url, targetForm],
-    [NewChannelConfigSchema.field.address, formatForm("email")],
+    [NewChannelConfigSchema.field.url, targetFormat],
+    [NewChannelConfigSchema.field.address, formatRule("email")],
     [
       CreateChannelRequestSchema,
       {

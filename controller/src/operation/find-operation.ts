@@ -11,5 +11,5 @@ export async function findOperation(
   id: string | null,
   signal: AbortSignal,
 ): Promise<Stored<OperationObject> | undefined> {
-  return id === null ? undefined : (operations.get(id) ?? operations.fresh(id, signal));
+  return id === null ? undefined : (operations.get(id) ?? operations.getCurrent(id, signal));
 }

@@ -35,7 +35,7 @@ export interface NodeWork {
 /** Outcome for the data of a change of image or kernel. */
 export interface ReplacementOutcome {
   /** Reason why the data are not rolled back although the image is; absent when they are. */
-  readonly dataStay?: string;
+  readonly dataNotRolledBack?: string;
   /** Outcome of the snapshot before the change; absent until it is known. */
   readonly snapshot?: DataSnapshot;
 }

@@ -1,9 +1,9 @@
-import { countBy, type ServiceFigure } from "#kernel/metrics/service-figure.ts";
+import { countBy, type ServiceGauge } from "#kernel/metrics/service-figure.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { type OperationObject, operationSubject, subjectKey } from "./operation.ts";
 
 /** Gauges of a service's retained operations: counts by type and result, such as failovers, and the last duration. */
-export function operationGauges(operations: Pick<Collection<OperationObject>, "by">): ServiceFigure[] {
+export function operationGauges(operations: Pick<Collection<OperationObject>, "by">): ServiceGauge[] {
   const of = (serviceId: string) =>
     operations
       .by(operationSubject, subjectKey({ kind: "managed-service", id: serviceId }))

@@ -51,7 +51,7 @@ function openOperationSystem(
         },
       },
     },
-    serviceFigures: operationGauges(operations),
+    serviceGauges: operationGauges(operations),
     rpcs: [createOperationApi({ ...kernel, operations, access }), createTaskApi({ asynchronous })],
     work: [
       {

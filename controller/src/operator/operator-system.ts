@@ -28,8 +28,8 @@ export const operatorSystem = declareSystem({
 });
 
 function openOperatorSystem(kernel: Kernel, below: { readonly fleet: FleetSystem }): System {
-  const { fleet, machines, orphans, followers } = below.fleet;
-  const { collections, membership, controllerId, log } = kernel;
+  const { fleet, machines, orphans, outdatedCertificates: followers } = below.fleet;
+  const { collections, controllerRegistry, controllerId, log } = kernel;
   const tasks = collections.open(taskKind);
   const services = collections.open(managedServiceKind);
   const sessions = () => fleet.sessions();
@@ -51,7 +51,7 @@ function openOperatorSystem(kernel: Kernel, below: { readonly fleet: FleetSystem
       createControlApi({
         ...kernel,
         sessions,
-        members: membership.members,
+        members: controllerRegistry.controllers,
         drain: drains.request,
         snapshot: (signal) => takeSnapshot(kernel, signal),
       }),
@@ -60,9 +60,9 @@ function openOperatorSystem(kernel: Kernel, below: { readonly fleet: FleetSystem
     work: [createAuthorityRotation({ ...kernel, followers }), createSnapshotReconciler(kernel)],
     start() {
       // Hands keys and agents over to other controllers; the API keeps serving.
-      draining = drains.serve(membership, () => {
+      draining = drains.serve(controllerRegistry, () => {
         log.info("draining", { controller: controllerId });
-        inBackground(log, "drain", membership.drain());
+        inBackground(log, "drain", controllerRegistry.drain());
       });
     },
     close: () => draining?.close(),

@@ -78,7 +78,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
     }
     const { spec, status, metadata } = service.object;
     const start = startOf(service);
-    const isReady = status.state === "Running" && spec.power === "on" && spec.trial === undefined;
+    const isReady = status.state === "Running" && spec.power === "on" && spec.canary === undefined;
     if (!isReady || metadata.deletionRequestedAt !== undefined || start === undefined) return settled;
     if (engineOf(spec.databaseType)?.hasQueues !== true) return settled;
     const last = lastChecks.get(serviceId);
@@ -115,7 +115,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { id: serviceId } = service.object.metadata;
-    const existing = await queues.fresh(queueObjectId(serviceId, row.name), signal);
+    const existing = await queues.getCurrent(queueObjectId(serviceId, row.name), signal);
     const isSame = existing?.object.spec.queueId === row.id && existing.object.spec.databaseName === row.database;
     if (existing === undefined && row.deleted) {
       // No stored queue waits for the end of its deletion, so finish it here.

@@ -13,7 +13,7 @@ import {
 } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
 import { ListEngineDatabasesSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { requireRoom } from "#kernel/store/quota.ts";
+import { requireCapacity } from "#kernel/store/quota.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import { auditOf, commitAndSee, requireUnlimited } from "#access/caller.ts";
 import type { EngineTasks } from "#services/service/engine-task.ts";
@@ -77,9 +77,9 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     const { object: service, modRevision } = stored;
     // Creating a queue writes the service, so queues up to its revision include all that were created before.
     await queues.reached(modRevision, 1_000);
-    if ((await queues.fresh(queueObjectId(serviceId, name), call.signal)) !== undefined)
+    if ((await queues.getCurrent(queueObjectId(serviceId, name), call.signal)) !== undefined)
       throw new HoldfastError("QUEUE_EXISTS", `The service has a queue ${name}.`);
-    requireRoom(queueQuota, queuesOf(serviceId), "The service has");
+    requireCapacity(queueQuota, queuesOf(serviceId), "The service has");
     const queue = newQueue(
       {
         serviceId,
@@ -99,7 +99,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     unit.update(managedServiceKind, stored, service);
     unit.create(queueKind, queue);
     unit.audit(auditOf(call, "queue.create", "managed-service", serviceId));
-    unit.answer(call, answer);
+    unit.storeResponse(call, answer);
     await commit(unit, call);
     return answer;
   }
@@ -112,7 +112,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
   ): Promise<Queue> {
     return retryConflict(call.signal, async () => {
       access.queue(serviceId, name, call);
-      const queue = await queues.fresh(queueObjectId(serviceId, name), call.signal);
+      const queue = await queues.getCurrent(queueObjectId(serviceId, name), call.signal);
       if (queue === undefined) throw new HoldfastError("QUEUE_NOT_FOUND", `The service has no queue ${name}.`);
       return work(queue);
     });

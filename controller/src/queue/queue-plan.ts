@@ -42,7 +42,7 @@ export function planQueue(
     (state === "Active" && observedGeneration < queue.metadata.generation);
   if (!needsWork) return { kind: "settled" };
   // During a canary, changes of the data may be rolled back with the image.
-  if (service.spec.power === "off" || service.spec.trial !== undefined)
+  if (service.spec.power === "off" || service.spec.canary !== undefined)
     return { kind: "wait", delayMs: undefined, why: "the engine is stopped" };
   // A negative age means that the clock was set back.
   const remainingMs = clockJumped ? stuckAfterMs : Math.min(stuckAfterMs, since + stuckAfterMs - now);

@@ -33,10 +33,10 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
   const { queues, services, fleet, registry, begin, clock, log } = deps;
 
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
-    const queue = await queues.fresh(id, signal);
+    const queue = await queues.getCurrent(id, signal);
     if (queue === undefined) return settled;
     const { serviceId, databaseName: database, queueId } = queue.object.spec;
-    const service = services.get(serviceId)?.object ?? (await services.fresh(serviceId, signal))?.object;
+    const service = services.get(serviceId)?.object ?? (await services.getCurrent(serviceId, signal))?.object;
     const connected = service !== undefined && fleet.session(primaryOf(service).id) !== undefined;
     const step = planQueue(queue.object, { service, connected, clockJumped: deps.clockJumped() }, clock.now());
     switch (step.kind) {

@@ -9,7 +9,7 @@ import type { OperationSystem } from "#operation/operation-system.ts";
 import { createEngineTasks } from "#services/service/engine-task.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
-import { countBy, type ServiceFigure } from "#kernel/metrics/service-figure.ts";
+import { countBy, type ServiceGauge } from "#kernel/metrics/service-figure.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { createQueueCalls } from "./message/queue-calls.ts";
 import { createQueueTasks } from "./message/queue-tasks.ts";
@@ -69,9 +69,9 @@ function openQueueSystem(kernel: Kernel, deps: QueueSystemDeps): System {
         auditNow: outbox.auditNow,
       }),
     ],
-    serviceFigures: queueGauges(queues),
+    serviceGauges: queueGauges(queues),
     work: [
-      createQueueWork({ ...all, clockJumped: () => kernel.holds.list().some(({ kind }) => kind === "clock") }),
+      createQueueWork({ ...all, clockJumped: () => kernel.automationPauses.list().some(({ kind }) => kind === "clock") }),
       adoption,
     ],
   };
@@ -86,7 +86,7 @@ function createQueueApi(deps: QueueDefinitionDeps & Omit<QueueMessageDeps, "enqu
 }
 
 /** Gauge of a service's queues by state. Metrics of their messages come from its machine. */
-function queueGauges(queues: Pick<Collection<QueueObject>, "by">): ServiceFigure[] {
+function queueGauges(queues: Pick<Collection<QueueObject>, "by">): ServiceGauge[] {
   const stateOf = (queue: QueueObject) => queue.status.state;
   const of = (serviceId: string) => queues.by(serviceOfQueue, serviceId).map(({ object }) => object);
   return [

@@ -13,7 +13,7 @@ export type QueueObject = Resource<QueueSpec, QueueStatus>;
 /** Limit of one service. */
 export const queueQuota: Quota<QueueObject> = {
   name: "queues",
-  words: "queues",
+  label: "queues",
   limit: 200,
   ownerOf: serviceOfQueue,
   error: "QUEUE_LIMIT_REACHED",

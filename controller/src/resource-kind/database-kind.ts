@@ -15,7 +15,7 @@ import { findOperation } from "#operation/find-operation.ts";
 import { cancelled, isOver, operationKind, type OperationObject } from "#operation/operation.ts";
 import { databaseUserId, databaseUserKind, type DatabaseUserObject } from "#services/contents/user/database-user.ts";
 import { newUser } from "#services/contents/user/new-user.ts";
-import { engineFormOf } from "#services/engine/engine-forms.ts";
+import { engineProfileOf } from "#services/engine/engine-forms.ts";
 import { type ResizeDeps, resizeService } from "#services/scaling/resize-service.ts";
 import { canonicalCidrs } from "#services/service/allowed-cidrs.ts";
 import { managedServiceKind, type ManagedServiceObject } from "#services/service/managed-service.ts";
@@ -60,7 +60,7 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
 
   /** The collection may lag behind a recent write. */
   const find = async (id: string, signal: AbortSignal): Promise<Stored<ManagedServiceObject> | undefined> =>
-    services.get(id) ?? services.fresh(id, signal);
+    services.get(id) ?? services.getCurrent(id, signal);
 
   /** Version of the outputs: host, port and user name are permanent, only the password changes. */
   const passwordVersion = (id: string) => String(users.get(databaseUserId(id, defaultUser))?.modRevision ?? 0);
@@ -171,8 +171,8 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
       return true;
     },
 
-    async observe(id, signal, { isFresh } = { isFresh: false }) {
-      const service = (await (isFresh ? services.fresh(id, signal) : find(id, signal)))?.object;
+    async observe(id, signal, { isCurrent } = { isCurrent: false }) {
+      const service = (await (isCurrent ? services.getCurrent(id, signal) : find(id, signal)))?.object;
       if (service === undefined) return absent;
       return observationOf(service, (await inProgress(service, signal))?.object, passwordVersion(id));
     },
@@ -196,7 +196,7 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
     async outputs(id, signal) {
       const service = (await find(id, signal))?.object;
       const userId = databaseUserId(id, defaultUser);
-      const user = users.get(userId) ?? (await users.fresh(userId, signal));
+      const user = users.get(userId) ?? (await users.getCurrent(userId, signal));
       if (service === undefined || user === undefined) return undefined;
       const { databaseType: engine, hostname, port } = service.spec;
       return {
@@ -206,7 +206,7 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
         port,
         username: defaultUser,
         password: sealer.open(user.object.spec.sealedPassword, keyOf(databaseUserKind, userId)),
-        database: engineFormOf(engine).connectionDatabase,
+        database: engineProfileOf(engine).connectionDatabase,
       };
     },
   };

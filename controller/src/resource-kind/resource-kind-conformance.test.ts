@@ -10,7 +10,7 @@ import { organizationKind } from "#access/organization/organization.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import { createEngineOffers } from "#catalog/engine-offers.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
-import { createWaitingMachines } from "#fleet/waiting-machine/waiting-machines.ts";
+import { createWarmPool } from "#fleet/waiting-machine/waiting-machines.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -19,7 +19,7 @@ import { databaseUserId, databaseUserKind } from "#services/contents/user/databa
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import { newMachine } from "#services/service/service-machine.ts";
 import { createServiceCreation } from "#services/service/service-creation.ts";
-import { comeAbout, createStoredFixture, gadgetKind } from "../../../test/support/composition/stored-fixture.ts";
+import { completePending, createStoredFixture, gadgetKind } from "../../../test/support/composition/stored-fixture.ts";
 import { createCollections } from "../../../test/support/controller/test-collections.ts";
 import { startTestStore, type TestStore } from "../../../test/support/controller/test-store.ts";
 import { createDatabaseKind } from "./database-kind.ts";
@@ -91,10 +91,10 @@ function databaseScenario(): Scenario {
   };
   const creation = createServiceCreation({
     ...shared,
-    waiting: createWaitingMachines({ machines, hosts, fleet, isPaused: () => false, now: clock.now }),
+    warmPool: createWarmPool({ machines, hosts, fleet, isPaused: () => false, now: clock.now }),
     defaultAllowedCidrs: [],
     domain: "example",
-    shown: () => {
+    serviceMessage: () => {
       throw new Error("nobody is answered here");
     },
   });
@@ -116,8 +116,8 @@ function databaseScenario(): Scenario {
     ],
     otherwise: { database_type: "valkey", plan: "tier-1", storage_gb: 2 },
     async comeAbout(unit, id) {
-      const service = await services.fresh(id);
-      const operation = await operations.fresh(service?.object.status.operationId ?? "");
+      const service = await services.getCurrent(id);
+      const operation = await operations.getCurrent(service?.object.status.operationId ?? "");
       if (service === undefined || operation === undefined) throw new Error("nothing is under way");
       const { metadata, status } = service.object;
       unit.update(operationKind, operation, completed(operation.object, clock.now()));
@@ -127,7 +127,7 @@ function databaseScenario(): Scenario {
         return;
       }
       const [node] = service.object.spec.nodes;
-      const machine = node && (await machines.fresh(node.id));
+      const machine = node && (await machines.getCurrent(node.id));
       if (node !== undefined && machine === undefined)
         unit.create(machineKind, newMachine(service.object, node, defaultCatalog, clock.now()));
       const health = { ...status.health, status: "healthy" as const, reason: "" };
@@ -136,7 +136,7 @@ function databaseScenario(): Scenario {
         status: { ...status, state: "Running", health, operationId: null },
       });
     },
-    ownerOf: async (id) => (await services.fresh(id))?.object.metadata.managedBy,
+    ownerOf: async (id) => (await services.getCurrent(id))?.object.metadata.managedBy,
   };
 }
 
@@ -149,11 +149,11 @@ function fixtureScenario(): Scenario {
     inPlace: [{ image: "a" }, { image: "b" }],
     otherwise: { image: "a", port: 81 },
     async comeAbout(unit, id) {
-      const gadget = await gadgets.fresh(id);
+      const gadget = await gadgets.getCurrent(id);
       if (gadget === undefined) throw new Error("nothing is under way");
-      comeAbout(unit, gadget);
+      completePending(unit, gadget);
     },
-    ownerOf: async (id) => (await gadgets.fresh(id))?.object.metadata.managedBy,
+    ownerOf: async (id) => (await gadgets.getCurrent(id))?.object.metadata.managedBy,
   };
 }
 
@@ -193,7 +193,7 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
     spec: spec(written),
     owner,
   });
-  const phaseOf = async (id: string) => (await kind().observe(id, signal, { isFresh: true })).phase;
+  const phaseOf = async (id: string) => (await kind().observe(id, signal, { isCurrent: true })).phase;
   const make = async (resource: NewResource) => {
     await committed((unit) => kind().create(unit, resource, signal));
     return resource.id;
@@ -258,7 +258,7 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
     watch.close();
     await expect(make(resource)).rejects.toThrow();
     await settle(resource.id);
-    expect(await kind().observe(resource.id, signal, { isFresh: true })).toMatchObject({
+    expect(await kind().observe(resource.id, signal, { isCurrent: true })).toMatchObject({
       phase: "running",
       healthy: true,
       detail: null,
@@ -334,7 +334,7 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
     const id = await running({ attachments: ["db", { name: "cache", prefix: "CACHE" }] });
     const received = async () => {
       await committed((unit) => consumer.wire(unit, id, attached, signal));
-      return (await collections.set.open(gadgetKind).fresh(id))?.object.status.environment;
+      return (await collections.set.open(gadgetKind).getCurrent(id))?.object.status.environment;
     };
     const first = await received();
     expect(Object.keys(first ?? {}).toSorted()).toEqual([
@@ -384,7 +384,7 @@ test("a password reset notifies subscribers and changes the outputs", async () =
   const before = [kind.version(id), (await kind.observe(id, signal)).outputsVersion];
   const seen: string[] = [];
   const watch = kind.subscribe((changed) => seen.push(changed));
-  const user = await users.fresh(databaseUserId(id, defaultUser));
+  const user = await users.getCurrent(databaseUserId(id, defaultUser));
   if (user === undefined) throw new Error("it has a user");
   const reset = store.begin();
   reset.update(databaseUserKind, user, user.object);

@@ -52,9 +52,9 @@ export interface Owner {
 }
 
 /** A creation that is part of an uncommitted unit of work. */
-export interface Put {
+export interface PendingCreation {
   /** Call when the transaction was not committed. */
-  giveBack(): void;
+  release(): void;
 }
 
 export type Phase = "absent" | "creating" | "running" | "changing" | "failed" | "deleting";
@@ -123,7 +123,7 @@ export interface ResourceKind {
   quotaOf(spec: ResourceSpec): Readonly<Record<string, number>>;
   /** Scopes that a caller needs to create or change one. */
   readonly scopes: readonly string[];
-  create(unit: UnitOfWork, resource: NewResource, signal: AbortSignal): Promise<Put>;
+  create(unit: UnitOfWork, resource: NewResource, signal: AbortSignal): Promise<PendingCreation>;
   /** Begins a change in place; absent for a kind that has none. */
   act?(unit: UnitOfWork, id: string, action: Action, target: ResourceSpec, signal: AbortSignal): Promise<void>;
   /** Stores its owner; undefined: the organization itself. */
@@ -133,7 +133,7 @@ export interface ResourceKind {
   /** Requests its removal; `isOrderly` false for one that never ran. False when there is nothing to write. */
   remove(unit: UnitOfWork, id: string, options: { readonly isOrderly: boolean }, signal: AbortSignal): Promise<boolean>;
   /** `isCurrent`: reads the store, so that no earlier commit is missed. `absent` is always read from the store. */
-  observe(id: string, signal: AbortSignal, options?: { readonly isFresh: boolean }): Promise<Observation>;
+  observe(id: string, signal: AbortSignal, options?: { readonly isCurrent: boolean }): Promise<Observation>;
   /** Changes whenever an observation may differ; cheap. */
   version(id: string): string;
   /** Calls back with ids of resources that may have changed. */

@@ -12,12 +12,12 @@ export interface ResourceKinds {
   named(name: string): NamedKind | undefined;
   /** Throws for an unregistered kind: stored kinds were checked when they were written. */
   of(kind: string): ResourceKind;
-  isToCome(name: string): boolean;
+  isPlanned(name: string): boolean;
   readonly all: readonly ResourceKind[];
   /** Names with their kinds, in the order of registration. */
   readonly names: ReadonlyMap<string, NamedKind>;
   /** Names of specified kinds that this version does not implement. */
-  readonly toCome: readonly string[];
+  readonly planned: readonly string[];
 }
 
 /** Further kinds of the specification (3, Project descriptor; Stack). */
@@ -40,9 +40,9 @@ export function createResourceKinds(all: readonly ResourceKind[]): ResourceKinds
       if (found === undefined) throw new Error(`no kind of resource is named ${kind}`);
       return found;
     },
-    isToCome: (name) => planned.some((each) => each === name),
+    isPlanned: (name) => planned.some((each) => each === name),
     all,
     names,
-    toCome: planned,
+    planned,
   };
 }

@@ -1,6 +1,6 @@
 import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
-import type { Form } from "@holdfast/gateway/openapi/forms.ts";
+import type { SchemaRule } from "@holdfast/gateway/openapi/forms.ts";
 import { UpdateConfigurationRequestSchema } from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
 import { UpgradeManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import {
@@ -31,7 +31,7 @@ function parametersForm(type: "string" | readonly string[]): JsonSchema {
 const versionForm = { enum: engineCatalog.flatMap(({ versions }) => versions) };
 
 /** OpenAPI schemas that list the parameters and versions of this release. */
-export const servicesForms: readonly Form[] = [
+export const servicesSchemaRules: readonly SchemaRule[] = [
   [CreateManagedServiceRequestSchema.field.version, versionForm],
   [UpgradeManagedServiceRequestSchema.field.version, versionForm],
   [CreateManagedServiceRequestSchema.field.parameters, parametersForm("string")],

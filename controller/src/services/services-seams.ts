@@ -1,7 +1,7 @@
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import type { ObjectUrlGrants } from "#fleet/object-urls.ts";
-import type { ReachOwner } from "#fleet/reach/reach-owner.ts";
+import type { PolicySource } from "#fleet/reach/reach-owner.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { operationKind } from "#operation/operation.ts";
@@ -13,9 +13,9 @@ import { drillKind } from "./backup/drill/drill.ts";
 import { createObjectUrls } from "./backup/object-urls.ts";
 import { managedServiceKind, type ManagedServiceObject } from "./service/managed-service.ts";
 import { createServiceAccess, type ServiceAccess } from "./service/service-access.ts";
-import type { RightRules } from "#fleet/session/rights.ts";
-import { createRightRules } from "./service/member/right-rules.ts";
-import { createServiceReach } from "./service/service-reach.ts";
+import type { PrimaryLeaseRules } from "#fleet/session/rights.ts";
+import { createPrimaryLeaseRules } from "./service/member/right-rules.ts";
+import { createServiceNetworkPolicy } from "./service/service-reach.ts";
 import type { ServicesSettings } from "./services-settings.ts";
 
 /** Parts of the services group that lower groups use. */
@@ -25,9 +25,9 @@ export interface ServicesSeams {
   readonly backups: BackupContext;
   /** Collections of the objects that operations are about, by the name of their kind. */
   readonly subjects: Readonly<Record<string, Collection<ManagedServiceObject>>>;
-  readonly reachOwners: readonly ReachOwner[];
+  readonly policySources: readonly PolicySource[];
   readonly urlGrants: ObjectUrlGrants | undefined;
-  readonly rightRules: RightRules;
+  readonly primaryLeaseRules: PrimaryLeaseRules;
   readonly defaultAllowedCidrs: readonly string[];
 }
 
@@ -56,8 +56,8 @@ export function createServicesSeams(
     access: createServiceAccess({ services, operations: collections.open(operationKind) }),
     backups,
     subjects: { [managedServiceKind.name]: services },
-    reachOwners: [createServiceReach({ services, machines })],
-    rightRules: createRightRules(services),
+    policySources: [createServiceNetworkPolicy({ services, machines })],
+    primaryLeaseRules: createPrimaryLeaseRules(services),
     urlGrants: signer && createObjectUrls({ ...kernel, ...backups, machines, services, archives, signer }),
     defaultAllowedCidrs,
   };

@@ -15,7 +15,7 @@ import { createBackupAdminApi } from "./backup/backup-admin-api.ts";
 import { createBackupApi } from "./backup/backup-api.ts";
 import { backupKeyKind } from "./backup/backup-key.ts";
 import { createDescriptorWait, createDescriptorSyncWork } from "./backup/descriptor-sync-reconciler.ts";
-import { descriptionKind } from "./backup/description.ts";
+import { descriptorSyncKind } from "./backup/description.ts";
 import { backupMetrics } from "./backup/backup-metrics.ts";
 import { createBackupWork } from "./backup/backup-reconciler.ts";
 import { backupEventDefinitions } from "./backup/backup-event-definitions.ts";
@@ -53,11 +53,11 @@ import type { ServiceAccess } from "./service/service-access.ts";
 import { serviceEventDefinitions } from "./service/service-event-definitions.ts";
 import { createServiceLogs } from "./service/service-logs.ts";
 import { createFenceOrders } from "./service/member/fence-orders.ts";
-import { createPulse } from "./service/member/pulse.ts";
+import { createFailureDetector } from "./service/member/pulse.ts";
 import { createServiceWork } from "./service/service-work.ts";
 import { createServicesSeams } from "./services-seams.ts";
 import { type ServicesSettings, servicesSettings } from "./services-settings.ts";
-import { servicesForms } from "./services-forms.ts";
+import { servicesSchemaRules } from "./services-forms.ts";
 
 interface ServicesSystemDeps {
   readonly access: ServiceAccess;
@@ -77,7 +77,7 @@ interface ServicesSystemDeps {
 export const servicesSystem = declareSystem({
   name: "services",
   settings: servicesSettings,
-  scopes: { services: { rights: ["read", "write", "secrets", "data"], wholeFrom: "developer" } },
+  scopes: { services: { rights: ["read", "write", "secrets", "data"], completeFrom: "developer" } },
   events: { ...serviceEventDefinitions, ...backupEventDefinitions },
   audited: {
     "holdfast.v1.ManagedServiceService": "managed-service",
@@ -106,9 +106,9 @@ function openServicesSystem(
   deps: ServicesSystemDeps,
   settings: ServicesSettings,
 ): System<{ readonly databases: DatabaseParts }> {
-  const { collections, holds, outbox, authority, cursors, clock } = kernel;
+  const { collections, automationPauses, outbox, authority, cursors, clock } = kernel;
   const { access, quotas, backups } = deps;
-  const { fleet, provider, machines, hosts, zone, waiting, offers, askNames } = deps.fleet;
+  const { fleet, provider, machines, hosts, zone, warmPool, offers, awaitNames } = deps.fleet;
   const services = collections.open(managedServiceKind);
   const operations = collections.open(operationKind);
   const organizations = collections.open(organizationKind);
@@ -128,7 +128,7 @@ function openServicesSystem(
       const instance = fleet.observation(service.status.primaryNodeId)?.instance;
       return instance?.state === "running" && instance.since !== undefined ? timestampMs(instance.since) : undefined;
     },
-    expiryDeferred: () => holds.list("deletion").length > 0,
+    expiryDeferred: () => automationPauses.list("deletion").length > 0,
     firstBackupAfterMs: settings.firstBackupAfterS * 1_000,
     finalBackupWithinMs: settings.finalBackupWithinS * 1_000,
   };
@@ -149,12 +149,12 @@ function openServicesSystem(
     machines,
     hosts,
     zone,
-    waiting,
+    warmPool,
     domain: deps.fleet.domain,
     defaultAllowedCidrs: settings.defaultAllowedCidrs,
   };
   const tasks = createEngineTasks(all);
-  const descriptorSyncs = collections.open(descriptionKind);
+  const descriptorSyncs = collections.open(descriptorSyncKind);
   const awaitDescriptor = createDescriptorWait({ ...all, ...backupDeps, descriptorSyncs });
   const changes = createEngineChanges({
     ...all,
@@ -167,18 +167,18 @@ function openServicesSystem(
   const { backupsOf } = backups;
   const serviceMessage = (service: ManagedServiceObject, operation: OperationObject | undefined) =>
     managedServiceMessage(service, operation, pendingOf(service), backupsOf(service));
-  const creation = createServiceCreation({ ...all, shown: serviceMessage });
-  const maintenancePaused = () => holds.list("maintenance").length > 0;
+  const creation = createServiceCreation({ ...all, serviceMessage });
+  const maintenancePaused = () => automationPauses.list("maintenance").length > 0;
   return {
     name: "services",
     gives: { databases: { ...all, creation } },
-    serviceFigures: backupMetrics(backupDeps.backups),
-    forms: servicesForms,
+    serviceGauges: backupMetrics(backupDeps.backups),
+    schemaRules: servicesSchemaRules,
     rpcs: [
       createManagedServiceApi({
         ...all,
         creation,
-        shown: serviceMessage,
+        serviceMessage,
         backupsOf,
         deleted: backups.deleted,
         logs: createServiceLogs({ fleet, cursors }),
@@ -200,14 +200,14 @@ function openServicesSystem(
         ...all,
         changes: changeObjects,
         fences: createFenceOrders({ provider, clock, log: kernel.log }),
-        pulse: createPulse(fleet, kernel.membership.id, createBootClock()),
-        names: createNameVerification(askNames),
+        failureDetector: createFailureDetector(fleet, kernel.controllerRegistry.id, createBootClock()),
+        names: createNameVerification(awaitNames),
         maintenance: createServiceMaintenance({ ...all, rolloutLimiter }),
         delivery: createInstanceDelivery(all),
         backups: backups.serviceBackups,
         backupObjects: backupDeps.backups,
-        held: () => holds.list("deletion").length > 0,
-        clockJumped: () => holds.list().some(({ kind }) => kind === "clock"),
+        expiryDeferred: () => automationPauses.list("deletion").length > 0,
+        clockJumped: () => automationPauses.list().some(({ kind }) => kind === "clock"),
       }),
       createBackupWork({ ...all, ...backupDeps }),
       createArchiveWork({ ...all, ...backupDeps }),

@@ -2,13 +2,13 @@ import { CreateWebhookRequestSchema } from "@holdfast/proto/holdfast/v1/webhook_
 import { CreateAppRequestSchema } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { describe, expect, test } from "vitest";
 import { createValidation } from "../validation.ts";
-import { createForms, type Form } from "./forms.ts";
+import { createSchemaRules, type SchemaRule } from "./forms.ts";
 import { createInputSchemas } from "./input-schema.ts";
 
 const { url, events } = CreateWebhookRequestSchema.field;
 
-function schemaWith(...forms: Form[]) {
-  return createInputSchemas(createValidation(), createForms(forms)).object(
+function schemaWith(...forms: SchemaRule[]) {
+  return createInputSchemas(createValidation(), createSchemaRules(forms)).object(
     CreateWebhookRequestSchema,
     CreateWebhookRequestSchema.fields,
   );
@@ -42,7 +42,7 @@ describe("a schema rule", () => {
 
   test("is refused when its field has one already", () => {
     expect(() =>
-      createForms([
+      createSchemaRules([
         [url, {}],
         [url, {}],
       ]),

@@ -2,20 +2,20 @@ import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { JsonSchema } from "./json-schema.ts";
 
 /** A field or message of a request, and JSON Schema keywords for what its handler checks beyond the protos. */
-export type Form = readonly [of: DescField | DescMessage, keywords: JsonSchema];
+export type SchemaRule = readonly [of: DescField | DescMessage, keywords: JsonSchema];
 
 /** Keywords of a format, which replaces the limits of length and characters. */
-export function formatForm(format: "email" | "hostname"): JsonSchema {
+export function formatRule(format: "email" | "hostname"): JsonSchema {
   return { format, minLength: undefined, maxLength: undefined, pattern: undefined };
 }
 
-export interface Forms {
+export interface SchemaRules {
   /** Adds the keywords of the field or message; those of a list field apply to its items. */
   add(schema: JsonSchema, of: DescField | DescMessage): JsonSchema;
 }
 
 /** Throws when two entries are for the same field or message. */
-export function createForms(list: readonly Form[]): Forms {
+export function createSchemaRules(list: readonly SchemaRule[]): SchemaRules {
   const forms = new Map(list);
   if (forms.size < list.length) throw new Error("two entries are for the same field or message");
   return {

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { bareItems, rulesOf } from "../json/field-rules.ts";
 import type { Validation } from "../validation.ts";
-import type { Forms } from "./forms.ts";
+import type { SchemaRules } from "./forms.ts";
 import { described, type JsonSchema, orNull } from "./json-schema.ts";
 import { constraintsOf, countLimits, jsonObjectSchema, limited } from "./limits.ts";
 import { protoComments } from "./proto-comments.ts";
@@ -16,7 +16,7 @@ export interface InputSchemas {
   required(message: DescMessage): ReadonlySet<string>;
 }
 
-export function createInputSchemas(validation: Validation, forms: Forms): InputSchemas {
+export function createInputSchemas(validation: Validation, forms: SchemaRules): InputSchemas {
   function object(message: DescMessage, fields: readonly DescField[]): JsonSchema {
     const requiredNames = validation.required(message);
     const required = fields.map((field) => field.name).filter((name) => requiredNames.has(name));

@@ -3,7 +3,7 @@ import { etagPattern } from "../request-headers.ts";
 import type { Validation } from "../validation.ts";
 import { responseExample } from "./response-examples.ts";
 import { errorComponents, errorResponses, problemSchema } from "./error-responses.ts";
-import { createForms, type Form } from "./forms.ts";
+import { createSchemaRules, type SchemaRule } from "./forms.ts";
 import { createInputSchemas, type InputSchemas } from "./input-schema.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { jsonValueSchema } from "./limits.ts";
@@ -17,13 +17,13 @@ export function createOpenApi(
   methods: readonly ApiMethod[],
   validation: Validation,
   baseUrl: string,
-  { webhooks = {}, forms = [] }: { readonly webhooks?: JsonSchema; readonly forms?: readonly Form[] } = {},
+  { webhooks = {}, forms = [] }: { readonly webhooks?: JsonSchema; readonly forms?: readonly SchemaRule[] } = {},
 ): JsonSchema {
   const schemas = new Map<string, JsonSchema>([
     ["Problem", problemSchema],
     ["JsonValue", jsonValueSchema],
   ]);
-  const inputs = createInputSchemas(validation, createForms(forms));
+  const inputs = createInputSchemas(validation, createSchemaRules(forms));
   const outputs = createOutputSchemas(schemas);
   const paths: Record<string, Record<string, JsonSchema>> = {};
   const names = createPathNames(methods.flatMap(({ rest }) => rest ?? []));

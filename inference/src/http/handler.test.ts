@@ -17,7 +17,7 @@ import { openJournal } from "../journal/journal.ts";
 import { createMetrics } from "../metrics.ts";
 import { createHandler } from "./handler.ts";
 import { createBodyBudget } from "./read-body.ts";
-import { clientWords } from "../../../test/hostile/client-words.ts";
+import { inheritedNames } from "../../../test/hostile/client-words.ts";
 
 const organizationId = "o";
 const keyId = randomUUID();
@@ -155,7 +155,7 @@ test("inherited property names are not paths, methods, models or members", async
   const url = await serve(false);
   release();
   const authorization = `Bearer ${secret}`;
-  for (const word of clientWords) {
+  for (const word of inheritedNames) {
     expect((await fetch(new URL(`/${word}`, url))).status).toBe(404);
     expect((await fetch(new URL(`/v1/${word}`, url), { headers: { authorization: `Bearer ${word}` } })).status).toBe(
       404,

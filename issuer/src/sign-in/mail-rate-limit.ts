@@ -25,7 +25,7 @@ export function createMailRateLimit(monotonicMs: () => number, sources: SourceGr
       if (bySource.take(address).waitS > 0) return false;
       if (!ofMoment.admits(email, 1)) return false;
       if (ofHour.admits(email, 1)) return true;
-      ofMoment.giveBack(email, 1);
+      ofMoment.refund(email, 1);
       return false;
     },
   };

@@ -19,7 +19,7 @@ export interface Operator {
 
 /** Exports of operator-password.ts. */
 interface LocalOperator {
-  keepOperatorPassword(dataDirectory: string, operator: Operator): boolean;
+  saveOperatorPassword(dataDirectory: string, operator: Operator): boolean;
 }
 
 /**
@@ -29,7 +29,7 @@ interface LocalOperator {
 export async function storeOperatorPassword({ settings, note }: Context, operator: Operator): Promise<boolean> {
   if (settings.dataDirectory === undefined) return false;
   const local = await localModule<LocalOperator>("operator-password.ts");
-  const isStored = local !== undefined && local.keepOperatorPassword(settings.dataDirectory, operator);
+  const isStored = local !== undefined && local.saveOperatorPassword(settings.dataDirectory, operator);
   if (isStored) note("admin.json has the new password");
   return isStored;
 }

@@ -90,7 +90,7 @@ export function controllerOutages(its: OutageFixture): void {
       expectStatus(await its.platform.rest.delete(its.path("/database-users/taken_over")), 204);
       for (const deletedId of [id, created.id])
         expectStatus(await its.platform.rest.delete(`/managed-services/${deletedId}`), 202);
-      for (const deletedId of [id, created.id]) await its.services.gone(deletedId);
+      for (const deletedId of [id, created.id]) await its.services.deleted(deletedId);
     } finally {
       for (const port of occupied) await port.release();
       await second.stop();

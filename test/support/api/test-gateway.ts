@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { request } from "node:https";
-import type { Authenticator, Idempotency, KeptAnswer, RefusedCall, ServedService } from "@holdfast/common/call.ts";
+import type { Authenticator, Idempotency, StoredResponse, RefusedCall, ServedService } from "@holdfast/common/call.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type Log, silentLog } from "@holdfast/common/log.ts";
@@ -19,7 +19,7 @@ export interface TestGateway {
   /** Errors that were logged. */
   readonly logged: unknown[];
   /** Stored responses of Idempotency-Keys. */
-  readonly kept: ReadonlyMap<string, unknown>;
+  readonly storedResponses: ReadonlyMap<string, unknown>;
   /** Changes that did not come to their methods. */
   readonly refused: RefusedCall[];
   isReady: boolean;
@@ -76,10 +76,10 @@ export async function startTestGateway(
   const port = await server.listen(0, "127.0.0.1");
   const baseUrl = `https://localhost:${port}`;
   const revoked = new Set<string>();
-  const kept: StoredRecords = new Map();
-  const keptAnswers = createStoredResponsesInMemory(kept);
+  const storedResponses: StoredRecords = new Map();
+  const keptAnswers = createStoredResponsesInMemory(storedResponses);
   state.keep = async ({ idempotency }, answer) => {
-    if (idempotency !== undefined) await keptAnswers.keep(idempotency, idempotency.encode(answer));
+    if (idempotency !== undefined) await keptAnswers.store(idempotency, idempotency.encode(answer));
   };
   const handler = createGateway({
     ...options,
@@ -90,8 +90,8 @@ export async function startTestGateway(
         throw new HoldfastError("UNAUTHENTICATED", "The credential was revoked.");
       },
     },
-    keptAnswers,
-    places: {
+    storedResponses: keptAnswers,
+    concurrencyLimits: {
       followers: { credential: 3, organization: 5, all: 100 },
       waits: { credential: 2, organization: 5, all: 100 },
     },
@@ -112,7 +112,7 @@ export async function startTestGateway(
     ca: cert,
     state,
     logged,
-    kept,
+    storedResponses,
     refused,
     revoked,
     isReady: true,
@@ -134,7 +134,7 @@ const authenticator: Authenticator = {
   },
 };
 
-type StoredRecords = Map<string, { bodyHash: string; answer: KeptAnswer }>;
+type StoredRecords = Map<string, { bodyHash: string; answer: StoredResponse }>;
 
 function createStoredResponsesInMemory(records: StoredRecords): StoredResponses {
   const nameOf = ({ scope, key }: Idempotency) => createHash("sha256").update(`${scope} ${key}`).digest("hex");
@@ -146,8 +146,8 @@ function createStoredResponsesInMemory(records: StoredRecords): StoredResponses 
       }
       return record?.answer;
     },
-    take: () => () => undefined,
-    async keep(idempotency, answer) {
+    reserve: () => () => undefined,
+    async store(idempotency, answer) {
       const name = nameOf(idempotency);
       if (!records.has(name)) records.set(name, { bodyHash: idempotency.bodyHash, answer });
     },

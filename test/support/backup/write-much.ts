@@ -19,7 +19,7 @@ async function* source() {
 }
 
 const writer = createBackupWriter({
-  place: { service: "s-1", backup: "b-1", attempt: 1 },
+  location: { service: "s-1", backup: "b-1", attempt: 1 },
   key: { id: "k1", secret: randomBytes(32) },
   put: () => sleep(50),
 });

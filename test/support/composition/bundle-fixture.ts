@@ -14,7 +14,7 @@ export interface DeliveryFixture {
   /** Writes a descriptor to a file; returns its path. */
   fileOf(descriptor: object): string;
   /** A controller reads it when it starts. */
-  writeTemplate(face: "stacks" | "pipelines", name: string, version: string, template: object): void;
+  writeTemplate(kind: "stacks" | "pipelines", name: string, version: string, template: object): void;
   cli(...args: readonly string[]): Promise<CommandResult>;
   project(name: string): Promise<Project>;
   deploy(descriptor: object): Promise<RestResponse<{ deployment_id: string; code?: string }>>;
@@ -34,8 +34,8 @@ export async function startDeliveryFixture(
 ): Promise<DeliveryFixture> {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-delivery-"));
   const templates = join(directory, "templates");
-  const writeTemplate: WriteTemplate = (face, name, version, template) => {
-    const folder = join(templates, face, name);
+  const writeTemplate: WriteTemplate = (kind, name, version, template) => {
+    const folder = join(templates, kind, name);
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, `${version}.yaml`), JSON.stringify(template));
   };

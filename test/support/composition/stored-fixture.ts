@@ -25,7 +25,7 @@ export const gadgetKind = defineKind<GadgetObject>("gadget");
 
 /** The fixture kind over a store: requests are recorded, and take effect when the test calls `comeAbout`. */
 export function createStoredFixture(gadgets: Collection<GadgetObject>): ResourceKind {
-  const find = async (id: string, signal: AbortSignal) => gadgets.get(id) ?? gadgets.fresh(id, signal);
+  const find = async (id: string, signal: AbortSignal) => gadgets.get(id) ?? gadgets.getCurrent(id, signal);
 
   async function change(
     unit: UnitOfWork,
@@ -33,7 +33,7 @@ export function createStoredFixture(gadgets: Collection<GadgetObject>): Resource
     signal: AbortSignal,
     after: (gadget: GadgetObject) => GadgetObject,
   ): Promise<void> {
-    const gadget = await gadgets.fresh(id, signal);
+    const gadget = await gadgets.getCurrent(id, signal);
     if (gadget !== undefined) unit.update(gadgetKind, gadget, after(gadget.object));
   }
 
@@ -43,10 +43,10 @@ export function createStoredFixture(gadgets: Collection<GadgetObject>): Resource
       const metadata = { ...newMetadata(id, 0, { name, organizationId }), managedBy: owner };
       unit.claimName(gadgetKind, organizationId, name, id);
       unit.create(gadgetKind, { metadata, spec: { spec }, status: { phase: "creating", environment: {} } });
-      return { giveBack() {} };
+      return { release() {} };
     },
     async act(unit, id, _action, target, signal) {
-      const current = (await gadgets.fresh(id, signal))?.object;
+      const current = (await gadgets.getCurrent(id, signal))?.object;
       if (current === undefined || JSON.stringify(current.spec.spec) === JSON.stringify(target)) return;
       await change(unit, id, signal, (gadget) => ({
         ...gadget,
@@ -58,13 +58,13 @@ export function createStoredFixture(gadgets: Collection<GadgetObject>): Resource
       change(unit, id, signal, (gadget) => ({ ...gadget, metadata: ownedBy(gadget, owner) })),
     protectedBy: (id) => (gadgets.get(id)?.object.spec.isProtected === true ? "it is kept" : undefined),
     async remove(unit, id, _options, signal) {
-      const gadget = await gadgets.fresh(id, signal);
+      const gadget = await gadgets.getCurrent(id, signal);
       if (gadget === undefined || gadget.object.status.phase === "deleting") return false;
       unit.update(gadgetKind, gadget, { ...gadget.object, status: { ...gadget.object.status, phase: "deleting" } });
       return true;
     },
-    async observe(id, signal, { isFresh } = { isFresh: false }) {
-      const gadget = (await (isFresh ? gadgets.fresh(id, signal) : find(id, signal)))?.object;
+    async observe(id, signal, { isCurrent } = { isCurrent: false }) {
+      const gadget = (await (isCurrent ? gadgets.getCurrent(id, signal) : find(id, signal)))?.object;
       if (gadget === undefined) return absent;
       const { phase } = gadget.status;
       const healthy = phase === "running";
@@ -95,7 +95,7 @@ export function createStoredFixture(gadgets: Collection<GadgetObject>): Resource
 }
 
 /** Completes a pending request: a requested resource runs, and a deleted one is removed with its name. */
-export function comeAbout(unit: UnitOfWork, gadget: Stored<GadgetObject>): void {
+export function completePending(unit: UnitOfWork, gadget: Stored<GadgetObject>): void {
   const { metadata, status } = gadget.object;
   if (status.phase === "deleting") {
     unit.remove(gadgetKind, gadget);

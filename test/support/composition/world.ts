@@ -3,7 +3,7 @@ import type { Member } from "@holdfast/controller/composition/composition.ts";
 import type { Phase } from "@holdfast/controller/resource-kind/resource-kind.ts";
 
 /** A resource of a model: its state after the requests so far. */
-interface Thing {
+interface ModelRecord {
   phase: Phase;
   /** True once its newest change in place took effect. */
   hasTaken: boolean;
@@ -11,27 +11,27 @@ interface Thing {
 }
 
 /** Resources of a model with random outcomes: they start, fail, disappear and are deleted. */
-export interface ModelWorld {
-  readonly things: Map<string, Thing>;
+export interface ResourceModel {
+  readonly records: Map<string, ModelRecord>;
   /** Number of creations by id. */
-  readonly made: Map<string, number>;
+  readonly created: Map<string, number>;
   observe(member: Member): Observed;
   create(id: string): void;
   act(id: string, succeeds: boolean): void;
   remove(id: string): void;
   /** Advances one pending resource; false when none is pending. */
-  stir(pick: (count: number) => number, fates: { readonly fails: boolean; readonly vanishes: boolean }): boolean;
+  advance(pick: (count: number) => number, fates: { readonly fails: boolean; readonly vanishes: boolean }): boolean;
 }
 
-export function createModelWorld(): ModelWorld {
-  const things = new Map<string, Thing>();
-  const made = new Map<string, number>();
+export function createResourceModel(): ResourceModel {
+  const records = new Map<string, ModelRecord>();
+  const created = new Map<string, number>();
   return {
-    things,
-    made,
+    records,
+    created,
     observe(member) {
-      const thing = member.step === "planned" ? undefined : things.get(member.id);
-      const phase = thing?.phase ?? "absent";
+      const record = member.step === "planned" ? undefined : records.get(member.id);
+      const phase = record?.phase ?? "absent";
       return {
         phase,
         healthy: phase === "running",
@@ -39,27 +39,27 @@ export function createModelWorld(): ModelWorld {
         progressPct: 0,
         actual: {},
         outputsVersion: "",
-        isChangeApplied: thing?.hasTaken ?? true,
+        isChangeApplied: record?.hasTaken ?? true,
       };
     },
     create(id) {
-      made.set(id, (made.get(id) ?? 0) + 1);
-      things.set(id, { phase: "creating", hasTaken: true, marked: true });
+      created.set(id, (created.get(id) ?? 0) + 1);
+      records.set(id, { phase: "creating", hasTaken: true, marked: true });
     },
     act(id, succeeds) {
-      const thing = things.get(id);
-      if (thing !== undefined) Object.assign(thing, { phase: "changing", hasTaken: succeeds });
+      const record = records.get(id);
+      if (record !== undefined) Object.assign(record, { phase: "changing", hasTaken: succeeds });
     },
     remove(id) {
-      const thing = things.get(id);
-      if (thing !== undefined) thing.phase = "deleting";
+      const record = records.get(id);
+      if (record !== undefined) record.phase = "deleting";
     },
-    stir(pick, { fails, vanishes }) {
-      const moving = [...things].filter(([, { phase }]) => phase !== "running" && phase !== "failed");
-      const [id, thing] = moving[pick(moving.length)] ?? [];
-      if (id === undefined || thing === undefined) return false;
-      if (thing.phase === "deleting" || vanishes) things.delete(id);
-      else thing.phase = fails ? "failed" : "running";
+    advance(pick, { fails, vanishes }) {
+      const moving = [...records].filter(([, { phase }]) => phase !== "running" && phase !== "failed");
+      const [id, record] = moving[pick(moving.length)] ?? [];
+      if (id === undefined || record === undefined) return false;
+      if (record.phase === "deleting" || vanishes) records.delete(id);
+      else record.phase = fails ? "failed" : "running";
       return true;
     },
   };

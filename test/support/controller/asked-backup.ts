@@ -1,5 +1,5 @@
 /** A requested manual backup of a PostgreSQL. */
-export const askedBackup = {
+export const requestedBackup = {
   serviceId: "service-1",
   databaseType: "postgresql",
   version: "17",

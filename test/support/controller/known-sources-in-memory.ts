@@ -1,7 +1,7 @@
 import type { RecentSources } from "@holdfast/controller/access/user/sign-in-guard.ts";
 
 /** For tests without earlier sign-ins. */
-export function createKnownSourcesInMemory(): RecentSources {
+export function createRecentSourcesInMemory(): RecentSources {
   const known = new Set<string>();
   return {
     has: (account, source) => known.has(`${account} ${source}`),

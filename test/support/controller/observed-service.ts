@@ -6,10 +6,10 @@ import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/ses
 import { runningMachine } from "../machines/machine-object.ts";
 
 /** Observation of an engine by its agent; absent fields have their defaults. */
-export type Told = Omit<MessageInitShape<typeof InstanceObservationSchema>, "$typeName" | "$unknown">;
+export type Observation = Omit<MessageInitShape<typeof InstanceObservationSchema>, "$typeName" | "$unknown">;
 
 /** A node whose machine runs and whose agent is connected and reported this, with changes. */
-export function observedNode(node: NodeSpec, reported: Told, more: Partial<ObservedNode> = {}): ObservedNode {
+export function observedNode(node: NodeSpec, reported: Observation, more: Partial<ObservedNode> = {}): ObservedNode {
   return {
     node,
     machine: runningMachine(node.id, {}),

@@ -4,7 +4,7 @@ import {
   lineOf,
   type NodeImageObject,
 } from "@holdfast/controller/services/maintenance/node-image.ts";
-import type { MaintenanceWorld } from "@holdfast/controller/services/maintenance/pending-update.ts";
+import type { MaintenanceContext } from "@holdfast/controller/services/maintenance/pending-update.ts";
 import type {
   ManagedServiceObject,
   ManagedServiceSpec,
@@ -50,11 +50,11 @@ export const minor = nodeImage("trixie-2", "17.11", monday, { newest: true });
 export const packages = nodeImage("trixie-2", "17.10", monday, { newest: true });
 
 /** Context of the service's pending updates, with one host that has these images. */
-export function maintenanceWorld(
+export function maintenanceContext(
   images: readonly NodeImageObject[],
   now: number,
   instance: MessageInitShape<typeof InstanceObservationSchema> | undefined = {},
-): MaintenanceWorld {
+): MaintenanceContext {
   const told = { state: "running", engineVersion: "17.10", freeBytes: 1n << 30n, dataBytes: 1n, ...instance };
   const hosts = [readyHost("a", {}, { imageIds: images.map(({ metadata }) => metadata.id) })];
   const engine = create(InstanceObservationSchema, told);

@@ -4,7 +4,7 @@ import {
   newPrimaryLease,
   type PrimaryLeaseState,
 } from "@holdfast/agent/primary-lease/primary-lease.ts";
-import { rightMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/right.ts";
 
 /** The service in the store: `a` is its primary until another one is named. */
 interface Stored {
@@ -15,11 +15,11 @@ interface Stored {
 
 /** One controller: its view is as old as its last read. */
 export interface Controller {
-  known: Stored;
+  view: Stored;
   /** Time of that read by its own clock. */
-  knownMs: number;
+  viewMs: number;
   /** A read in progress; its result counts from its start. */
-  looking: { readonly stored: Stored; readonly atMs: number } | undefined;
+  reading: { readonly stored: Stored; readonly atMs: number } | undefined;
   /** Time of its first sight of the fence, by its own clock. */
   fencedMs: number | undefined;
   grantedMs: number | undefined;
@@ -29,7 +29,7 @@ export interface Controller {
   /** It grants nothing more until its view is newer than this revision. */
   revokedRevision: number;
   /** The other controller's response about its grants: for this time it has granted nothing. */
-  told: { readonly revision: number; readonly ungrantedForMs: number } | undefined;
+  peerGrants: { readonly revision: number; readonly ungrantedForMs: number } | undefined;
   /** It ended its lease itself, and stopped at once. */
   hasLeft: boolean;
   /** Time at which this one saw the other leave, by its own clock. */
@@ -50,11 +50,11 @@ interface History {
  * The whole state of the model, as plain data. Times are of a reference clock that no party has; each party's own clock
  * is a little faster or slower.
  */
-export interface RightsState {
+export interface PrimaryLeaseModel {
   nowMs: number;
   stored: Stored;
   controllers: [Controller, Controller];
-  right: PrimaryLeaseState;
+  lease: PrimaryLeaseState;
   /** Messages in flight, which may arrive at any time or never. */
   requests: number[];
   grants: number[];
@@ -64,14 +64,14 @@ export interface RightsState {
   number: number;
   isUp: boolean;
   /** Its disk records that it is not the primary. */
-  isTold: boolean;
+  isReplicaOnDisk: boolean;
   /** Connectivity between `a` and `b`. */
   isLinked: boolean;
   isConnected: boolean;
   /** A vote in progress: `b` has received the row written for it, or not yet. */
   vote: { readonly number: number; readonly atMs: number; isReceived: boolean } | undefined;
   /** The receive positions that b's agent saw at its last check. */
-  quiet: ReplicationSilenceState;
+  silence: ReplicationSilenceState;
   written: number;
   received: number;
   /** Engines without timelines count positions anew from each start of the primary on. */
@@ -89,41 +89,41 @@ const rates = { a: 0.99, b: 1.01, controllers: [1.01, 0.99] } as const;
 /** Longest life of an engine after its deadline: the keeper's poll interval and its kill. */
 const killedAfterMs = 500;
 
-export function newRightsState(): RightsState {
+export function newPrimaryLeaseModel(): PrimaryLeaseModel {
   const stored: Stored = { revision: 1, primary: "a", isFenced: false };
   const controller = (): Controller => ({
-    known: stored,
-    knownMs: 0,
-    looking: undefined,
+    view: stored,
+    viewMs: 0,
+    reading: undefined,
     fencedMs: undefined,
     grantedMs: undefined,
     decided: undefined,
     hasLease: true,
     revokedRevision: 0,
-    told: undefined,
+    peerGrants: undefined,
     hasLeft: false,
     aloneMs: undefined,
     ordered: undefined,
     proven: undefined,
   });
-  const right = newPrimaryLease(0);
-  createPrimaryLease(() => 0, right).bindTo({ serviceId: "s", term: 1n });
+  const lease = newPrimaryLease(0);
+  createPrimaryLease(() => 0, lease).bindTo({ serviceId: "s", term: 1n });
   return {
     nowMs: 0,
     stored,
     controllers: [controller(), controller()],
-    right,
+    lease,
     requests: [],
     grants: [],
     extensions: [],
-    deadlineMs: rightMs,
+    deadlineMs: primaryLeaseMs,
     number: 0,
     isUp: true,
-    isTold: false,
+    isReplicaOnDisk: false,
     isLinked: true,
     isConnected: true,
     vote: undefined,
-    quiet: { latest: { received: "1:0", sinceMs: 0 } },
+    silence: { latest: { received: "1:0", sinceMs: 0 } },
     written: 0,
     received: 0,
     history: { number: 1, begunAt: 0 },
@@ -134,32 +134,32 @@ export function newRightsState(): RightsState {
   };
 }
 
-export const clockA = ({ nowMs }: RightsState) => nowMs * rates.a;
-export const clockB = ({ nowMs }: RightsState) => nowMs * rates.b;
-export const clockOf = ({ nowMs }: RightsState, index: 0 | 1) => nowMs * rates.controllers[index];
+export const clockA = ({ nowMs }: PrimaryLeaseModel) => nowMs * rates.a;
+export const clockB = ({ nowMs }: PrimaryLeaseModel) => nowMs * rates.b;
+export const clockOf = ({ nowMs }: PrimaryLeaseModel, index: 0 | 1) => nowMs * rates.controllers[index];
 
 /** The broken invariant; undefined while all hold. */
-export function wrongIn(state: RightsState): string | undefined {
+export function brokenInvariantOf(state: PrimaryLeaseModel): string | undefined {
   if (!state.isPromoted) return undefined;
   if (isWritable(state)) return "two writable primaries";
   return state.rowsOfNew < state.acknowledged ? "an acknowledged row is lost" : undefined;
 }
 
-export function isWritable(state: RightsState): boolean {
+export function isWritable(state: PrimaryLeaseModel): boolean {
   return state.isUp && clockA(state) < state.deadlineMs + killedAfterMs;
 }
 
 /** Members that are replaced as a whole are shared. */
-export function copyOf(state: RightsState): RightsState {
+export function copyOf(state: PrimaryLeaseModel): PrimaryLeaseModel {
   const [first, second] = state.controllers;
   return {
     ...state,
     controllers: [{ ...first }, { ...second }],
-    right: { ...state.right },
+    lease: { ...state.lease },
     requests: [...state.requests],
     grants: [...state.grants],
     extensions: [...state.extensions],
-    quiet: { ...state.quiet },
+    silence: { ...state.silence },
     vote: state.vote && { ...state.vote },
   };
 }

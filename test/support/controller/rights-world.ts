@@ -1,7 +1,7 @@
 import { createPrimaryLease, newPrimaryLease } from "@holdfast/agent/primary-lease/primary-lease.ts";
 import { createReplicationSilence } from "@holdfast/agent/primary-lease/replication-silence.ts";
-import { rightMs } from "@holdfast/common/right.ts";
-import { knownWithinMs, refusalOf } from "@holdfast/controller/fleet/session/rights.ts";
+import { primaryLeaseMs } from "@holdfast/common/right.ts";
+import { maxKnowledgeAgeMs, refusalOf } from "@holdfast/controller/fleet/session/rights.ts";
 import {
   type Candidate,
   fenceVerdict,
@@ -9,7 +9,7 @@ import {
   type LeaseState,
 } from "@holdfast/controller/services/service/member/fence-verdict.ts";
 import type { MemberState } from "@holdfast/controller/services/service/member/primary-change-plan.ts";
-import { clockA, clockB, clockOf, type Controller, copyOf, isWritable, type RightsState } from "./rights-state.ts";
+import { clockA, clockB, clockOf, type Controller, copyOf, isWritable, type PrimaryLeaseModel } from "./rights-state.ts";
 
 /** Faults of an incorrect protocol: the explorer has to find each. */
 export type Bug =
@@ -26,7 +26,7 @@ export type Bug =
   | "deadOrder";
 
 // biome-ignore format: in groups
-export const deeds = [
+export const actions = [
   "wait 1", "wait 3",
   "ask", "take 0", "take 1", "grant", "late grant", "extend",
   "vote", "receive", "voted",
@@ -36,10 +36,10 @@ export const deeds = [
   "order 0", "order 1", "ordered 0", "ordered 1",
   "kill", "start", "restart", "end", "row",
 ] as const;
-type Step = (typeof deeds)[number];
+type Step = (typeof actions)[number];
 
 /** Sequences of steps that succeed together as one step. */
-const wholes = {
+const composites = {
   "know 0": ["look 0", "looked 0"],
   "know 1": ["look 1", "looked 1"],
   "renew 0": ["ask", "take 0", "grant", "extend"],
@@ -53,31 +53,31 @@ const wholes = {
   "end 1": ["acknowledge 1", "order 1", "ordered 1"],
 } as const satisfies Record<string, readonly Step[]>;
 
-export const wholeDeeds = Object.keys(wholes) as (keyof typeof wholes)[];
-export type Deed = Step | keyof typeof wholes;
+export const compositeActions = Object.keys(composites) as (keyof typeof composites)[];
+export type Action = Step | keyof typeof composites;
 
 /** Applies the action to a copy; undefined where it is not possible. */
-export function after(before: RightsState, deed: Deed, bug?: Bug): RightsState | undefined {
-  if (isWhole(deed)) {
-    return wholes[deed].reduce<RightsState | undefined>((state, step) => state && after(state, step, bug), before);
+export function after(before: PrimaryLeaseModel, action: Action, bug?: Bug): PrimaryLeaseModel | undefined {
+  if (isComposite(action)) {
+    return composites[action].reduce<PrimaryLeaseModel | undefined>((state, step) => state && after(state, step, bug), before);
   }
   const state = copyOf(before);
-  const done = act(state, deed, bug);
+  const done = act(state, action, bug);
   if (!done) return undefined;
   if (!isWritable(state)) state.isUp = false;
   return state;
 }
 
-function isWhole(deed: Deed): deed is keyof typeof wholes {
-  return deed in wholes;
+function isComposite(action: Action): action is keyof typeof composites {
+  return action in composites;
 }
 
-function act(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
-  const right = createPrimaryLease(() => clockA(state), state.right);
-  switch (deed) {
+function act(state: PrimaryLeaseModel, action: Step, bug: Bug | undefined): boolean {
+  const right = createPrimaryLease(() => clockA(state), state.lease);
+  switch (action) {
     case "wait 1":
     case "wait 3":
-      state.nowMs += Number(deed.slice(-1)) * 1_000;
+      state.nowMs += Number(action.slice(-1)) * 1_000;
       quietOf(state).record(receivedOf(state, bug));
       return true;
     case "ask":
@@ -85,17 +85,17 @@ function act(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
       return true;
     case "grant":
     case "late grant": {
-      const number = deed === "grant" ? state.grants.pop() : state.grants.shift();
+      const number = action === "grant" ? state.grants.pop() : state.grants.shift();
       if (number === undefined) return false;
       // The bug counts from the response, not from the request.
-      const untilMs = bug === "lateAnswers" ? clockA(state) + rightMs : right.grantedUntil(number);
+      const untilMs = bug === "lateAnswers" ? clockA(state) + primaryLeaseMs : right.grantedUntil(number);
       if (untilMs !== undefined) extendBy(state, number, untilMs);
       return true;
     }
     case "extend": {
       const extension = state.extensions.shift();
       // Without an engine there is nothing to extend: one that starts later starts with it.
-      if (extension !== undefined && !state.isUp && !state.isTold) right.extendedTo(extension.untilMs);
+      if (extension !== undefined && !state.isUp && !state.isReplicaOnDisk) right.extendedTo(extension.untilMs);
       if (extension === undefined || !state.isUp || extension.number < state.number) return extension !== undefined;
       state.number = extension.number;
       state.deadlineMs = bug === "timeOnTheWay" ? clockA(state) + extension.leftMs : extension.untilMs;
@@ -116,7 +116,7 @@ function act(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
       const { vote } = state;
       if (vote === undefined || !vote.isReceived || !state.isUp) return false;
       state.vote = undefined;
-      extendBy(state, vote.number, vote.atMs + rightMs);
+      extendBy(state, vote.number, vote.atMs + primaryLeaseMs);
       return true;
     }
     case "row":
@@ -137,13 +137,13 @@ function act(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
       state.isUp = false;
       return true;
     case "start":
-      if (state.isUp || state.right.untilMs <= clockA(state)) return false;
+      if (state.isUp || state.lease.untilMs <= clockA(state)) return false;
       state.isUp = true;
-      state.deadlineMs = state.right.untilMs;
+      state.deadlineMs = state.lease.untilMs;
       return true;
     case "restart":
       // Its lease is extended; a vote in progress refers to an earlier write, which no replica receives any more.
-      if (!isWritable(state) || state.right.untilMs <= clockA(state)) return false;
+      if (!isWritable(state) || state.lease.untilMs <= clockA(state)) return false;
       state.history = { number: state.history.number + 1, begunAt: state.written };
       state.vote = undefined;
       return true;
@@ -151,25 +151,25 @@ function act(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
       // The agent learns of the fence and reports that nothing of the engine remains.
       if (!state.stored.isFenced || !state.isConnected || !state.isUp) return false;
       Object.assign(state, { isUp: false, isTold: true });
-      state.right.untilMs = 0;
+      state.lease.untilMs = 0;
       return true;
     default:
-      return control(state, deed, bug);
+      return control(state, action, bug);
   }
 }
 
 /** Actions of a controller. */
-function control(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
-  const [kind, which] = deed.split(" ");
+function control(state: PrimaryLeaseModel, action: Step, bug: Bug | undefined): boolean {
+  const [kind, which] = action.split(" ");
   const index = which === "1" ? 1 : 0;
   const controller = state.controllers[index];
   switch (kind) {
     case "take": {
       const number = state.requests.pop();
       if (number === undefined || !state.isConnected) return false;
-      const { primary, isFenced } = controller.known;
-      const verifiedAgoMs = bug === "oldKnowledge" ? 0 : clockOf(state, index) - controller.knownMs;
-      const isRevoked = controller.known.revision <= controller.revokedRevision;
+      const { primary, isFenced } = controller.view;
+      const verifiedAgoMs = bug === "oldKnowledge" ? 0 : clockOf(state, index) - controller.viewMs;
+      const isRevoked = controller.view.revision <= controller.revokedRevision;
       const refusal = primary === "a" && !isFenced && !isRevoked ? undefined : "another one";
       if (refusalOf({ hasLease: controller.hasLease, verifiedAgoMs, refusal }) === undefined) {
         controller.grantedMs = clockOf(state, index);
@@ -178,22 +178,22 @@ function control(state: RightsState, deed: Step, bug: Bug | undefined): boolean 
       return true;
     }
     case "look":
-      controller.looking = { stored: state.stored, atMs: clockOf(state, index) };
+      controller.reading = { stored: state.stored, atMs: clockOf(state, index) };
       return true;
     case "looked": {
-      if (controller.looking === undefined) return false;
-      if (controller.looking.stored.revision >= controller.known.revision) controller.known = controller.looking.stored;
-      controller.knownMs = Math.max(controller.knownMs, controller.looking.atMs);
-      controller.looking = undefined;
-      if (controller.known.isFenced) controller.fencedMs ??= clockOf(state, index);
+      if (controller.reading === undefined) return false;
+      if (controller.reading.stored.revision >= controller.view.revision) controller.view = controller.reading.stored;
+      controller.viewMs = Math.max(controller.viewMs, controller.reading.atMs);
+      controller.reading = undefined;
+      if (controller.view.isFenced) controller.fencedMs ??= clockOf(state, index);
       return true;
     }
     case "fence": {
-      const { known } = controller;
+      const { view } = controller;
       if (controller.hasLeft) return false;
-      if (known.isFenced || known.primary !== "a" || known.revision !== state.stored.revision) return false;
-      state.stored = { ...known, revision: known.revision + 1, isFenced: true };
-      controller.known = state.stored;
+      if (view.isFenced || view.primary !== "a" || view.revision !== state.stored.revision) return false;
+      state.stored = { ...view, revision: view.revision + 1, isFenced: true };
+      controller.view = state.stored;
       controller.fencedMs = clockOf(state, index);
       return true;
     }
@@ -211,10 +211,10 @@ function control(state: RightsState, deed: Step, bug: Bug | undefined): boolean 
     case "acknowledge": {
       // The other controller learns of the fence from this one, however late the response is.
       const other = state.controllers[1 - index] as Controller;
-      if (!controller.known.isFenced || other.hasLeft) return false;
-      const { revision } = controller.known;
+      if (!controller.view.isFenced || other.hasLeft) return false;
+      const { revision } = controller.view;
       if (bug !== "ackOnly") other.revokedRevision = Math.max(other.revokedRevision, revision);
-      controller.told = { revision, ungrantedForMs: clockOf(state, index === 0 ? 1 : 0) - (other.grantedMs ?? 0) };
+      controller.peerGrants = { revision, ungrantedForMs: clockOf(state, index === 0 ? 1 : 0) - (other.grantedMs ?? 0) };
       return true;
     }
     case "leave": {
@@ -226,9 +226,9 @@ function control(state: RightsState, deed: Step, bug: Bug | undefined): boolean 
     }
     case "order":
       // Anything started of it since is ended, too, with the state of its agent.
-      if (!controller.known.isFenced || controller.hasLeft) return false;
+      if (!controller.view.isFenced || controller.hasLeft) return false;
       if (bug !== "earlyOrder" && ungrantedFor(controller, clockOf(state, index)) === undefined) return false;
-      controller.ordered = controller.known.revision;
+      controller.ordered = controller.view.revision;
       if (bug !== "deadOrder") endMachine(state);
       return true;
     case "ordered":
@@ -245,31 +245,31 @@ function control(state: RightsState, deed: Step, bug: Bug | undefined): boolean 
 }
 
 /** Only its disk remains; messages in flight to it are lost. */
-function endMachine(state: RightsState): void {
+function endMachine(state: PrimaryLeaseModel): void {
   state.isUp = false;
   state.vote = undefined;
-  state.right = newPrimaryLease(clockA(state));
-  createPrimaryLease(() => clockA(state), state.right).bindTo({ serviceId: "s", term: 1n });
+  state.lease = newPrimaryLease(clockA(state));
+  createPrimaryLease(() => clockA(state), state.lease).bindTo({ serviceId: "s", term: 1n });
   Object.assign(state, { requests: [], grants: [], extensions: [], deadlineMs: 0, number: 0 });
 }
 
-function receive(state: RightsState): void {
+function receive(state: PrimaryLeaseModel): void {
   state.received = state.written;
   state.followed = state.history;
   if (state.vote !== undefined) state.vote.isReceived = true;
 }
 
-function quietOf(state: RightsState) {
-  return createReplicationSilence(() => clockB(state), state.quiet);
+function quietOf(state: PrimaryLeaseModel) {
+  return createReplicationSilence(() => clockB(state), state.silence);
 }
 
 /** The bug mistakes a position of one history for the same position of another. */
-function receivedOf({ received, followed }: RightsState, bug: Bug | undefined): string {
+function receivedOf({ received, followed }: PrimaryLeaseModel, bug: Bug | undefined): string {
   const position = received - followed.begunAt;
   return bug === "noHistory" ? `${position}` : `${followed.number}:${position}`;
 }
 
-function extendBy(state: RightsState, number: number, untilMs: number): void {
+function extendBy(state: PrimaryLeaseModel, number: number, untilMs: number): void {
   state.extensions = [...state.extensions.slice(-1), { number, untilMs, leftMs: untilMs - clockA(state) }];
 }
 
@@ -277,26 +277,26 @@ function extendBy(state: RightsState, number: number, untilMs: number): void {
  * Time without grants of both controllers as far as this one can tell, where the other one has responded, or is
  * stopped.
  */
-function ungrantedFor({ known, told, grantedMs = 0, aloneMs }: Controller, now: number): number | undefined {
+function ungrantedFor({ view, peerGrants, grantedMs = 0, aloneMs }: Controller, now: number): number | undefined {
   if (aloneMs !== undefined) return Math.min(now - grantedMs, now - aloneMs);
-  return told?.revision === known.revision ? Math.min(now - grantedMs, told.ungrantedForMs) : undefined;
+  return peerGrants?.revision === view.revision ? Math.min(now - grantedMs, peerGrants.ungrantedForMs) : undefined;
 }
 
-function decide(state: RightsState, index: 0 | 1, bug: Bug | undefined): boolean {
+function decide(state: PrimaryLeaseModel, index: 0 | 1, bug: Bug | undefined): boolean {
   const controller = state.controllers[index];
-  if (!controller.known.isFenced || controller.fencedMs === undefined || controller.hasLeft) return false;
+  if (!controller.view.isFenced || controller.fencedMs === undefined || controller.hasLeft) return false;
   const now = clockOf(state, index);
   const from: MemberState = {
     answers: state.isConnected,
-    hasNewestSettings: state.isConnected && !state.isUp && state.isTold,
+    hasNewestSettings: state.isConnected && !state.isUp && state.isReplicaOnDisk,
     engine: state.isUp ? "unknown" : "cutOff",
   };
   const waitedMs = now - controller.fencedMs;
   const right: LeaseState = {
     revokedForMs:
-      bug === "noWait" ? waitedMs + knownWithinMs + leaseExpiredAfterMs : waitedMs + (bug === "noMargin" ? 5_000 : 0),
+      bug === "noWait" ? waitedMs + maxKnowledgeAgeMs + leaseExpiredAfterMs : waitedMs + (bug === "noMargin" ? 5_000 : 0),
     ungrantedForMs: ungrantedFor(controller, now),
-    isProven: controller.proven === controller.known.revision,
+    isProven: controller.proven === controller.view.revision,
   };
   const candidate: Candidate = {
     nodeId: "b",
@@ -307,6 +307,6 @@ function decide(state: RightsState, index: 0 | 1, bug: Bug | undefined): boolean
   };
   const verdict = fenceVerdict(from, right, state.isPromoted ? [] : [candidate]);
   if (verdict.kind === "wait") return false;
-  controller.decided = { revision: controller.known.revision, primary: verdict.kind === "name" ? "b" : "a" };
+  controller.decided = { revision: controller.view.revision, primary: verdict.kind === "name" ? "b" : "a" };
   return true;
 }

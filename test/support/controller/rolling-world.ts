@@ -29,7 +29,7 @@ interface Member {
   runs: { readonly restarts: number; readonly image: string } | undefined;
   data: "primary" | "follower" | "none";
   /** Its agent's last report. */
-  told: ObservedService["nodes"][number]["instance"];
+  reported: ObservedService["nodes"][number]["instance"];
 }
 
 interface Snapshot {
@@ -44,7 +44,7 @@ class Stale extends Error {}
  * A service of several nodes under the real plan and its procedures, with agents and machines that take one step at a
  * time; a controller may act on an old view. Images named `bad` have no engine that starts.
  */
-export class RollingWorld {
+export class RollingScenario {
   object: ManagedServiceObject;
   operation: OperationObject | undefined;
   readonly members = new Map<string, Member>();
@@ -54,7 +54,7 @@ export class RollingWorld {
   /** Most engines that accepted writes at one time. */
   mostWriters = 0;
   readonly events: string[] = [];
-  readonly left = new Set<string>();
+  readonly deletedMembers = new Set<string>();
   /** Number of starts of each machine. */
   readonly starts = new Map<string, number>();
   /** Members whose engine begins to start with the next restart, and never completes it. */
@@ -89,11 +89,11 @@ export class RollingWorld {
         ...(node.id !== this.object.status.primaryNodeId && { isReplica: true as const }),
         machine: member?.machine,
         connected: up,
-        isCurrent: up && member.told !== undefined,
-        instance: member?.told,
+        isCurrent: up && member.reported !== undefined,
+        instance: member?.reported,
         stoppedForDrain: false,
         silentHost: undefined,
-        ...(this.left.has(node.id) && { mustMove: true as const }),
+        ...(this.deletedMembers.has(node.id) && { mustMove: true as const }),
       };
     });
     return { nodes, names: "verified", isChanging: false };
@@ -134,13 +134,13 @@ export class RollingWorld {
     if (state !== status.state) {
       if (state === "running") this.starts.set(id, (this.starts.get(id) ?? 0) + 1);
       own.runs = undefined;
-      own.told = undefined;
+      own.reported = undefined;
       own.machine = { ...own.machine, status: { ...status, state } };
       return;
     }
     if (state === "stopped" || own.settings === undefined) return;
     this.hold(id, own, own.settings);
-    this.tell(id, own, own.settings);
+    this.applySettings(id, own, own.settings);
     this.count();
   }
 
@@ -169,12 +169,12 @@ export class RollingWorld {
     if (own.machine.spec.image !== "bad") own.runs ??= { restarts, image: own.machine.spec.image };
   }
 
-  private tell(id: string, own: Member, { generation, primary, restarts, running }: Settings): void {
+  private applySettings(id: string, own: Member, { generation, primary, restarts, running }: Settings): void {
     const wantsNone = !running || primary === "";
     const isUp = own.runs !== undefined && (primary !== id || own.data === "primary");
     const isBad = own.machine.spec.image === "bad";
     const role = own.data === "primary" ? "primary" : "replica";
-    own.told = create(InstanceObservationSchema, {
+    own.reported = create(InstanceObservationSchema, {
       state: wantsNone ? "stopped" : isUp ? "running" : isBad ? "failed" : "starting",
       reason: isBad ? "no engine" : "",
       since: { seconds: BigInt(Math.floor(this.now / 1_000)) - 20n, nanos: 0 },
@@ -200,7 +200,7 @@ export class RollingWorld {
 
   private newMember(id: string): Member {
     const images = { image: this.object.spec.image, power: "on" } as const;
-    return { machine: runningMachine(id, images), settings: undefined, runs: undefined, data: "none", told: undefined };
+    return { machine: runningMachine(id, images), settings: undefined, runs: undefined, data: "none", reported: undefined };
   }
 
   private take(
@@ -213,7 +213,7 @@ export class RollingWorld {
     const next = {
       generation: generation ?? spec.instanceGeneration,
       primary: namedPrimary({ spec, status, metadata } as ManagedServiceObject),
-      restarts: restartsOf(spec, { id }).told,
+      restarts: restartsOf(spec, { id }).delivered,
       running,
     };
     if (own === undefined || own.machine.status.state !== "running") return;
@@ -251,11 +251,11 @@ export class RollingWorld {
       begin: () => ({ update: (_: unknown, __: unknown, after: never) => put(after), commit: async () => 0n }) as never,
       services: { reached: async () => undefined } as never,
       clock: { now: () => this.now, monotonicMs: () => this.now } as never,
-      pulse: { leaseReport: () => undefined, trueForMs: () => 0, forget: () => undefined },
+      failureDetector: { leaseReport: () => undefined, trueForMs: () => 0, forget: () => undefined },
       fences: { isEnded: async () => false },
       machines: { get: () => undefined },
       fleet: {
-        revokeRight: async () => undefined,
+        revokePrimaryLease: async () => undefined,
         run: async (id: string) => {
           const own = this.members.get(id);
           if (own?.runs === undefined) throw new Error("no answer");

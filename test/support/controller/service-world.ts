@@ -9,7 +9,7 @@ import { desiredImages } from "@holdfast/controller/services/service/trial/other
 import { snapshotFor } from "@holdfast/controller/services/service/trial/write-fence.ts";
 import { beginMaintenance } from "@holdfast/controller/services/maintenance/begin-maintenance.ts";
 import { lineOf, type NodeImageObject } from "@holdfast/controller/services/maintenance/node-image.ts";
-import type { MaintenanceWorld } from "@holdfast/controller/services/maintenance/pending-update.ts";
+import type { MaintenanceContext } from "@holdfast/controller/services/maintenance/pending-update.ts";
 import { pendingUpdates } from "@holdfast/controller/services/maintenance/pending-updates.ts";
 import { obstacleOf } from "@holdfast/controller/services/maintenance/update-terms.ts";
 import { isOver, type OperationObject } from "@holdfast/controller/operation/operation.ts";
@@ -59,11 +59,11 @@ interface Made {
 }
 
 /** Requests of users for a service. */
-export const asks = ["start", "stop", "restart", "delete", "maintain"] as const satisfies readonly (
+export const requests = ["start", "stop", "restart", "delete", "maintain"] as const satisfies readonly (
   | Verb
   | "maintain"
 )[];
-type Ask = (typeof asks)[number];
+type Ask = (typeof requests)[number];
 
 const hosts = [readyHost("a", {}, { imageIds: ["old", "new", "guest-old", "guest-new"] })];
 const images: NodeImageObject[] = [
@@ -82,7 +82,7 @@ function imageWith(id: string, age: 0 | 1, engine: NodeImageObject["spec"]["engi
 }
 
 /** A small model of the machines, the agents and the zone, for the pure parts to act on. */
-export function createServiceWorld(broken: Broken = {}, created: Made = { image: "old" }) {
+export function createServiceScenario(broken: Broken = {}, created: Made = { image: "old" }) {
   let { service, operation }: { service: ManagedServiceObject | undefined; operation: OperationObject } =
     newServiceObject();
   let machine: MachineObject | undefined;
@@ -174,7 +174,7 @@ export function createServiceWorld(broken: Broken = {}, created: Made = { image:
     else if (step.kind === "forget") service = undefined;
     else if (step.kind === "converge") {
       engineEnabled = step.running;
-      letsIn = current.spec.trial === undefined;
+      letsIn = current.spec.canary === undefined;
       const state = step.running ? launch() : "stopped";
       instance = create(InstanceObservationSchema, {
         state,
@@ -236,7 +236,7 @@ export function createServiceWorld(broken: Broken = {}, created: Made = { image:
       if (service === undefined || service.metadata.deletionRequestedAt !== undefined) return;
       const { image = "", guestKernel = "" } = machine?.spec ?? {};
       const keepers = [{ has: keeper, next: 5 }];
-      const world: MaintenanceWorld = { images, hosts, image, guestKernel, instance, keepers, noSnapshots: "", now };
+      const world: MaintenanceContext = { images, hosts, image, guestKernel, instance, keepers, noSnapshots: "", now };
       const updates = pendingUpdates(service, world);
       if (updates.length === 0 || obstacleOf(service, world) !== undefined) return;
       try {

@@ -33,7 +33,7 @@ interface Member {
   connected: boolean;
   /** True if its engine ends recovery when it is promoted. */
   promotes: boolean;
-  told: InstanceObservation | undefined;
+  reported: InstanceObservation | undefined;
 }
 
 interface Snapshot {
@@ -49,7 +49,7 @@ class Stale extends Error {}
  * Two members of one service, their agents by the real rules, and controllers with the real code: messages arrive late
  * and repeatedly, and a controller may act on an old view.
  */
-export class SuccessionWorld {
+export class PrimaryChangeScenario {
   object: ManagedServiceObject;
   readonly members: Record<NodeId, Member>;
   readonly acknowledged: number[] = [1];
@@ -73,7 +73,7 @@ export class SuccessionWorld {
       alive: true,
       connected: true,
       promotes: true,
-      told: undefined,
+      reported: undefined,
     });
     this.members = { a: member("primary"), b: member("follower") };
     for (const id of nodeIds) this.tick(id);
@@ -95,9 +95,9 @@ export class SuccessionWorld {
   }
 
   /** A user requests a failover to the current replica. */
-  ask(): void {
+  requestFailover(): void {
     const replica = this.object.spec.nodes.find(({ id }) => id !== this.object.status.primaryNodeId);
-    if (this.object.spec.succession !== undefined || replica === undefined) return;
+    if (this.object.spec.primaryChange !== undefined || replica === undefined) return;
     this.put(this.object, failOver(this.object, replica, { operationId: "op", now: this.now }).after);
   }
 
@@ -113,7 +113,7 @@ export class SuccessionWorld {
     } else this.follow(own, primary as NodeId);
     if (!own.connected) return;
     const isRunning = own.up && (primary !== id || own.data === "primary");
-    own.told = create(InstanceObservationSchema, {
+    own.reported = create(InstanceObservationSchema, {
       state: primary === "" ? "stopped" : isRunning ? "running" : "starting",
       generation: BigInt(generation),
       replication: this.replicationOf(own),
@@ -202,13 +202,13 @@ export class SuccessionWorld {
 
   private observe(): ObservedService {
     const nodes = this.object.spec.nodes.map((node) => {
-      const { alive, connected, told } = this.members[node.id as NodeId];
+      const { alive, connected, reported } = this.members[node.id as NodeId];
       return {
         node,
         machine: runningMachine(node.id, {}),
         connected: alive && connected,
         isCurrent: alive && connected,
-        instance: told,
+        instance: reported,
         stoppedForDrain: false,
         silentHost: undefined,
       };
@@ -223,11 +223,11 @@ export class SuccessionWorld {
         ({ update: (_: unknown, __: unknown, after: never) => update(after), commit: async () => 0n }) as never,
       services: { reached: async () => undefined } as never,
       clock: { now: () => this.now, monotonicMs: () => this.now } as never,
-      pulse: { leaseReport: () => undefined, trueForMs: () => 0, forget: () => undefined },
+      failureDetector: { leaseReport: () => undefined, trueForMs: () => 0, forget: () => undefined },
       fences: { isEnded: async () => false },
       machines: { get: () => undefined },
       fleet: {
-        revokeRight: async () => undefined,
+        revokePrimaryLease: async () => undefined,
         run: async (id: string) => {
           const { alive, connected, rows, data, up } = this.members[id as NodeId];
           if (!alive || !connected || !up) throw new Error("no answer");

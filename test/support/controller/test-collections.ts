@@ -60,7 +60,7 @@ export function createCollections(store: Store) {
     webhooks: set.open(webhookKind),
     nodeImages: set.open(nodeImageKind),
     rollouts: set.open(agentRolloutKind),
-    brakeRecords: set.open(rolloutRecordKind),
+    rolloutRecords: set.open(rolloutRecordKind),
   };
   return { ...all, set, ready: set.ready(), reached: set.reached, close: set.close };
 }

@@ -16,7 +16,7 @@ import {
   type InstallationAuthority,
   type Lifetimes,
 } from "@holdfast/controller/kernel/pki/create-authority.ts";
-import { createControllerRegistry, type Membership } from "@holdfast/controller/kernel/runtime/membership.ts";
+import { createControllerRegistry, type ControllerRegistry } from "@holdfast/controller/kernel/runtime/membership.ts";
 import { createSealer, type Sealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
 import { type Collection, createCollection } from "@holdfast/controller/kernel/store/collection.ts";
 import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
@@ -36,7 +36,7 @@ export interface TestController {
   readonly machines: Collection<MachineObject>;
   readonly tasks: Collection<TaskObject>;
   readonly sealer: Sealer;
-  readonly membership: Membership;
+  readonly controllerRegistry: ControllerRegistry;
   readonly address: string;
   readonly logged: { message: string; fields: LogFields }[];
   /** A machine in the store, with the token that enrolls it. */
@@ -81,7 +81,7 @@ interface TestControllerOptions {
   readonly lifetimes?: Partial<Lifetimes>;
   readonly leaseS?: number;
   /** Further services on its listener. */
-  readonly services?: (membership: Membership) => NonNullable<FleetDeps["services"]>;
+  readonly services?: (controllerRegistry: ControllerRegistry) => NonNullable<FleetDeps["services"]>;
 }
 
 export async function startController(
@@ -99,9 +99,9 @@ export async function startController(
   const machines = createCollection(store, machineKind);
   const tasks = createCollection(store, taskKind);
   const payloads = createPayloads(createDirectoryStore(directory), { newId: randomUUID, maxBytes: 64 << 20 });
-  const membership = createControllerRegistry({ store, id: controllerId, leaseS, clock, log });
+  const controllerRegistry = createControllerRegistry({ store, id: controllerId, leaseS, clock, log });
   const fleet = await createFleet({
-    membership,
+    controllerRegistry,
     installationId,
     store,
     machines,
@@ -113,11 +113,11 @@ export async function startController(
     log,
     host: "127.0.0.1",
     port: 0,
-    ...(services && { services: services(membership) }),
+    ...(services && { services: services(controllerRegistry) }),
     ...overrides,
   });
   await waitUntil("the controller is registered with its address", () =>
-    membership.members().some(({ id, address }) => id === controllerId && address !== ""),
+    controllerRegistry.controllers().some(({ id, address }) => id === controllerId && address !== ""),
   );
   const address = `127.0.0.1:${fleet.port}`;
 
@@ -140,7 +140,7 @@ export async function startController(
     machines,
     tasks,
     sealer,
-    membership,
+    controllerRegistry,
     address,
     logged,
     newMachine,
@@ -156,7 +156,7 @@ export async function startController(
 
   async function close(): Promise<void> {
     await fleet.close();
-    await membership.leave().catch(() => undefined);
+    await controllerRegistry.leave().catch(() => undefined);
     for (const part of [machines, tasks, authority]) part.close();
     await store.close();
   }

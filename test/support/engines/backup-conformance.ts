@@ -114,7 +114,7 @@ export function conformsToBackupFacet(
       const { data } = copy.instance.paths;
       for (const entry of await readdir(data)) await rm(join(data, entry), { recursive: true });
       for (const [stream, bytes] of streams)
-        await copy.asComponent(() => facetOf(copy).restore.place(copy.instance, stream, chunks(bytes), copy.signal));
+        await copy.asComponent(() => facetOf(copy).restore.unpack(copy.instance, stream, chunks(bytes), copy.signal));
     }
 
     it("are named streams with the positions that make them consistent", async () => {
@@ -193,7 +193,7 @@ export function conformsToBackupFacet(
 
     it("are unpacked by their own names only", async () => {
       const unpacking = copy.asComponent(() =>
-        facetOf(copy).restore.place(copy.instance, "foreign", chunks(Buffer.from("x")), copy.signal),
+        facetOf(copy).restore.unpack(copy.instance, "foreign", chunks(Buffer.from("x")), copy.signal),
       );
       await expect(unpacking).rejects.toThrow("foreign");
     });
@@ -204,7 +204,7 @@ export function conformsToBackupFacet(
         yield bytes.subarray(0, Math.floor(bytes.length / 2));
         throw new Error("the store failed");
       }
-      const unpacking = copy.asComponent(() => facetOf(copy).restore.place(copy.instance, stream, cut(), copy.signal));
+      const unpacking = copy.asComponent(() => facetOf(copy).restore.unpack(copy.instance, stream, cut(), copy.signal));
       await expect(unpacking).rejects.toThrow("the store failed");
       await unpackAll(taken.streams);
     });

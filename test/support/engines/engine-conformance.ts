@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
-import { isOfEngine, metricCatalog } from "@holdfast/common/metric-catalog.ts";
+import { appliesToEngine, metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import { type EngineUser, EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EngineMachine } from "./engine-machine.ts";
@@ -226,9 +226,9 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         const during = await readMetrics();
         expect(during?.gauges["connections"]).toBe(3);
         expect(during?.epoch).toBe(before.epoch);
-        const { gauges, counters, shares, absent } = { ...during };
+        const { gauges, counters, ratios: shares, absent } = { ...during };
         const reported = [gauges, counters, shares, absent].flatMap((each) => Object.keys(each ?? {}));
-        const expected = metricCatalog.filter((each) => each.source === "engine" && isOfEngine(each, driver.engine));
+        const expected = metricCatalog.filter((each) => each.source === "engine" && appliesToEngine(each, driver.engine));
         expect(reported.sort()).toEqual(expected.map(({ name }) => name).sort());
         expect(Object.values({ ...gauges, ...counters }).every(Number.isFinite)).toBe(true);
         await Promise.all(clients.map((client) => client.close()));
@@ -290,12 +290,12 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
       it("reports that it is healthy by a write, and that it is not", async () => {
         const { driver, instance } = machine;
         const alive = await driver.observe(instance, machine.signal);
-        expect(alive.answered).toBe(true);
+        expect(alive.responded).toBe(true);
         expect(alive.checks.every(({ status }) => status === "healthy")).toBe(true);
         expect(alive.version).toMatch(new RegExp(`^${instance.spec.version}`));
         await machine.stop();
         const dead = await driver.observe(instance, machine.signal);
-        expect(dead.answered).toBe(false);
+        expect(dead.responded).toBe(false);
         expect(dead.checks[0]).toMatchObject({ name: "liveness", status: "unhealthy", reason: "not listening" });
         await machine.start();
         await driver.ready(instance, machine.signal);

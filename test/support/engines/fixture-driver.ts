@@ -50,7 +50,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
     async ready(instance, signal) {
       while (!signal.aborted) {
         try {
-          await ask(instance, "write", signal);
+          await queryEngine(instance, "write", signal);
           return;
         } catch {
           await sleep(20, undefined, { signal });
@@ -67,9 +67,9 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       while (!(await hasRead())) await sleep(5, undefined, { signal });
     },
     async observe(instance, signal) {
-      const { parameters } = await ask(instance, "write", signal);
+      const { parameters } = await queryEngine(instance, "write", signal);
       return {
-        answered: true,
+        responded: true,
         version: "1",
         checks: [{ name: "liveness", status: "healthy", reason: "" }],
         pendingRestart: parameters["at_start"] === instance.spec.parameters["at_start"] ? [] : ["at_start"],
@@ -87,14 +87,14 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
     // Its data have no version; the parameter `unfinished` simulates an upgrade whose last step fails.
     upgrade: {
       versionOf: async () => undefined,
-      keptVersionOf: async ({ spec }) => (spec.parameters["unfinished"] === undefined ? undefined : "0"),
+      retainedVersionOf: async ({ spec }) => (spec.parameters["unfinished"] === undefined ? undefined : "0"),
       async finish() {
         throw new Error("the upgrade is not finished");
       },
-      forget: async () => undefined,
+      discardRetained: async () => undefined,
       check: async () => [],
       upgrade: () => Promise.reject(new Error("there is nothing to upgrade")),
-      goBack: () => Promise.reject(new Error("there is nothing to roll back to")),
+      rollBack: () => Promise.reject(new Error("there is nothing to roll back to")),
     },
     users: {
       list: async () => [{ $typeName: "holdfast.agent.v1.EngineUserState", username: "app_user", role: "admin" }],
@@ -109,7 +109,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
   };
 }
 
-export function ask(instance: Pick<Instance, "spec">, request: string, signal: AbortSignal): Promise<EngineReply> {
+export function queryEngine(instance: Pick<Instance, "spec">, request: string, signal: AbortSignal): Promise<EngineReply> {
   const { address, port } = instance.spec;
   return new Promise((resolve, reject) => {
     const socket = connect({ host: address, port, signal });

@@ -11,7 +11,7 @@ import { asRoot, testUid } from "../platform/platform-software.ts";
 import { startTemporaryProcess, type TemporaryProcess } from "../platform/temporary-process.ts";
 
 /** Debian's own programs that test the platform's output, in a file tree of their own that is built once and cached. */
-export interface JudgeImage {
+export interface TestImage {
   /** Runs one of its programs to its end; resolves with its output, rejects with that when it fails. */
   run(argv: readonly string[], binds: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
   /** Starts one of its programs; the directories have the same path inside. Resolves once it printed `ready`. */
@@ -37,9 +37,9 @@ const packagesOf = {
   failovers: ["util-linux", "mount", "bind9-dnsutils", "python3-psycopg2"],
 } as const;
 
-const usualSuite = "trixie";
-/** Suites for programs that changed since, or that no other suite has. */
-const suitesOf: Readonly<Record<string, string>> = { metrics: "sid", models: "sid" };
+const usualRelease = "trixie";
+/** Suites for programs that changed since, or that no other release has. */
+const releasesOf: Readonly<Record<string, string>> = { metrics: "sid", models: "sid" };
 
 /** Java's packages put links beside their manual pages, and their installation fails without these directories. */
 const directories = ["/usr/share/man/man1"];
@@ -48,15 +48,15 @@ const directories = ["/usr/share/man/man1"];
  * The image, or the reason why this host cannot have it: it takes apt with a Debian mirror, and mmdebstrap or root to
  * install that.
  */
-export async function judgeImage(judged: keyof typeof packagesOf): Promise<JudgeImage | string> {
-  const packages = packagesOf[judged];
-  const suite = suitesOf[judged] ?? usualSuite;
+export async function testImage(suite: keyof typeof packagesOf): Promise<TestImage | string> {
+  const packages = packagesOf[suite];
+  const release = releasesOf[suite] ?? usualRelease;
   const digest = createHash("sha256")
     .update(packages.join() + readFileSync(makeImageScript, "utf8"))
     .digest("hex");
-  const root = join(imagesDirectory(process.env), `judges-${suite}-${digest.slice(0, 16)}`);
+  const root = join(imagesDirectory(process.env), `judges-${release}-${digest.slice(0, 16)}`);
   try {
-    await ensureTree({ root, suite, packages, directories }, { progress: (line) => console.error(line) });
+    await ensureTree({ root, suite: release, packages, directories }, { progress: (line) => console.error(line) });
   } catch (error) {
     if (error instanceof ImageImpossible) return error.message;
     throw error;

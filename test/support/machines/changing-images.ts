@@ -11,7 +11,7 @@ export interface ChangingImages {
   /** The newest one at first; with `looksOlder` its manifest names an older PostgreSQL than it has. */
   readonly first: string;
   /** The same programs; its manifest is correct. */
-  readonly good: string;
+  readonly valid: string;
   /** Equal to that one. */
   readonly equal: string;
   /** The same without the programs of its engines; its manifest names another ICU than it has. */
@@ -58,9 +58,9 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
   }
 
   const ids = ["a", "b", "c", "d", "e"].map((digit) => `trixie-${digit.repeat(16)}`);
-  const [first = "", good = "", broken = "", equal = "", spoiling = ""] = ids;
+  const [first = "", valid = "", broken = "", equal = "", spoiling = ""] = ids;
   symlinkSync(real.root, looksOlder ? add(first, olderPostgresql) : add(first));
-  for (const id of [good, equal]) symlinkSync(real.root, add(id));
+  for (const id of [valid, equal]) symlinkSync(real.root, add(id));
   const root = addCopy(broken, otherIcu);
   for (const program of ["usr/lib/postgresql/17/bin/postgres", "usr/bin/valkey-server"]) rmSync(join(root, program));
   const spoilt = addCopy(spoiling, newerEngines);
@@ -83,7 +83,7 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
     hide: (id) => move(id, imagesDir, hidden),
     bring: (id) => move(id, hidden, imagesDir),
     first,
-    good,
+    valid,
     equal,
     broken,
     spoiling,

@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
+import type { PolicyRule } from "@holdfast/compute/compute-provider.ts";
 import { createMachineEdge, edgeConfig } from "@holdfast/compute/incus/machine-edge.ts";
 
 /**
@@ -8,7 +8,7 @@ import { createMachineEdge, edgeConfig } from "@holdfast/compute/incus/machine-e
  */
 export interface EdgeWork {
   readonly block: string;
-  readonly rules: readonly ReachRule[];
+  readonly rules: readonly PolicyRule[];
   /** Address of a receiver that the rules admit. */
   readonly address: string;
   readonly port: number;
@@ -19,7 +19,7 @@ export interface EdgeFigures {
   /** Bytes of one session, most of them in a packet of their own. */
   readonly sent: number;
   /** Number of other sessions. */
-  readonly begun: number;
+  readonly started: number;
   /** Error codes of all sessions. */
   readonly lost: readonly string[];
 }
@@ -28,7 +28,7 @@ const { block, rules, address, port, times } = JSON.parse(process.argv[2] ?? "")
 const signal = AbortSignal.timeout(120_000);
 const edge = createMachineEdge(edgeConfig(block, [], []));
 const lost: string[] = [];
-let [sent, begun] = [0, 0];
+let [sent, started] = [0, 0];
 let isOver = false;
 
 function dial(): Promise<Socket | undefined> {
@@ -52,7 +52,7 @@ async function pour(): Promise<void> {
 }
 
 async function visit(): Promise<void> {
-  for (; !isOver; begun += 1) (await dial())?.destroy();
+  for (; !isOver; started += 1) (await dial())?.destroy();
 }
 
 await edge.apply(rules, signal);
@@ -60,4 +60,4 @@ const traffic = Promise.all([pour(), visit()]);
 for (let time = 0; time < times; time += 1) await edge.apply(rules, signal);
 isOver = true;
 await traffic;
-process.stdout.write(JSON.stringify({ sent, begun, lost } satisfies EdgeFigures));
+process.stdout.write(JSON.stringify({ sent, started, lost } satisfies EdgeFigures));

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { type Hold, pausePrefix } from "@holdfast/controller/kernel/clock/holds.ts";
+import { type AutomationPause, pausePrefix } from "@holdfast/controller/kernel/clock/holds.ts";
 import { type Collections, createCollections } from "../controller/test-collections.ts";
 import type { SessionFacts } from "@holdfast/controller/fleet/session/session-facts.ts";
 import { machineKind, type MachineSpecObject } from "@holdfast/controller/fleet/machine/machine.ts";
@@ -39,9 +39,9 @@ export const hourMs = 3_600_000;
 const monday = Date.parse("2026-11-16T12:00:00Z");
 
 /** State that a test may change. */
-interface World {
+interface MaintenanceState {
   now: number;
-  holds: Hold[];
+  automationPauses: AutomationPause[];
   /** Parameters of every engine that wait for a restart. */
   pendingRestart: string[];
   /** Libraries by which every engine orders texts. */
@@ -51,8 +51,8 @@ interface World {
 export const call = testCall();
 
 /** A fixture for all tests of a file: prepared before each of them, and cleared afterwards. */
-export async function maintenanceGround() {
-  const ground = await startMaintenanceGround();
+export async function maintenanceFixture() {
+  const ground = await startMaintenanceFixture();
   beforeEach(() => ground.prepare());
   afterEach(() => ground.clear());
   afterAll(() => ground.stop());
@@ -63,24 +63,24 @@ export async function maintenanceGround() {
  * Services, machines and images in a real etcd, for maintenance to begin on. No reconciler runs here: an operation is
  * in progress until a test ends it.
  */
-async function startMaintenanceGround() {
+async function startMaintenanceFixture() {
   const etcd = await startTestEtcd();
   const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
   const collections = createCollections(store);
   await collections.ready;
-  const world: World = { now: monday, holds: [], pendingRestart: [], textLibraries: [] };
-  const clock = { now: () => world.now, monotonicMs: () => world.now };
+  const state: MaintenanceState = { now: monday, automationPauses: [], pendingRestart: [], textLibraries: [] };
+  const clock = { now: () => state.now, monotonicMs: () => state.now };
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
   const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 });
-  const unheld = () => ({ key: `${pausePrefix}maintenance`, modRevision: 0n });
+  const unlessPaused = () => ({ key: `${pausePrefix}maintenance`, modRevision: 0n });
   const fleet = {
     session: () => ({ bootId: "b" }) as SessionFacts,
     observation: () => ({
       instance: create(InstanceObservationSchema, {
         state: "running",
         engineVersion: "17.10",
-        pendingRestart: world.pendingRestart,
-        textLibraries: world.textLibraries,
+        pendingRestart: state.pendingRestart,
+        textLibraries: state.textLibraries,
       }),
       observedAt: 0,
       bootId: "b",
@@ -89,15 +89,15 @@ async function startMaintenanceGround() {
 
   /** A controller's parts, with a memory of its own where one is given. */
   function controller(memory: Collections = collections) {
-    const { services, operations, machines, hosts, nodeImages, brakeRecords } = memory;
+    const { services, operations, machines, hosts, nodeImages, rolloutRecords } = memory;
     const access = createServiceAccess({ services, operations });
-    const holds = { list: () => world.holds, set: async (one: Hold) => void world.holds.push(one), unheld };
+    const automationPauses = { list: () => state.automationPauses, set: async (one: AutomationPause) => void state.automationPauses.push(one), unlessPaused };
     const rolloutLimiter = createRolloutLimiter({
       begin,
       services,
       operations,
-      rolloutRecords: brakeRecords,
-      holds,
+      rolloutRecords,
+      automationPauses,
       now: clock.now,
     });
     const collected = { services, operations, machines, hosts, nodeImages };
@@ -118,7 +118,7 @@ async function startMaintenanceGround() {
   }
 
   function api() {
-    const served = createMaintenanceApi({ ...controller(), maintenancePaused: () => world.holds.length > 0 });
+    const served = createMaintenanceApi({ ...controller(), maintenancePaused: () => state.automationPauses.length > 0 });
     return methodsOf(MaintenanceService, served);
   }
 
@@ -131,9 +131,9 @@ async function startMaintenanceGround() {
   return {
     store,
     collections,
-    world,
+    world: state,
     begin,
-    unheld,
+    unlessPaused,
     controller,
     objectOf,
     api,
@@ -141,7 +141,7 @@ async function startMaintenanceGround() {
 
     /** The initial state: a Monday at noon, with an image from an hour ago. */
     async prepare(): Promise<void> {
-      Object.assign(world, { now: monday, holds: [], pendingRestart: [], textLibraries: [] });
+      Object.assign(state, { now: monday, automationPauses: [], pendingRestart: [], textLibraries: [] });
       const unit = begin();
       const facts = [
         { engine: "postgresql", version: "17", available: true, image: "trixie-2", engineVersion: "17.11" },
@@ -160,7 +160,7 @@ async function startMaintenanceGround() {
       for (const stored of collections.machines.values()) unit.remove(machineKind, stored);
       for (const stored of collections.hosts.values()) unit.remove(hostKind, stored);
       for (const stored of collections.nodeImages.values()) unit.remove(nodeImageKind, stored);
-      const record = await collections.brakeRecords.fresh(rolloutRecordId);
+      const record = await collections.rolloutRecords.getCurrent(rolloutRecordId);
       if (record !== undefined) unit.remove(rolloutRecordKind, record);
       await collections.reached(await unit.commit(), 60_000);
     },
@@ -185,7 +185,7 @@ async function startMaintenanceGround() {
     },
 
     /** Reconciles until nothing more is written; a controller that loses a conflict tries again. */
-    async look(id: string, from = controller()): Promise<number | null> {
+    async reconcile(id: string, from = controller()): Promise<number | null> {
       for (;;) {
         const looked = await retryConflict(call.signal, () => settleMaintenance(objectOf(id), from, call.signal)).catch(
           (error: unknown) => {
@@ -194,7 +194,7 @@ async function startMaintenanceGround() {
             throw error;
           },
         );
-        if (looked !== undefined && looked.written === undefined) return looked.lookAgainMs;
+        if (looked !== undefined && looked.written === undefined) return looked.recheckInMs;
       }
     },
 
@@ -204,7 +204,7 @@ async function startMaintenanceGround() {
       const operation = collections.operations.get(object.status.operationId ?? "");
       if (operation === undefined) throw new Error(`service ${id} has no operation`);
       const unit = begin();
-      unit.update(operationKind, operation, completed(operation.object, world.now));
+      unit.update(operationKind, operation, completed(operation.object, state.now));
       unit.update(managedServiceKind, objectOf(id), { ...object, status: { ...object.status, operationId: null } });
       await collections.reached(await unit.commit(), 60_000);
     },

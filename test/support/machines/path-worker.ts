@@ -1,4 +1,4 @@
-import type { Neighbour, ReachRule } from "@holdfast/compute/compute-provider.ts";
+import type { PeerHost, PolicyRule } from "@holdfast/compute/compute-provider.ts";
 import { createHostPaths } from "@holdfast/compute/incus/host-paths.ts";
 import { createMachineEdge, edgeConfig } from "@holdfast/compute/incus/machine-edge.ts";
 
@@ -7,11 +7,11 @@ export interface PathWork {
   readonly block: string;
   /** Networks of its own machines. */
   readonly networks: readonly string[];
-  readonly peers: readonly Neighbour[];
-  readonly rules: readonly ReachRule[];
+  readonly peers: readonly PeerHost[];
+  readonly rules: readonly PolicyRule[];
 }
 
 const { block, networks, peers, rules } = JSON.parse(process.argv[2] ?? "") as PathWork;
 const signal = AbortSignal.timeout(120_000);
 await createMachineEdge(edgeConfig(block, [], [])).apply(rules, signal);
-process.stdout.write(JSON.stringify(await createHostPaths(block, networks).keep(peers, signal)));
+process.stdout.write(JSON.stringify(await createHostPaths(block, networks).apply(peers, signal)));

@@ -130,9 +130,9 @@ type ValueOf<K extends Kind> = Extract<ControllerFrame["frame"], { case: K }>["v
 export interface TestSession {
   readonly call: ClientDuplexStream<AgentFrame, ControllerFrame>;
   readonly received: ControllerFrame[];
-  say(frame: MessageInitShape<typeof AgentFrameSchema>["frame"]): void;
+  send(frame: MessageInitShape<typeof AgentFrameSchema>["frame"]): void;
   /** Sends a heartbeat every 300 ms until the stream ends. */
-  beat(): void;
+  sendHeartbeats(): void;
   /** The first frame of a kind, received or still to come. */
   expect<K extends Kind>(kind: K, matches?: (value: ValueOf<K>) => boolean): Promise<ValueOf<K>>;
   /** The status that the stream ended with. */
@@ -158,12 +158,12 @@ export function openSession(client: Client, hello?: MessageInitShape<typeof Agen
     call,
     received,
     ended,
-    say(frame) {
+    send(frame) {
       sequence += 1n;
       call.write(create(AgentFrameSchema, { sequence, frame: frame ?? { case: undefined } }));
     },
-    beat() {
-      const timer = setInterval(() => session.say({ case: "heartbeat", value: {} }), 300);
+    sendHeartbeats() {
+      const timer = setInterval(() => session.send({ case: "heartbeat", value: {} }), 300);
       void ended.then(() => clearInterval(timer));
     },
     expect<K extends Kind>(kind: K, matches: (value: ValueOf<K>) => boolean = () => true) {
@@ -182,7 +182,7 @@ export function openSession(client: Client, hello?: MessageInitShape<typeof Agen
     },
     close: () => call.cancel(),
   };
-  if (hello !== undefined) session.say(hello);
+  if (hello !== undefined) session.send(hello);
   return session;
 }
 

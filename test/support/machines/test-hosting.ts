@@ -59,7 +59,7 @@ export async function startHosting(
     installationId,
     store,
     hosts,
-    membership: { id: "c-1", members: () => controller?.membership.members() ?? [] },
+    controllerRegistry: { id: "c-1", controllers: () => controller?.controllerRegistry.controllers() ?? [] },
     authority,
     sealer,
     clock,
@@ -74,7 +74,7 @@ export async function startHosting(
   const closing: (() => Promise<unknown> | void)[] = [];
 
   async function write(hostId: string, change = (host: HostObject) => host, address = ""): Promise<HostObject> {
-    const before = await hosts.fresh(hostId);
+    const before = await hosts.getCurrent(hostId);
     const spec = { zone: "local", address, memoryOvercommit: null, diskOvercommit: null };
     const after = change(before?.object ?? newHost(hostId, spec, clock.now()));
     const key = keyOf(hostKind, hostId);

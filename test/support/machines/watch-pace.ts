@@ -2,24 +2,24 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AgentMachine } from "./agent-machine.ts";
 
 /** Intervals in milliseconds between the periodic actions of a service's member, during other work on its machine. */
-export interface Pace {
+export interface Intervals {
   /** Commits of its liveness probe. */
   readonly probes: readonly number[];
   /** Requests for the primary lease. */
-  readonly rights: readonly number[];
+  readonly leaseRequests: readonly number[];
 }
 
 /** Settings of a member that is the primary under a lease, without replicas. */
-export const primaryByRight = {
+export const primaryByLease = {
   replication: { primaryNodeId: "n-1", members: [{ nodeId: "n-1", number: 1 }], underRight: true },
 };
 
 /** Of a PostgreSQL, during `work`; `ask` runs a query of the platform's own. */
-export async function watchPace(
+export async function watchIntervals(
   { controller }: AgentMachine,
   ask: (sql: string) => Promise<readonly { readonly at: Date }[]>,
   work: () => Promise<void>,
-): Promise<Pace> {
+): Promise<Intervals> {
   const begin = Date.now();
   const seen = [begin];
   let isOver = false;
@@ -39,5 +39,5 @@ export async function watchPace(
   }
   const end = Date.now();
   const gaps = (times: readonly number[]) => [...times, end].slice(1).map((at, i) => at - (times[i] ?? 0));
-  return { probes: gaps(seen), rights: gaps([begin, ...controller.leaseRequests.filter((at) => at > begin)]) };
+  return { probes: gaps(seen), leaseRequests: gaps([begin, ...controller.leaseRequests.filter((at) => at > begin)]) };
 }

@@ -5,7 +5,7 @@ import { claimNumber } from "../controller/claim.ts";
 const run = promisify(execFile);
 
 /** A network namespace of this host with an address of its own: a client from elsewhere. */
-export interface NetworkPlace {
+export interface ClientNamespace {
   readonly address: string;
   /** The host's address towards it. */
   readonly gateway: string;
@@ -19,7 +19,7 @@ export interface NetworkPlace {
 export type Attempt = "open" | "refused" | "silent";
 
 /** Concurrent namespaces, also of other tests, differ in names and addresses. */
-export async function makePlace(): Promise<NetworkPlace> {
+export async function createClientNamespace(): Promise<ClientNamespace> {
   const number = await claimNumber("place", 60);
   const [namespace, outer, inner] = [`hf-place-${number}`, `hft-${number}`, `hfi-${number}`];
   const [gateway, address] = [`198.18.77.${number * 4 + 1}`, `198.18.77.${number * 4 + 2}`];

@@ -36,7 +36,7 @@ export function createNoteApi({ notes, quotas, begin, cursors, clock, newId }: N
         unit.create(noteKind, note);
         await quotas.claim(unit, organizationId, { notes: 1 });
         unit.audit(auditOf(call, "note.create", noteKind.name, id));
-        unit.answer(call, create(noteService.method["createNote"]!.output, noteMessage(note)));
+        unit.storeResponse(call, create(noteService.method["createNote"]!.output, noteMessage(note)));
         await commitAndSee(call, unit, [notes]);
         return noteMessage(note);
       });

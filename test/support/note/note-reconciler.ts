@@ -13,7 +13,7 @@ interface NoteReconcilerDeps extends Pick<Kernel, "begin"> {
 /** Renders each note once, and emits the event in the same transaction. Key: id of the object. */
 export function createNoteReconciler({ notes, begin, prefix }: NoteReconcilerDeps): ControlLoop {
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
-    const note = await notes.fresh(id, signal);
+    const note = await notes.getCurrent(id, signal);
     if (note === undefined || note.object.status.rendered !== null) return settled;
     const { metadata, spec } = note.object;
     const rendered = `${prefix}: ${spec.text}`;

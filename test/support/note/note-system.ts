@@ -15,7 +15,7 @@ const noteSettings = {
 export const noteSystem = declareSystem({
   name: "note",
   settings: noteSettings,
-  scopes: { notes: { rights: ["read", "write"], wholeFrom: "developer" } },
+  scopes: { notes: { rights: ["read", "write"], completeFrom: "developer" } },
   audited: { "fixture.v1.NoteService": "note" },
   events: {
     "note.rendered": {

@@ -14,6 +14,6 @@ export interface NoteStatus {
 }
 
 export const noteKind = defineKind<Note>("note", {
-  goesWithOrganization: true,
-  quotas: [{ name: "notes", words: "notes", limit: 2 }],
+  deletedWithOrganization: true,
+  quotas: [{ name: "notes", label: "notes", limit: 2 }],
 });

@@ -10,7 +10,7 @@ interface ObservationJson {
  * By the store of the platform in this directory: true once a replica of the service is a failover candidate, and its
  * primary runs with settings that include it. No controller's view is older.
  */
-export async function isCountedOn(directory: string, service: string, primary: string): Promise<boolean> {
+export async function isFailoverCandidate(directory: string, service: string, primary: string): Promise<boolean> {
   const etcd = openEtcd(directory);
   try {
     const stored = async (key: string) => String(await etcd.raw.get(`${root}/${key}`).string());

@@ -26,7 +26,7 @@ export interface Services {
   verb(id: string, verb: "start" | "stop" | "restart"): Promise<ServiceJson>;
   delete(id: string): Promise<void>;
   /** Resolves when GET responds with 404. */
-  gone(id: string, withinMs?: number): Promise<void>;
+  deleted(id: string, withinMs?: number): Promise<void>;
   operations(id: string): Promise<readonly OperationJson[]>;
   /** All details of a service, for the report of a failed test. */
   describe(id: string): Promise<string>;
@@ -74,7 +74,7 @@ export function createServices(platform: Platform, rest: Rest = platform.rest): 
     return { service, connection, password };
   }
 
-  async function gone(id: string, withinMs = settleMs): Promise<void> {
+  async function deleted(id: string, withinMs = settleMs): Promise<void> {
     const check = async () => (await rest.get(`/managed-services/${id}`)).status === 404;
     await waitUntil(`service ${id} is deleted`, check, { withinMs, describe: () => describe(id) });
   }
@@ -84,7 +84,7 @@ export function createServices(platform: Platform, rest: Rest = platform.rest): 
     open,
     get,
     settled,
-    gone,
+    deleted,
     operations,
     describe,
     async createRunning(name, body) {
@@ -98,7 +98,7 @@ export function createServices(platform: Platform, rest: Rest = platform.rest): 
     },
     async delete(id) {
       expectStatus(await rest.delete(`/managed-services/${id}`), 202);
-      await gone(id);
+      await deleted(id);
     },
   };
 }

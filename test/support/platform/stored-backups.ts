@@ -40,5 +40,5 @@ export async function openStoredBackup(
   const key = { metadata: newMetadata(service, 0, { organizationId: "" }), spec: { versions }, status: {} };
   const sealer = createSealer(await readKeyring(join(platform.directory, "keys", "master-key.json")));
   const wrapped = { id: backup, keyVersion: stored.key_version, wrappedKey: stored.wrapped_key };
-  return openBackup({ place, key: { id: backup, secret: openDataKey(key, wrapped, sealer) }, get: objects.get });
+  return openBackup({ location: place, key: { id: backup, secret: openDataKey(key, wrapped, sealer) }, get: objects.get });
 }

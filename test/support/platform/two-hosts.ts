@@ -144,7 +144,7 @@ export async function startTwoHosts(): Promise<TwoHosts> {
     edit: (object: R) => R,
   ): Promise<void> {
     await retryConflict(signal, async () => {
-      const before = await collection.fresh(id);
+      const before = await collection.getCurrent(id);
       if (before === undefined) throw new Error("it exists");
       const unit = begin();
       unit.update(kind, before, edit(before.object));
@@ -171,7 +171,7 @@ export async function startTwoHosts(): Promise<TwoHosts> {
     },
     async forgetAll(objects) {
       for (const { metadata } of objects) {
-        const stored = await one().machines.fresh(metadata.id);
+        const stored = await one().machines.getCurrent(metadata.id);
         const unit = begin();
         if (stored !== undefined) unit.remove(machineKind, stored);
         await unit.commit();

@@ -2,7 +2,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, chromium } from "playwright-core";
-import { judgeImage } from "../engines/judge-image.ts";
+import { testImage } from "../engines/judge-image.ts";
 import { freePorts } from "../platform/free-ports.ts";
 import { testUid } from "../platform/platform-software.ts";
 
@@ -17,7 +17,7 @@ export interface Chromium {
  * why this host cannot have it.
  */
 export async function startChromium(names: Readonly<Record<string, number | undefined>>): Promise<Chromium | string> {
-  const image = await judgeImage("pages");
+  const image = await testImage("pages");
   if (typeof image === "string") return image;
   const directory = mkdtempSync(join(tmpdir(), "holdfast-chromium-"));
   chmodSync(directory, 0o755);

@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
  * data.
  */
 // biome-ignore format: a table, aligned so that it reads as one
-export const evilAnswers = {
+export const hostileResponses = {
   "an endless body":             (socket) => pour(socket, head("200 OK", "content-type: application/json"), "x".repeat(64 << 10)),
   "endless headers":             (socket) => pour(socket, "HTTP/1.1 200 OK\r\n", "x-more: y\r\n".repeat(4_000)),
   "one header without an end":   (socket) => pour(socket, "HTTP/1.1 200 OK\r\nx-more: ", "y".repeat(64 << 10)),
@@ -26,7 +26,7 @@ export const evilAnswers = {
   "a wait of a thousand years":  (socket) => socket.end(head("429 Too Many Requests", "retry-after: 99999999999999999999", "content-length: 0")),
 } satisfies Record<string, (socket: Socket) => unknown>;
 
-export interface EvilReceiver {
+export interface HostileReceiver {
   /** `http://127.0.0.1:<port>`. */
   readonly url: string;
   /** Bytes that all connections accepted. */
@@ -37,9 +37,9 @@ export interface EvilReceiver {
 }
 
 /** A TCP server that sends a hostile response to the first bytes of a connection. */
-export async function startEvilReceiver(name: keyof typeof evilAnswers): Promise<EvilReceiver> {
+export async function startHostileReceiver(name: keyof typeof hostileResponses): Promise<HostileReceiver> {
   const sockets: Socket[] = [];
-  const answer: (socket: Socket) => unknown = evilAnswers[name];
+  const answer: (socket: Socket) => unknown = hostileResponses[name];
   const server = createServer((socket) => {
     sockets.push(socket);
     socket.on("error", () => undefined).once("data", () => void answer(socket));

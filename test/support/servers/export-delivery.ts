@@ -4,7 +4,7 @@ import type { Answer, Destination, Encoder, VendorUrls } from "@holdfast/control
 import type { LogItem, MetricItem } from "@holdfast/controller/export/export-item.ts";
 import { createExportSender, createProbe } from "@holdfast/controller/export/export-sender.ts";
 import type { ExportDataType } from "@holdfast/controller/export/metrics-export.ts";
-import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
+import { createAddressPolicy } from "@holdfast/egress/address-judge.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 
@@ -32,7 +32,7 @@ export interface DeliveryOptions {
 /** A guard that admits this host. */
 export function loopbackEgress(): EgressClient {
   const own = { host: () => [], listeners: () => [], machineNetworks: () => [] };
-  return createEgressClient({ judge: createAddressJudge(["127.0.0.0/8"], own), resolve: createResolveName() });
+  return createEgressClient({ policy: createAddressPolicy(["127.0.0.0/8"], own), resolve: createResolveName() });
 }
 
 export function createExportDelivery(

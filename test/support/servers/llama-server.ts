@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer } from "node:tls";
 import { createTestCertificate } from "../controller/test-certificate.ts";
-import { judgeImage } from "../engines/judge-image.ts";
+import { testImage } from "../engines/judge-image.ts";
 import { freePorts } from "../platform/free-ports.ts";
 import { waitUntil } from "../wait-until.ts";
 import { tinyGguf } from "./tiny-gguf.ts";
@@ -22,7 +22,7 @@ const apiKey = "sk-of-the-model";
 
 /** Or the reason why this host cannot have it. */
 export async function startLlamaServer(): Promise<LlamaServer | string> {
-  const image = await judgeImage("models");
+  const image = await testImage("models");
   if (typeof image === "string") return image;
   const directory = mkdtempSync(join(tmpdir(), "holdfast-llama-"));
   // It runs as another user inside.

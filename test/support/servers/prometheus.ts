@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { judgeImage } from "../engines/judge-image.ts";
+import { testImage } from "../engines/judge-image.ts";
 import { freePorts } from "../platform/free-ports.ts";
 import { testUid } from "../platform/platform-software.ts";
 import type { StoredSeries } from "./stored-series.ts";
@@ -34,7 +34,7 @@ interface QueryJson {
 
 /** A running one, or the reason why this host cannot have it. */
 export async function startPrometheus(): Promise<Prometheus | string> {
-  const image = await judgeImage("metrics");
+  const image = await testImage("metrics");
   if (typeof image === "string") return image;
   const directory = mkdtempSync(join(tmpdir(), "holdfast-prometheus-"));
   chmodSync(directory, 0o755);

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { judgeImage } from "../engines/judge-image.ts";
+import { testImage } from "../engines/judge-image.ts";
 import { freePorts } from "../platform/free-ports.ts";
 import { testUid } from "../platform/platform-software.ts";
 import type { StoredSeries } from "./stored-series.ts";
@@ -21,7 +21,7 @@ export interface VictoriaMetrics {
 
 /** A running one, or the reason why this host cannot have it. */
 export async function startVictoriaMetrics(): Promise<VictoriaMetrics | string> {
-  const image = await judgeImage("metrics");
+  const image = await testImage("metrics");
   if (typeof image === "string") return image;
   const directory = mkdtempSync(join(tmpdir(), "holdfast-victoria-"));
   chmodSync(directory, 0o755);

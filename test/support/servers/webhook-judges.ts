@@ -7,7 +7,7 @@ import type { Received } from "./webhook-receiver.ts";
  * Third-party verifiers, by the headers that they read. Each returns whether it accepts the delivery as signed with the
  * secret.
  */
-const webhookJudges: Readonly<Record<string, (delivery: Received, secret: string) => Promise<boolean>>> = {
+const verifiers: Readonly<Record<string, (delivery: Received, secret: string) => Promise<boolean>>> = {
   "octokit, X-Platform-Signature": ({ body, headers }, secret) =>
     verify(secret, body, String(headers["x-platform-signature"])),
   "octokit, X-Platform-Signature-Next": async ({ body, headers }, secret) =>
@@ -21,7 +21,7 @@ const webhookJudges: Readonly<Record<string, (delivery: Received, secret: string
 export async function acceptedBy(delivery: Received | undefined, secret: string): Promise<string[]> {
   if (delivery === undefined) return [];
   const names: string[] = [];
-  for (const [name, judge] of Object.entries(webhookJudges)) if (await judge(delivery, secret)) names.push(name);
+  for (const [name, judge] of Object.entries(verifiers)) if (await judge(delivery, secret)) names.push(name);
   return names;
 }
 

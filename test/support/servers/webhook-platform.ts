@@ -2,7 +2,7 @@ import type { Call, Handlers, Principal } from "@holdfast/common/call.ts";
 import { type Clock, systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { createCursors } from "@holdfast/controller/kernel/page/cursor.ts";
-import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
+import { createAddressPolicy } from "@holdfast/egress/address-judge.ts";
 import { createEgressClient } from "@holdfast/egress/egress-client.ts";
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 import { createHistory, type History } from "@holdfast/controller/kernel/history/history.ts";
@@ -83,12 +83,12 @@ export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServer
   const channels = createCollection(store, channelKind);
   await Promise.all([history.ready, webhooks.ready, channels.ready]);
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
-  const policy = createAddressJudge(["127.0.0.0/8"], {
+  const policy = createAddressPolicy(["127.0.0.0/8"], {
     host: () => [],
     listeners: () => [{ host: "127.0.0.1", port: Number(new URL(historyUrl).port) }],
     machineNetworks: () => [],
   });
-  const egress = createEgressClient({ judge: policy, resolve: createResolveName() });
+  const egress = createEgressClient({ policy, resolve: createResolveName() });
   const common = { store, history, ownership: soleOwner, random: () => 0, log: silentLog, sealer, newId: uuidv7 };
   const begin = (clock: Clock = systemClock) =>
     createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 });

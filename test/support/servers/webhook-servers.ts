@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { JudgeImage } from "../engines/judge-image.ts";
+import type { TestImage } from "../engines/judge-image.ts";
 import { programDirectory } from "../platform/platform-software.ts";
 import { freePorts } from "../platform/free-ports.ts";
 
@@ -18,7 +18,7 @@ export interface ReferenceServer {
  * and with an error otherwise.
  */
 export function startDebianWebhook(
-  image: JudgeImage,
+  image: TestImage,
   port: number,
   secrets: Readonly<Record<string, string>>,
 ): Promise<ReferenceServer> {
@@ -43,7 +43,7 @@ export function startDebianWebhook(
 }
 
 /** Debian's nginx with these locations. */
-export async function startNginx(image: JudgeImage, locations: string): Promise<ReferenceServer> {
+export async function startNginx(image: TestImage, locations: string): Promise<ReferenceServer> {
   const configuration = (directory: string, port: number) => `
     daemon off;
     master_process off;
@@ -72,7 +72,7 @@ export async function startNginx(image: JudgeImage, locations: string): Promise<
 }
 
 async function start(
-  image: JudgeImage,
+  image: TestImage,
   port: number,
   name: string,
   configuration: (directory: string, port: number) => string,

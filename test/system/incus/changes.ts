@@ -4,7 +4,7 @@ import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rol
 import { describe, expect, it } from "vitest";
 import { writeRows } from "../../faults/acknowledged-writer.ts";
 import { openPostgresql, queryOnce } from "../../support/api/clients.ts";
-import { startHostView } from "../../support/machines/host-view.ts";
+import { startMountNamespace } from "../../support/machines/host-view.ts";
 import { asOperator } from "../../support/platform/organizations.ts";
 import { killAtOnce } from "../../support/platform/platform-processes.ts";
 import type { OperationJson, PageJson } from "../../support/api/service-json.ts";
@@ -82,18 +82,18 @@ export function changeCases(its: IncusUnderTest): void {
 
       it("retains its data, and reports no snapshot while a program of the host uses the data", async () => {
         const paths = layoutOf(its.platform.directory).machine(its.main.service.nodes[0]?.id ?? "");
-        const program = await startHostView(dataSource(paths));
-        const { status, snapshot } = await apply(its.images.good);
+        const program = await startMountNamespace(dataSource(paths));
+        const { status, snapshot } = await apply(its.images.valid);
         await program.end("SIGKILL");
         expect(status).toBe("completed");
         expect(snapshot).toEqual({ state: "none", reason: "A program of the host has the data disk open." });
-        expect(await maintenance()).toMatchObject({ image: its.images.good, updates: [] });
+        expect(await maintenance()).toMatchObject({ image: its.images.valid, updates: [] });
         expect(await readRows()).toEqual([{ value: 42 }]);
       }, 240_000);
 
       it("which damages its data: image and data are rolled back, and no acknowledged row is lost", async () => {
         // Programs of the host start and end, each in a mount namespace of its own.
-        const views = await Promise.all([startHostView(), startHostView()]);
+        const views = await Promise.all([startMountNamespace(), startMountNamespace()]);
         const stop = new AbortController();
         // An earlier writer's rows have the same numbers.
         await queryOnce(its.platform, its.main.connection, { password: its.main.password }, "DROP TABLE ledger");
@@ -102,9 +102,9 @@ export function changeCases(its: IncusUnderTest): void {
         const { id, error, snapshot } = await apply(its.images.spoiling);
         expect(error).toMatchObject({ code: "rolled_back_engine_failed" });
         expect(snapshot).toEqual({ state: "restored", reason: null });
-        expect((await maintenance()).image).toBe(its.images.good);
+        expect((await maintenance()).image).toBe(its.images.valid);
         // Services that are created from now on have another image.
-        await its.images.choose(its.images.good);
+        await its.images.choose(its.images.valid);
         const before = writer.acknowledged;
         await waitUntil("clients are admitted again", () => writer.acknowledged > before);
         stop.abort();

@@ -11,8 +11,8 @@ import {
   connectFrom,
   countPackets,
   linkOf,
-  makePlace,
-  type NetworkPlace,
+  createClientNamespace,
+  type ClientNamespace,
 } from "../../support/network/network-place.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
@@ -43,17 +43,17 @@ export function networkCases(its: IncusUnderTest): void {
     });
 
     it("is reached at both addresses only from its allow-list, as soon as the list changes", async () => {
-      const [guest, stranger] = await Promise.all([makePlace(), makePlace()]);
+      const [guest, stranger] = await Promise.all([createClientNamespace(), createClientNamespace()]);
       const path = `/managed-services/${its.main.service.id}`;
       const addresses = await its.addressesOf(its.main);
       const allow = async (allowed_cidrs: readonly string[]) =>
         expectStatus(await its.platform.rest.patch(path, { allowed_cidrs }), 200);
-      const becomes = async (client: NetworkPlace, expected: Attempt) =>
+      const becomes = async (client: ClientNamespace, expected: Attempt) =>
         waitUntil(`the service is ${expected} to ${client.address}`, async () => {
           const attempts = await Promise.all(addresses.map((address) => client.connect(address, 5432)));
           return attempts.every((attempt) => attempt === expected);
         });
-      const refuses = async (client: NetworkPlace, port: number) => {
+      const refuses = async (client: ClientNamespace, port: number) => {
         for (const address of addresses) expect(await client.connect(address, port)).toBe("refused");
       };
       const before = its.main.service.allowed_cidrs;

@@ -35,7 +35,7 @@ export function extremesOf(
 }
 
 /** Pure: least first. */
-function valuesOf({ name, type, unit, minimum, maximum, leastOn, values }: Parameter): readonly string[] {
+function valuesOf({ name, type, unit, minimum, maximum, minimumEnabled: leastOn, values }: Parameter): readonly string[] {
   if (type === "text") {
     const chosen = texts[name];
     if (chosen === undefined) throw new Error(`no extreme values of the text ${name}`);

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { ReplicationStatus } from "../../../sdk/src/index.ts";
 import type { AcknowledgedWriter } from "../../faults/acknowledged-writer.ts";
 import { isHealthy, type OperationJson } from "../../support/api/service-json.ts";
-import { isCountedOn } from "../../support/platform/counted-on.ts";
+import { isFailoverCandidate } from "../../support/platform/counted-on.ts";
 import { findBelow, killAtOnce } from "../../support/platform/platform-processes.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
@@ -71,7 +71,7 @@ export function createFailures(its: Failing, nodeWriters: () => NodeWriters | un
       return isHealthy((await service()).health) && !isBusy;
     });
     // Its candidacy reaches the primary by a later settings update.
-    const isCandidate = () => isCountedOn(its.platform.directory, its.main.service.id, primary);
+    const isCandidate = () => isFailoverCandidate(its.platform.directory, its.main.service.id, primary);
     await waitUntil("the primary counts on its replica", isCandidate, {
       describe: async () => JSON.stringify(await service()),
     });

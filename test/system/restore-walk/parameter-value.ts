@@ -31,11 +31,11 @@ function limitsOf({ minimum, maximum }: Parameter): { least: number; most: numbe
 function anywhere(parameter: Parameter, random: Random): number {
   const { least, most } = limitsOf(parameter);
   const share = random.next();
-  if (share < 0.15 || (share < 0.3 && parameter.leastOn === null)) return least;
-  if (share < 0.3) return parameter.leastOn ?? least;
+  if (share < 0.15 || (share < 0.3 && parameter.minimumEnabled === null)) return least;
+  if (share < 0.3) return parameter.minimumEnabled ?? least;
   if (share < 0.6) return most;
   // Small values are as frequent as large ones.
-  const from = Math.max(least, parameter.leastOn ?? 1);
+  const from = Math.max(least, parameter.minimumEnabled ?? 1);
   return Math.min(most, Math.max(least, from * (most / from) ** random.next()));
 }
 
@@ -46,6 +46,6 @@ function nearDefault(parameter: Parameter, random: Random): number {
   const isBare = parameter.default !== null && /^[0-9.]+$/.test(parameter.default) && number > 0;
   const value = isBare
     ? number * (0.5 + random.next() * 1.5)
-    : Math.max(least, parameter.leastOn ?? 1) * largestWithoutDefault ** random.next();
+    : Math.max(least, parameter.minimumEnabled ?? 1) * largestWithoutDefault ** random.next();
   return Math.min(most, Math.max(least, value));
 }

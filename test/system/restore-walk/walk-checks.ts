@@ -162,7 +162,7 @@ async function checkCopy(
     return [error instanceof Error ? error.message : String(error)];
   } finally {
     await platform.rest.insist("DELETE", `/managed-services/${copy.id}?skip_final_backup=true`);
-    await services.gone(copy.id, longMs);
+    await services.deleted(copy.id, longMs);
   }
 }
 
@@ -303,7 +303,7 @@ export async function checkUndelete({ fixture }: WalkCheck): Promise<readonly st
   fixture.resume();
   await fixture.writesGoOn();
   await fixture.call("DELETE", fixture.path(), [202]);
-  await services.gone(id, longMs);
+  await services.deleted(id, longMs);
   await fixture.pause();
   const at = Date.now();
   await fixture.call("POST", fixture.path("/undelete"), [202]);

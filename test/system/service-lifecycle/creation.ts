@@ -57,14 +57,14 @@ export function creationCases(its: LifecycleUnderTest): void {
 
     it("is deleted during its creation, and its name is free again", async () => {
       const { id, hostname, nodes } = await whilePaused(its.platform.processes().dns, endBrief);
-      await its.services.gone(id);
+      await its.services.deleted(id);
       expect(await resolveName(its.platform.admin.dns_server, hostname)).toEqual([]);
       await waitUntil("its machine is removed", () =>
         its.platform.processes().machines.every((machine) => machine.id !== nodes[0]?.id),
       );
       const next = await its.services.create("brief");
       await its.platform.rest.delete(`/managed-services/${next.id}`);
-      await its.services.gone(next.id);
+      await its.services.deleted(next.id);
     });
 
     /** A service whose names do not resolve yet is not Running. */

@@ -54,7 +54,7 @@ export function timeToLiveCases(its: LifecycleUnderTest): void {
         expect(newest).toMatchObject({ hours_left: hours, service_id: service.id });
       }
       await expireNow(service.id);
-      await its.services.gone(service.id);
+      await its.services.deleted(service.id);
     });
 
     it("is prevented by deletion protection", async () => {
@@ -68,7 +68,7 @@ export function timeToLiveCases(its: LifecycleUnderTest): void {
       await new Promise((resolve) => setTimeout(resolve, 2_000));
       expect(await its.services.get(id)).toMatchObject({ status: "Running", operation: null });
       expectStatus(await its.platform.rest.patch(`/managed-services/${id}`, { deletion_protection: false }), 200);
-      await its.services.gone(id);
+      await its.services.deleted(id);
     });
   });
 }

@@ -1,4 +1,4 @@
-import type { EngineFigures, MetricsFacet } from "../insight-facets.ts";
+import type { EngineMetrics, MetricsFacet } from "../insight-facets.ts";
 import { idsBeforeWraparound } from "./activity-checks.ts";
 import { isValidSql } from "./database-list.ts";
 import { platformRoles } from "./layout.ts";
@@ -66,7 +66,7 @@ export const metrics: MetricsFacet = {
   read: (instance, signal) => withSession(instance, signal, readMetrics, { statementMs }),
 };
 
-async function readMetrics(session: Session): Promise<EngineFigures> {
+async function readMetrics(session: Session): Promise<EngineMetrics> {
   const [row] = await session.rows<Row>(metricsSql, [platformRoles, platformRoles[0]]);
   if (row === undefined) throw new Error("a SELECT without FROM gave no row");
   const lag = lagOf(row);
@@ -81,7 +81,7 @@ async function readMetrics(session: Session): Promise<EngineFigures> {
       pg_xid_age_percent: (row.id_age / idsBeforeWraparound) * 100,
     },
     counters: { pg_transactions_per_second: row.transactions, pg_deadlocks: row.deadlocks },
-    shares: { pg_cache_hit_rate: { part: row.blocks_hit, whole: row.blocks_hit + row.blocks_read } },
+    ratios: { pg_cache_hit_rate: { part: row.blocks_hit, total: row.blocks_hit + row.blocks_read } },
     epoch: row.epoch,
     absent: lag.absent,
   };
@@ -91,7 +91,7 @@ async function readMetrics(session: Session): Promise<EngineFigures> {
  * Pure: a replica that has replayed everything it received has lag 0, even if the primary is idle. The lag of a
  * disconnected replica counts from the last commit that it has.
  */
-function lagOf(row: Row): Pick<EngineFigures, "gauges" | "absent"> {
+function lagOf(row: Row): Pick<EngineMetrics, "gauges" | "absent"> {
   if (!row.in_recovery) {
     const names = ["replication_lag_seconds", "pg_replication_lag_seconds", "replication_lag_bytes"];
     return { gauges: {}, absent: Object.fromEntries(names.map((name) => [name, primaryReason])) };

@@ -43,7 +43,7 @@ export async function observe(
     signal.throwIfAborted();
     const check = bounded.aborted ? unhealthy(`no answer in ${probeMs} ms`) : livenessFailure(error);
     answered ||= !bounded.aborted && isEngineResponse(error);
-    return { answered, version: "", checks: [check], pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
+    return { responded: answered, version: "", checks: [check], pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
   }
 }
 
@@ -70,7 +70,7 @@ async function readEngine(
   if (row === undefined) throw new Error("a SELECT without FROM gave no row");
   const replication = instance.spec.replication === undefined ? undefined : await observeReplication(session);
   return {
-    answered: true,
+    responded: true,
     version: row.version.split(" ")[0] ?? "",
     checks: [
       { name: "liveness", status: "healthy", reason: "" },
@@ -118,7 +118,7 @@ function replicationCheck(state: ReturnType<typeof followingState>): EngineCheck
 }
 
 /** Parameters that the last start raised above the settings, as its data required; a later restart lowers them. */
-function raisedParameters({ spec, atLeast = {} }: Instance): string[] {
+function raisedParameters({ spec, minimumParameters: atLeast = {} }: Instance): string[] {
   const desired = effectiveParameters({ spec });
   return Object.entries(atLeast).flatMap(([name, least]) => (Number(desired.get(name)) < least ? [name] : []));
 }

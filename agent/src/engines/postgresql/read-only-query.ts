@@ -1,6 +1,6 @@
 import type { Instance } from "../engine-driver.ts";
 import { EngineBusy } from "../engine-errors.ts";
-import type { ReadOnlyAnswer, ReadOnlyQuery, ReadOnlyQueryFacet } from "../insight-facets.ts";
+import type { ReadOnlyResult, ReadOnlyQuery, ReadOnlyQueryFacet } from "../insight-facets.ts";
 import { extensionSchemasSql, disallowedNameSql } from "./console-extensions.ts";
 import { denied, deniedFunctionSql, deniedRelationSql, harmlessVolatile, userCastSql } from "./console-policy.ts";
 import { ResultTooLarge, type ConsoleSession, withConsoleSession } from "./console-session.ts";
@@ -46,11 +46,11 @@ export const readOnlyQuery: ReadOnlyQueryFacet = {
   },
 };
 
-function refusal(message: string, { position = 0, name = "" } = {}): ReadOnlyAnswer {
+function refusal(message: string, { position = 0, name = "" } = {}): ReadOnlyResult {
   return { refusal: { message, position, name } };
 }
 
-function inTransaction(instance: Instance, query: ReadOnlyQuery, signal: AbortSignal): Promise<ReadOnlyAnswer> {
+function inTransaction(instance: Instance, query: ReadOnlyQuery, signal: AbortSignal): Promise<ReadOnlyResult> {
   const limits = {
     database: query.database,
     timeoutMs: query.timeoutMs,

@@ -1,4 +1,4 @@
-import { createLane, type Lane } from "@holdfast/common/lane.ts";
+import { createSemaphore, type Semaphore } from "@holdfast/common/lane.ts";
 import type { EngineSession, SessionsFacet } from "../insight-facets.ts";
 import { platformRoles } from "./layout.ts";
 import { type Session, withSession } from "./session.ts";
@@ -83,4 +83,4 @@ function runningOf(row: Row) {
  * Statistics and session lists share one of the connections that are reserved for the platform; metrics use another
  * one, and probes, users and databases the remaining ones. An agent runs a single engine.
  */
-export const insightLane: Lane = createLane(1);
+export const insightLane: Semaphore = createSemaphore(1);

@@ -70,7 +70,7 @@ describe.each(["8.1", "9"])("a valkey %s whose disk fills", (version) => {
       await writeFile(fileOf("dump.rdb"), "of before");
       const rewrites = async () => Number((await info()).get("aof_rewrites"));
       const free = (totalBytes: number) =>
-        machine.driver.freeRoom?.(machine.instance, { totalBytes, writableBytes: totalBytes / 2 }, machine.signal);
+        machine.driver.reclaimSpace?.(machine.instance, { totalBytes, writableBytes: totalBytes / 2 }, machine.signal);
       for (let n = 0; n < 10; n += 1) await command("SET", "same", "x".repeat(mib));
       await free(1_000 * mib);
       expect([await rewrites(), existsSync(fileOf("dump.rdb"))]).toEqual([0, false]);

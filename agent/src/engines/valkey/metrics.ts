@@ -1,4 +1,4 @@
-import type { EngineFigures, MetricsFacet } from "../insight-facets.ts";
+import type { EngineMetrics, MetricsFacet } from "../insight-facets.ts";
 import { parseInfo, type Session, withSession } from "./session.ts";
 import { platform } from "./layout.ts";
 import { silentSecondsOf } from "./replication/status.ts";
@@ -12,7 +12,7 @@ const primaryReason = "The node is the primary, which has no replication lag.";
 export const metrics: MetricsFacet = { read: (instance, signal) => withSession(instance, signal, readMetrics) };
 
 /** Reads INFO and the platform's sessions in one transaction, so that those sessions can be subtracted. */
-async function readMetrics(session: Session): Promise<EngineFigures> {
+async function readMetrics(session: Session): Promise<EngineMetrics> {
   const [, , , replies] = await Promise.all([
     session.call("MULTI"),
     session.call("INFO", "server", "clients", "memory", "stats", "replication"),
@@ -36,7 +36,7 @@ async function readMetrics(session: Session): Promise<EngineFigures> {
       valkey_keyspace_misses: valueOf("keyspace_misses"),
       valkey_evicted_keys: valueOf("evicted_keys"),
     },
-    shares: {},
+    ratios: {},
     epoch: info.get("run_id") ?? "",
     absent: lag.absent,
   };
@@ -54,7 +54,7 @@ function countSessions(list: string): number {
  * Pure: a connected replica that has replayed everything it received has lag 0, since its primary sends something each
  * second.
  */
-function lagOf(info: ReadonlyMap<string, string>): Pick<EngineFigures, "gauges" | "absent"> {
+function lagOf(info: ReadonlyMap<string, string>): Pick<EngineMetrics, "gauges" | "absent"> {
   if (info.get("role") !== "slave")
     return {
       gauges: {},

@@ -24,7 +24,7 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
     signal.throwIfAborted();
     const checks = bounded.aborted ? [unhealthy(`no answer in ${probeMs} ms`)] : failureChecks(error);
     const answered = !bounded.aborted && isEngineReply(error);
-    return { answered, version: "", checks, pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
+    return { responded: answered, version: "", checks, pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
   };
   const [engine, listenerChecks] = await Promise.all([
     withSession(instance, bounded, (session) => readEngine(instance, session)).catch(failed),
@@ -55,7 +55,7 @@ async function readEngine(instance: Instance, session: Session): Promise<EngineO
     .map(([name]) => name);
   const isBlocked = isOutOfMemory(refusal) && isBlockingLimit(info.get("maxmemory"));
   return {
-    answered: true,
+    responded: true,
     version: info.get("valkey_version") ?? "",
     checks: [
       refusal === undefined || isBlocked ? persistenceCheck(info) : livenessFailure(refusal),

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { makeEngineFile, setEngineFileMode } from "../../os/engine-file.ts";
+import { createEngineFile, setEngineFileMode } from "../../os/engine-file.ts";
 import type { Instance } from "../engine-driver.ts";
 import { EngineBusy } from "../engine-errors.ts";
 import { roleOf } from "../members.ts";
@@ -52,7 +52,7 @@ async function initialize(instance: Instance, session: Session): Promise<void> {
   if (existsSync(usersCreatedFile(instance))) return;
   for (const user of instance.spec.users) await putUser(session, user);
   await session.call("ACL", "SAVE");
-  await makeEngineFile(usersCreatedFile(instance));
+  await createEngineFile(usersCreatedFile(instance));
 }
 
 /** True if the socket does not exist yet, does not listen yet, or the data are being loaded. */

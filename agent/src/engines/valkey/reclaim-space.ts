@@ -1,6 +1,6 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Instance, RoomOnDisk } from "../engine-driver.ts";
+import type { Instance, WritableSpace } from "../engine-driver.ts";
 import { parseInfo, withSession } from "./session.ts";
 import { appendDirectory, dataDirectory } from "./layout.ts";
 import { hasLogGrown, isLogLarge, isRewriteDue, type LogOnDisk } from "./rewrite-due.ts";
@@ -22,7 +22,7 @@ export function createSpaceReclaimer(now: () => number) {
   let last: { readonly atMs: number; readonly logBytes: number } | undefined;
   let queriedMs = Number.NEGATIVE_INFINITY;
 
-  return async (instance: Instance, space: RoomOnDisk, signal: AbortSignal): Promise<void> => {
+  return async (instance: Instance, space: WritableSpace, signal: AbortSignal): Promise<void> => {
     const log = await logOnDisk(instance, space);
     if (last !== undefined && log.logBytes < last.logBytes * gain) last = undefined;
     const hasSnapshot = await exists(join(dataDirectory(instance), snapshot));
@@ -62,7 +62,7 @@ function isWritingFiles(info: ReadonlyMap<string, string>): boolean {
   return [...names, "master_sync_in_progress"].some((name) => (info.get(name) ?? "0") !== "0");
 }
 
-async function logOnDisk(instance: Instance, { totalBytes, writableBytes }: RoomOnDisk): Promise<LogOnDisk> {
+async function logOnDisk(instance: Instance, { totalBytes, writableBytes }: WritableSpace): Promise<LogOnDisk> {
   const directory = appendDirectory(instance);
   const sizes = await Promise.all(
     (await readdir(directory).catch(() => [])).map(async (name) => ({

@@ -82,7 +82,7 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
         await deps.quotas.claim(unit, organizationId, { apiKeys: 1 });
         unit.audit(auditOf(call, "api-key.create", "api-key", id));
         const response = createdMessage(key, secret);
-        unit.answer(call, response);
+        unit.storeResponse(call, response);
         await commitAndSee(call, unit, [organizations, apiKeys]);
         return response;
       }),
@@ -132,7 +132,7 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
         unit.update(apiKeyKind, before, after);
         unit.audit(auditOf(call, "api-key.rotate", "api-key", id));
         const response = createdMessage(after, secret);
-        unit.answer(call, response);
+        unit.storeResponse(call, response);
         await commitAndSee(call, unit, [apiKeys]);
         return response;
       }),

@@ -10,8 +10,8 @@ type NoStatus = Readonly<Record<string, never>>;
 export type ApiKey = Resource<ApiKeySpec, NoStatus>;
 
 export const apiKeyKind = defineKind<ApiKey>("api-key", {
-  goesWithOrganization: true,
-  quotas: [{ name: "apiKeys", words: "API keys", limit: 200 }],
+  deletedWithOrganization: true,
+  quotas: [{ name: "apiKeys", label: "API keys", limit: 200 }],
 });
 
 export interface ApiKeySpec {
@@ -31,8 +31,8 @@ export interface ApiKeySpec {
 export type Token = Resource<TokenSpec, NoStatus>;
 
 export const tokenKind = defineKind<Token>("token", {
-  goesWithOrganization: true,
-  quotas: [{ name: "tokens", words: "tokens", limit: 1_000 }],
+  deletedWithOrganization: true,
+  quotas: [{ name: "tokens", label: "tokens", limit: 1_000 }],
 });
 
 export interface TokenSpec {
@@ -68,7 +68,7 @@ export type User = Resource<UserSpec, NoStatus>;
 
 export const userKind = defineKind<User>("user", {
   globalNames: "people sign in by it, before an organization is known",
-  quotas: [{ name: "users", words: "users", limit: 400 }],
+  quotas: [{ name: "users", label: "users", limit: 400 }],
 });
 
 export interface UserSpec {
@@ -104,7 +104,7 @@ export function touchUser(unit: UnitOfWork, user: Stored<User>, now: number): vo
 /** Time and source of a credential's last use. Its id is that of the key or token. */
 export type CredentialUse = Resource<{ readonly at: number; readonly source: string }, NoStatus>;
 
-export const credentialUseKind = defineKind<CredentialUse>("credential-use", { goesWithOrganization: true });
+export const credentialUseKind = defineKind<CredentialUse>("credential-use", { deletedWithOrganization: true });
 
 /** Additional scopes of platform operators. */
 export const operatorScopes: readonly string[] = ["platform:*"];

@@ -106,7 +106,7 @@ export function createTokenApi(
         await deps.quotas.claim(unit, organizationId, { tokens: 1 });
         unit.audit(auditOf(call, "token.create", "token", id));
         const response = create(CreatedTokenSchema, { ...commonOf(token), token: text });
-        unit.answer(call, response);
+        unit.storeResponse(call, response);
         await commitAndSee(call, unit, [organizations, tokens]);
         return response;
       }),

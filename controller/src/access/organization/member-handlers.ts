@@ -89,7 +89,7 @@ export function createMemberHandlers(
         await deps.quotas.claim(unit, orgId, { members: 1 });
         unit.audit(auditOf(call, "member.add", "membership", userId));
         const response = memberMessage(membership);
-        unit.answer(call, response);
+        unit.storeResponse(call, response);
         await commitAndSee(call, unit, [organizations, membershipObjects, users]);
         return response;
       }),

@@ -7,8 +7,8 @@ import type { Role } from "../scopes.ts";
 export type Membership = Resource<{ readonly role: Role }, Readonly<Record<string, never>>>;
 
 export const membershipKind = defineKind<Membership>("membership", {
-  goesWithOrganization: true,
-  quotas: [{ name: "members", words: "members", limit: 200 }],
+  deletedWithOrganization: true,
+  quotas: [{ name: "members", label: "members", limit: 200 }],
 });
 
 /** One membership per person and organization: `<organization>.<user>`. */

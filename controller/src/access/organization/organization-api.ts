@@ -80,7 +80,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
         unit.audit({ ...auditOf(call, "organization.create", "organization", id), organizationId: id });
         const response = message(organization);
         if (response.usage !== undefined) response.usage.members = 1;
-        unit.answer(call, response);
+        unit.storeResponse(call, response);
         await commitAndSee(call, unit, [organizations, membershipObjects, users]);
         return response;
       }),

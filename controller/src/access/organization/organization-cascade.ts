@@ -17,7 +17,7 @@ export function createOrganizationCascade(deps: {
 }): ControlLoop {
   const { store } = deps;
   const organizations = deps.kinds.open(organizationKind);
-  const kindsToDelete = () => deps.kinds.all().filter(({ kind }) => kind.goesWithOrganization);
+  const kindsToDelete = () => deps.kinds.all().filter(({ kind }) => kind.deletedWithOrganization);
 
   function* orphanOwners(): Generator<string> {
     const seen = new Set<string>();

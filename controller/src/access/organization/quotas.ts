@@ -58,7 +58,7 @@ export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: 
    * Organizations of one person share the default limits of one, plus the additions that operators gave each of them.
    */
   function requireShared({ spec: { maker } }: Organization, row: Row, requested: number): void {
-    if (maker === undefined || row.quota.isEachs === true) return;
+    if (maker === undefined || row.quota.isPerOrganization === true) return;
     const theirs = organizations.by(makerOfOrganization, maker).map(({ object }) => object);
     if (theirs.length < 2) return;
     const additions = theirs.map((each) => Math.max(0, limitOf(row, each) - row.quota.limit));

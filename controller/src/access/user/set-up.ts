@@ -63,7 +63,7 @@ export function createSetUps(deps: {
         unit.update(userKind, before, after);
         unit.audit(auditOf(call, "user.reset", "user", userId));
         const response = createdUser(after, token);
-        unit.answer(call, response);
+        unit.storeResponse(call, response);
         await commitAndSee(call, unit, [users]);
         return response;
       }),

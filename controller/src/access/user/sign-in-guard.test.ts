@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { createKnownSourcesInMemory } from "../../../../test/support/controller/known-sources-in-memory.ts";
+import { createRecentSourcesInMemory } from "../../../../test/support/controller/known-sources-in-memory.ts";
 import { createSignInGuard } from "./sign-in-guard.ts";
 
 function guardAt() {
   const clock = { nowMs: 1_000_000, now: () => 0, monotonicMs: () => clock.nowMs };
-  const guard = createSignInGuard(clock, { recentSources: createKnownSourcesInMemory() });
+  const guard = createSignInGuard(clock, { recentSources: createRecentSourcesInMemory() });
   /** Seconds to wait; 0 when the try was let through. */
   const attempt = (account: string, source: string): number => {
     try {

@@ -76,7 +76,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         await deps.quotas.claim(unit, organizationId, { users: 1 });
         unit.audit(auditOf(call, "user.create", "user", username));
         const response = createdUser(user, token);
-        unit.answer(call, response);
+        unit.storeResponse(call, response);
         await commitAndSee(call, unit, [users, organizations]);
         return response;
       }),
@@ -103,7 +103,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         );
         const { organizationId } = before.object.metadata;
         unit.audit({ ...auditOf(call, "user.set-up", "user", before.object.metadata.id), organizationId });
-        unit.answer(call, create(EmptySchema));
+        unit.storeResponse(call, create(EmptySchema));
         await commitAndSee(call, unit, [users]);
         return create(EmptySchema);
       }),
@@ -140,7 +140,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
           withPassword(before.object, await deps.passwordHash.create(newPassword, presenterOf(call)), clock.now()),
         );
         unit.audit(auditOf(call, "user.change-password", "user", caller.id));
-        unit.answer(call, create(EmptySchema));
+        unit.storeResponse(call, create(EmptySchema));
         await commitAndSee(call, unit, [users]);
         return create(EmptySchema);
       }),

@@ -25,7 +25,7 @@ export function createAppAccess(apps: Collection<AppObject>): AppAccess {
     require: (id, call) => requireOwn(apps.get(id), id, call),
     async getCurrent(id, call) {
       requireOwn(apps.get(id), id, call);
-      return requireOwn(await apps.fresh(id, call.signal), id, call);
+      return requireOwn(await apps.getCurrent(id, call.signal), id, call);
     },
   };
 }

@@ -48,7 +48,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       const unit = begin();
       unit.update(appKind, before, after);
       unit.audit(auditOf(call, action, appKind.name, appId, detail));
-      if (response !== undefined) unit.answer(call, response);
+      if (response !== undefined) unit.storeResponse(call, response);
       await commitAndSee(call, unit, [apps]);
       return after;
     });
@@ -81,7 +81,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
         unit.claimName(appKind, organizationId, request.name, app.metadata.id);
         await deps.quotas.claim(unit, organizationId, { apps: 1 });
         unit.audit(auditOf(call, "app.create", appKind.name, app.metadata.id));
-        unit.answer(call, response);
+        unit.storeResponse(call, response);
         await commitAndSee(call, unit, [deps.organizations, apps]);
         return response;
       });

@@ -5,8 +5,8 @@ import type { Resource } from "#kernel/store/resource.ts";
 export type AppObject = Resource<AppSpec, AppStatus>;
 
 export const appKind = defineKind<AppObject>("app", {
-  goesWithOrganization: true,
-  quotas: [{ name: "apps", words: "apps", limit: 50 }],
+  deletedWithOrganization: true,
+  quotas: [{ name: "apps", label: "apps", limit: 50 }],
 });
 
 export interface AppSpec {

@@ -29,7 +29,7 @@ export function createAuthAccess(apps: AppAccess, auths: Collection<AuthObject>)
     require,
     async getCurrent(appId, call) {
       apps.require(appId, call);
-      return found(await auths.fresh(appId, call.signal));
+      return found(await auths.getCurrent(appId, call.signal));
     },
     active(appId, call) {
       const auth = require(appId, call);

@@ -217,7 +217,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       const first = { ...(await newSpec(app.object, request, smtp, attachment)), customDomain };
       return retryConflict(call.signal, async () => {
         const now = clock.now();
-        const before = await auths.fresh(request.appId, call.signal);
+        const before = await auths.getCurrent(request.appId, call.signal);
         const unit = begin();
         if (customDomain !== null) {
           // The domain must still be the app's when this is committed.

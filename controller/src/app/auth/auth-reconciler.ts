@@ -61,7 +61,7 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
   const ownerOf = ({ metadata }: AuthObject) => ({ kind: authKind.name, id: metadata.id });
 
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
-    const auth = await auths.fresh(id, signal);
+    const auth = await auths.getCurrent(id, signal);
     if (auth === undefined) return settled;
     const service = services.get(auth.object.spec.serviceId);
     const records = zone.of(ownerOf(auth.object));

@@ -114,7 +114,7 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
   }
 
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
-    const stored = await requests.fresh(id, signal);
+    const stored = await requests.getCurrent(id, signal);
     if (stored === undefined) return settled;
     const { metadata, spec, status } = stored.object;
     const now = clock.now();

@@ -14,13 +14,13 @@ export type AuthRequestObject = Resource<AuthRequestSpec, AuthRequestStatus>;
 /** Most requests of one app in a day. */
 export const requestQuota: Quota<AuthRequestObject> = {
   name: "authRequests",
-  words: "requests about its users of the last 24 hours",
+  label: "requests about its users of the last 24 hours",
   limit: 5_000,
   ownerOf: appOfRequest,
 };
 
 export const authRequestKind = defineKind<AuthRequestObject>("app-auth-request", {
-  goesWithOrganization: true,
+  deletedWithOrganization: true,
   indexes: [appOfRequest],
   quotas: [requestQuota],
 });

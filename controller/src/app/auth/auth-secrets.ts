@@ -25,7 +25,7 @@ export interface AuthSecrets {
 
 interface DestinedChange {
   readonly field: string;
-  readonly given: string | undefined;
+  readonly provided: string | undefined;
   readonly stored: { readonly sealed: DestinedSecret; readonly destination: SecretDestination } | undefined;
   readonly destination: SecretDestination;
 }
@@ -33,7 +33,7 @@ interface DestinedChange {
 export function createAuthSecrets(sealer: Sealer): AuthSecrets {
   const bindingOf = (appId: string, destination: SecretDestination): SecretBinding => {
     const objectKey = keyOf(authKind, appId);
-    return { place: objectKey, destination, earlier: objectKey };
+    return { objectKey, destination, legacyLabel: objectKey };
   };
   return {
     seal: (appId, plain) => sealer.seal(plain, keyOf(authKind, appId)),

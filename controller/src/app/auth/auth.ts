@@ -9,7 +9,7 @@ import { type AuthEffect, type AuthEvent, type AuthState, authLifecycle } from "
 export type AuthObject = Resource<AuthSpec, AuthStatus>;
 
 export const authKind = defineKind<AuthObject>("app-auth", {
-  goesWithOrganization: true,
+  deletedWithOrganization: true,
   indexes: [serviceOfAuth],
   storedNames: { "status.replayedDataId": "erasedOver" },
 });

@@ -32,7 +32,7 @@ export function idpHandlers({ access, change, secrets, requireAllowed, issuerPor
         const earlier = before.find((each) => each.provider === provider);
         const stored = earlier && { sealed: earlier.sealedClientSecret, destination: idpDestinationOf(earlier) };
         return idpSpecOf(request, (destination) =>
-          secrets.after(appId, { field: "client_secret", given: request.clientSecret, stored, destination }),
+          secrets.after(appId, { field: "client_secret", provided: request.clientSecret, stored, destination }),
         );
       };
       const { hostname, port } = new URL(specOf(idps).issuerUrl);

@@ -18,7 +18,7 @@ import {
 } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
 import type { ListenerReports } from "#kernel/runtime/listener-reports.ts";
-import type { Membership } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
 import type { RecordMailStatus } from "./mail-status.ts";
 
 export interface IssuerServiceDeps {
@@ -30,7 +30,7 @@ export interface IssuerServiceDeps {
   readonly ready: () => Promise<unknown>;
   readonly own: () => Omit<OwnNetworks, "$typeName" | "$unknown">;
   readonly authority: Pick<Authority, "issueServer">;
-  readonly membership: Pick<Membership, "members" | "subscribe">;
+  readonly controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">;
   readonly listenerReports: Pick<ListenerReports, "add">;
   /** Records what issuers report about mails. */
   readonly recordMailStatus: RecordMailStatus;
@@ -65,7 +65,7 @@ const certificateCheckMs = 60_000;
 
 /** The feed that issuers follow: all apps, with a certificate for each host and the issuer's own key. */
 export function createIssuerService(deps: IssuerServiceDeps) {
-  const { installationId, authority, membership, now, log } = deps;
+  const { installationId, authority, controllerRegistry, now, log } = deps;
 
   async function follow(call: FollowCall): Promise<void> {
     const issuer = requirePeer(call, installationId, "issuer").identity.id;
@@ -95,7 +95,7 @@ export function createIssuerService(deps: IssuerServiceDeps) {
     let sentOwn = "";
     let wake = Promise.withResolvers<void>();
     const wakeUp = () => wake.resolve();
-    const watches = [deps.subscribe(wakeUp), membership.subscribe(wakeUp)];
+    const watches = [deps.subscribe(wakeUp), controllerRegistry.subscribe(wakeUp)];
     const timer = setInterval(wakeUp, certificateCheckMs);
     closed.signal.addEventListener("abort", wakeUp, { once: true });
 
@@ -149,7 +149,7 @@ export function createIssuerService(deps: IssuerServiceDeps) {
           .slice(at, at + batchApps)
           .map(({ app, certificate }) => create(AppSignInSchema, { ...app, certificate })),
         gone: isFirst ? [...removed] : [],
-        controllers: isFirst ? addressesOf(membership) : [],
+        controllers: isFirst ? addressesOf(controllerRegistry) : [],
         ...(isFirst && { own }),
       });
       if (!call.write(batch)) await once(call, "drain", { signal });

@@ -10,7 +10,7 @@ import { mailFailing } from "./auth-events.ts";
 export type RecordMailStatus = (report: MailReport) => Promise<void>;
 
 interface Deps {
-  readonly auths: Pick<Collection<AuthObject>, "fresh">;
+  readonly auths: Pick<Collection<AuthObject>, "getCurrent">;
   readonly begin: () => UnitOfWork;
   readonly log: Log;
 }
@@ -21,7 +21,7 @@ const reasonMax = 300;
 
 export function createMailStatusRecorder({ auths, begin, log }: Deps): RecordMailStatus {
   async function put(appId: string, change: MailStatus): Promise<void> {
-    const stored = await auths.fresh(appId);
+    const stored = await auths.getCurrent(appId);
     if (stored === undefined || stored.object.status.state !== "Active") return;
     const { status } = stored.object;
     const { mailTrouble: reason = status.mailTrouble, mailLimit = status.mailLimit } = change;

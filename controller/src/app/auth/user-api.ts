@@ -12,7 +12,7 @@ import { auditOf, commitAndSee } from "#access/caller.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { requireRoom } from "#kernel/store/quota.ts";
+import { requireCapacity } from "#kernel/store/quota.ts";
 import { keyOf, newMetadata } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { TaskIds } from "#operation/task/task-ids.ts";
@@ -69,7 +69,7 @@ export function userHandlers(deps: Deps): UserHandlers {
     const appId = auth.metadata.id;
     const requested = work(id);
     const earlier = requests.by(appOfRequest, appId).map(({ object }) => object);
-    requireRoom(requestQuota, earlier, "The app has");
+    requireCapacity(requestQuota, earlier, "The app has");
     const request: AuthRequestObject = {
       metadata: newMetadata(id, clock.now(), { organizationId: auth.metadata.organizationId }),
       spec: { appId, serviceId, databaseName, ...requested },
@@ -145,7 +145,7 @@ export function userHandlers(deps: Deps): UserHandlers {
       const unit = deps.begin();
       const response = { id: userId, email, emailVerified: false, createdAt: timestampFromMs(clock.now()) };
       unit.audit(auditOf(call, "app-auth.user.create", appKind.name, appId));
-      unit.answer(call, create(AuthUserSchema, response));
+      unit.storeResponse(call, create(AuthUserSchema, response));
       await commitAndSee(call, unit, []);
       return response;
     },

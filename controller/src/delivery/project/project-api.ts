@@ -104,7 +104,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
       status: projectStates[after.status.state],
       plan: plan.entries.map(planMessage),
     });
-    unit.answer(call, answer);
+    unit.storeResponse(call, answer);
     await commitAndSee(call, unit, [compositions, deployments]);
     return answer;
   }
@@ -182,7 +182,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
         const unit = begin();
         unit.update(compositionKind, project, after);
         unit.audit(auditOf(call, "project.abort", compositionKind.name, object.metadata.id));
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commitAndSee(call, unit, [compositions]);
         return answer;
       }),
@@ -220,7 +220,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
         unit.update(compositionKind, project, after);
         if (member.isMarked) await kinds.of(member.kind).mark(unit, member.id, undefined, call.signal);
         unit.audit(auditOf(call, "project.release", compositionKind.name, object.metadata.id, logicalName));
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commitAndSee(call, unit, [compositions]);
         return answer;
       }),

@@ -211,7 +211,7 @@ export function createStackApi(deps: StackApiDeps): ServedService {
         unit.update(compositionKind, stack, after);
         unit.create(deploymentKind, record);
         unit.audit(auditOf(call, "stack.upgrade", compositionKind.name, id));
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commitAndSee(call, unit, [compositions, deployments]);
         return answer;
       }),

@@ -1,4 +1,4 @@
-import { plainTargetForm, targetForm } from "@holdfast/egress/target.ts";
+import { plainTargetFormat, targetFormat } from "@holdfast/egress/target.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { type Field, mask, defaultMost } from "./field.ts";
 
@@ -37,7 +37,7 @@ function valueSchema({ kind, pattern, values, least = 0, most, namePattern, mayH
     case "choice":
       return { type: "string", enum: values };
     case "url":
-      return { type: "string", maxLength: defaultMost.url, ...(mayHaveQuery ? targetForm : plainTargetForm) };
+      return { type: "string", maxLength: defaultMost.url, ...(mayHaveQuery ? targetFormat : plainTargetFormat) };
     case "texts":
     case "secretTexts":
       return {

@@ -57,8 +57,8 @@ export function openConfiguration(
 function bindingOf(id: string, type: Destination, configuration: Configuration): SecretBinding {
   const place = `${keyOf(metricsExportKind, id)} ${type.type}`;
   // Bindings of earlier versions did not include the account.
-  const earlier = bindingLabel({ place, destination: destinationOf(type, configuration, (each) => each === true) });
-  return { place, destination: targetOf(type, configuration), earlier };
+  const earlier = bindingLabel({ objectKey: place, destination: destinationOf(type, configuration, (each) => each === true) });
+  return { objectKey: place, destination: targetOf(type, configuration), legacyLabel: earlier };
 }
 
 /** The values that decide where secrets are sent, and as which account. */

@@ -1,4 +1,4 @@
-import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
+import { createAddressPolicy } from "@holdfast/egress/address-judge.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -39,7 +39,7 @@ export function destinationConformance(destination: Destination): void {
 
     beforeAll(() => {
       const own = { host: () => [], listeners: () => [], machineNetworks: () => [] };
-      egress = createEgressClient({ judge: createAddressJudge(["127.0.0.0/8"], own), resolve: createResolveName() });
+      egress = createEgressClient({ policy: createAddressPolicy(["127.0.0.0/8"], own), resolve: createResolveName() });
     });
     afterAll(() => egress.close());
     beforeEach(async () => {

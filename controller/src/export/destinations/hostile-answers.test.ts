@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
+import { createAddressPolicy } from "@holdfast/egress/address-judge.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
 import { ssrfUrls } from "../../../../test/support/ssrf-corpus.ts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createTestCertificate } from "../../../../test/support/controller/test-certificate.ts";
-import { evilAnswers, startEvilReceiver } from "../../../../test/support/servers/evil-receiver.ts";
+import { hostileResponses, startHostileReceiver } from "../../../../test/support/servers/evil-receiver.ts";
 import { createExportDelivery, loopbackEgress } from "../../../../test/support/servers/export-delivery.ts";
 import { exportEntries, exportSamples } from "../../../../test/support/servers/export-items.ts";
 import { exportReaders } from "../../../../test/support/servers/export-readers.ts";
@@ -16,7 +16,7 @@ import { checkTargets } from "../configuration/check-targets.ts";
 import { DeliveryFailed } from "../deliver-items.ts";
 import { destinations } from "./destinations.ts";
 
-const names = Object.keys(evilAnswers) as (keyof typeof evilAnswers)[];
+const names = Object.keys(hostileResponses) as (keyof typeof hostileResponses)[];
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
 /** For all connections of one destination: bytes read, and bytes in socket buffers. */
 const answersBytesMax = 128 << 20;
@@ -30,7 +30,7 @@ describe.concurrent.each(Object.values(destinations))("$type", (destination) => 
   afterAll(() => egress.close());
 
   test.each(names)("survives %s", async (name) => {
-    const receiver = await startEvilReceiver(name);
+    const receiver = await startHostileReceiver(name);
     const { url } = receiver;
     const delivery = createExportDelivery(destination, exportReaders[destination.type].configuration(url), {
       egress,
@@ -72,7 +72,7 @@ test("no URL of any destination reaches an internal address", async () => {
   onTestFinished(() => void listener.close());
   const { port } = listener.address() as AddressInfo;
   const own = { host: () => [], listeners: () => [], machineNetworks: () => [] };
-  const egress = createEgressClient({ judge: createAddressJudge([], own), resolve: async () => ["127.0.0.1"] });
+  const egress = createEgressClient({ policy: createAddressPolicy([], own), resolve: async () => ["127.0.0.1"] });
   onTestFinished(() => egress.close());
   const vendors = { apm: "", cloud: "", logSaas: "" };
   let tried = 0;

@@ -51,7 +51,7 @@ export function createCertificateRpcs({
       if (!sources.every(({ name, factor }) => failures.admits(name, 1 / factor)))
         throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many failed enrollments");
       const issued = await certificates.enroll(machineId, request.installationId, token, certificateRequest);
-      for (const { name, factor } of sources) failures.giveBack(name, 1 / factor);
+      for (const { name, factor } of sources) failures.refund(name, 1 / factor);
       log.info("machine enrolled", { machine: machineId, serial: issued.serial, address: call.getPeer() });
       return answer(issued);
     }),

@@ -20,7 +20,7 @@ export interface IdentityCertificatesDeps<R extends Resource<unknown, EnrolledSt
   /** Kind of the identity in the certificates. */
   readonly kind: Identity["kind"] & ("machine" | "host");
   readonly objectKind: Pick<Kind<R>, "name" | "format">;
-  readonly objects: Pick<Collection<R>, "get" | "fresh">;
+  readonly objects: Pick<Collection<R>, "get" | "getCurrent">;
   /** True if the object must not get another certificate. */
   readonly isRemoved: (object: R) => boolean;
   readonly store: Store;
@@ -84,7 +84,7 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
   /** Retries the change until its compare-and-set succeeds. If `edit` returns undefined, nothing is written. */
   async function change(id: string, edit: (object: R) => Partial<EnrolledStatus> | undefined): Promise<void> {
     for (;;) {
-      const before = await objects.fresh(id);
+      const before = await objects.getCurrent(id);
       if (before === undefined) throw refused();
       const status = edit(before.object);
       if (status === undefined) return;
@@ -106,11 +106,11 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
     const cached = objects.get(id);
     if (cached !== undefined && isCurrent(cached.object, peer.serial)) return cached;
     // The cache may lag behind a certificate that another controller just issued.
-    const stored = await objects.fresh(id);
+    const stored = await objects.getCurrent(id);
     if (stored !== undefined && isCurrent(stored.object, peer.serial)) return stored;
     if (!storeMayBeBehind()) throw revoked();
     await adopt(peer);
-    return (await objects.fresh(id)) ?? Promise.reject(revoked());
+    return (await objects.getCurrent(id)) ?? Promise.reject(revoked());
   }
 
   /**
@@ -120,10 +120,10 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
   async function adopt(peer: Peer): Promise<void> {
     await change(peer.identity.id, (object) => {
       const { certificate } = object.status;
-      const forgotten = certificate === null || peer.beganAt > certificate.beganAt;
+      const forgotten = certificate === null || peer.notBefore > certificate.beganAt;
       if (isRemoved(object) || !forgotten) throw revoked();
       const previousSerial = certificate?.serial ?? "";
-      const { serial, beganAt, endsAt: expiresAt } = peer;
+      const { serial, notBefore: beganAt, notAfter: expiresAt } = peer;
       // The generation of its authority is lost as well. 0 makes it count as outdated until the next renewal.
       return { certificate: { serial, previousSerial, beganAt, expiresAt, authorityGeneration: 0 } };
     });
@@ -136,7 +136,7 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
       const admits = (object: R) =>
         !isRemoved(object) && matchesEnrollment(object.status.enrollment, token, sealer, clock);
       if (claimedInstallation !== installationId || !isId(id)) throw refused();
-      const stored = await objects.fresh(id);
+      const stored = await objects.getCurrent(id);
       // The token is checked first, so that an unauthorized caller costs no signature.
       if (stored === undefined || !admits(stored.object)) throw refused();
       await before?.();

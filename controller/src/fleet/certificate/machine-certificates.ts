@@ -40,7 +40,7 @@ export function createMachineCertificates({ machines, ...deps }: MachineCertific
       // The cache may lag behind the claim that gave a machine of the warm pool its names.
       const cached = machine.object.spec.serverNames;
       const names =
-        cached.length > 0 ? cached : ((await machines.fresh(peer.identity.id))?.object.spec.serverNames ?? []);
+        cached.length > 0 ? cached : ((await machines.getCurrent(peer.identity.id))?.object.spec.serverNames ?? []);
       if (names.length === 0) throw new RpcFailure(Code.FAILED_PRECONDITION, "the machine has no server names");
       const all = [...names, ...names.map(privateNameOf)];
       return deps.authority.issueServer(csr, all, forMembers ? peer.identity.id : undefined);

@@ -7,7 +7,7 @@ import { createHostsProvider, type HostsProvider } from "@holdfast/compute/route
 import type { FleetSettings } from "../fleet-settings.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
-import type { Membership } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
@@ -25,7 +25,7 @@ export interface HostsDeps {
   readonly hosts: Collection<HostObject>;
   readonly machines: Collection<MachineObject>;
   readonly begin: () => UnitOfWork;
-  readonly membership: Membership;
+  readonly controllerRegistry: ControllerRegistry;
   readonly authority: InstallationAuthority;
   readonly sealer: Sealer;
   /** True after a restore: hosts may have newer certificates than the store knows. */
@@ -98,7 +98,7 @@ export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise
 }
 
 export interface OwnHostDeps {
-  readonly hosts: Pick<Collection<HostObject>, "fresh" | "reached">;
+  readonly hosts: Pick<Collection<HostObject>, "getCurrent" | "reached">;
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
 }
@@ -114,7 +114,7 @@ export async function recordOwnHost(
   signal: AbortSignal,
 ): Promise<void> {
   await retryConflict(signal, async () => {
-    const stored = await hosts.fresh(id, signal);
+    const stored = await hosts.getCurrent(id, signal);
     const unit = begin();
     if (stored === undefined) {
       unit.create(hostKind, newHost(id, { ...settings, address: "" }, clock.now()));

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { dialledEndpointOf } from "@holdfast/common/endpoint.ts";
+import { dialableEndpointOf } from "@holdfast/common/endpoint.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { type AddHostRequest, type HostSchema, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { auditOf } from "#access/caller.ts";
@@ -38,7 +38,7 @@ export function createHostApi(deps: HostApiDeps): ServedService {
     );
 
   async function require(id: string, signal: AbortSignal): Promise<Stored<HostObject>> {
-    const host = await hosts.fresh(id, signal);
+    const host = await hosts.getCurrent(id, signal);
     if (host === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `There is no host ${id}.`);
     return host;
   }
@@ -86,7 +86,7 @@ export function createHostApi(deps: HostApiDeps): ServedService {
       requireEndpoint(request.address);
       return retryConflict(call.signal, async () => {
         const { hostId } = request;
-        const stored = await hosts.fresh(hostId, call.signal);
+        const stored = await hosts.getCurrent(hostId, call.signal);
         const host = expected(request, stored?.object);
         const { enrollment, file } = await deps.hostTrust.invite(hostId, host.spec.address);
         const after = { ...host, status: { ...host.status, enrollment } };
@@ -132,7 +132,7 @@ export function createHostApi(deps: HostApiDeps): ServedService {
 
 function requireEndpoint(address: string): void {
   try {
-    dialledEndpointOf(address);
+    dialableEndpointOf(address);
   } catch {
     throw invalid({
       field: "address",

@@ -5,7 +5,7 @@ import type { HostObject } from "./host.ts";
  * Calls back with a host's id when the text that `read` returns for it changes; other changes of its status are
  * ignored.
  */
-export function whenHostsChange(
+export function watchHosts(
   hosts: Collection<HostObject>,
   read: (host: HostObject) => string,
   onChange: (hostId: string) => void,

@@ -1,5 +1,5 @@
 import type { MachineObject } from "../machine/machine.ts";
-import { type HostDrainStatus, type HostObject, holdsServices } from "./host.ts";
+import { type HostDrainStatus, type HostObject, stopsSingleNodes } from "./host.ts";
 import type { HostDrainEvent } from "./host-lifecycle.ts";
 
 export interface HostDrainPlan {
@@ -26,7 +26,7 @@ export function planHostDrain(
   }
   const remaining = here.filter((machine) => !isStopped(machine));
   const owned = remaining.flatMap(({ spec, status }) => (spec.owner === null ? [] : [{ owner: spec.owner, status }]));
-  const consented = holdsServices(host);
+  const consented = stopsSingleNodes(host);
   const waitsFor = owned.slice(0, mostNamed).map(({ owner, status }) => ({
     serviceId: owner.id,
     reason:

@@ -13,7 +13,7 @@ export function newestImageOn({ status }: HostObject, engine: string, version: s
 }
 
 /** The host's state and images as one text, by which readers notice a change. */
-export function imagesInShort({ status: { state, facts, images } }: HostObject): string {
+export function imagesFingerprint({ status: { state, facts, images } }: HostObject): string {
   return [state, ...(facts?.imageIds ?? []), ...images.map(({ image = "" }) => image)].join();
 }
 

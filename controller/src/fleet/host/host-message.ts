@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { HostDrainSchema, HostSchema } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { guestLine } from "@holdfast/compute/compute-provider.ts";
 import type { HostFacts, RootStorage } from "@holdfast/compute/local/host-facts.ts";
-import { type HostObject, holdsServices } from "./host.ts";
+import { type HostObject, stopsSingleNodes } from "./host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 
 /** Largest number of missing paths in a message. */
@@ -78,7 +78,7 @@ function drainMessage(host: HostObject): MessageInitShape<typeof HostDrainSchema
   if (drain.state === "none")
     return { state: "draining", since: timestampFromMs(request.requestedAt), stopSingleNodes };
   const { since, machines, remaining, waitsFor } = drain;
-  const isOutdated = drain.state === "blocked" && holdsServices(host);
+  const isOutdated = drain.state === "blocked" && stopsSingleNodes(host);
   return {
     state: isOutdated ? "draining" : drain.state,
     since: timestampFromMs(since),

@@ -5,7 +5,7 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
 import { readyHost } from "../../../../test/support/platform/ready-host.ts";
-import type { HostPath, Neighbour } from "@holdfast/compute/compute-provider.ts";
+import type { HostPath, PeerHost } from "@holdfast/compute/compute-provider.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
@@ -18,7 +18,7 @@ const own = readyHost("local", { address: "" }, { addressBlock: "10.77" });
 const east = readyHost("east", { address: "192.0.2.2:8450" }, { addressBlock: "10.78" });
 
 // biome-ignore format: a table
-it.each<[string, HostObject[], Neighbour[]]>([
+it.each<[string, HostObject[], PeerHost[]]>([
   ["itself",                                  [east],                                                              []],
   ["the controllers' own, at their address", [east, own],                                                         [{ hostId: "local", network: "10.77.0.0/16", address: "192.0.2.1" }]],
   ["an unreachable host",                     [readyHost("west", { address: "w:1" }, { addressBlock: "10.79" }, { state: "unreachable" })], [{ hostId: "west", network: "10.79.0.0/16", address: "w" }]],
@@ -51,25 +51,25 @@ it("a host's status lists the paths that do not work, while they do not", async 
   for (const host of [own, east]) unit.create(hostKind, host);
   await hosts.reached(await unit.commit(), 60_000);
 
-  const requests: (readonly Neighbour[])[] = [];
+  const requests: (readonly PeerHost[])[] = [];
   let answer: HostPath[] = [];
-  const keep = async (adjacent: readonly Neighbour[]) => {
+  const keep = async (adjacent: readonly PeerHost[]) => {
     requests.push(adjacent);
     return answer;
   };
   const { reconciler } = createHostPathWork({
     hosts,
     links: {
-      all: () => new Map([["east", { paths: { keep } }]]),
+      all: () => new Map([["east", { paths: { apply: keep } }]]),
       subscribe: () => ({ close() {} }),
     },
-    membership: { members: () => [{ address: "" }, { address: "192.0.2.1:8444" }] },
+    controllerRegistry: { controllers: () => [{ address: "" }, { address: "192.0.2.1:8444" }] },
     begin,
   });
   const look = async (results: HostPath[]) => {
     answer = results;
     await reconciler.reconcile("east", AbortSignal.timeout(60_000));
-    return (await hosts.fresh("east"))?.object.status.missingPaths;
+    return (await hosts.getCurrent("east"))?.object.status.missingPaths;
   };
   const missing = { hostId: "local", problem: "it does not answer." };
   expect(await look([missing, { hostId: "other", problem: "" }])).toEqual([missing]);

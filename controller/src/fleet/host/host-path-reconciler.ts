@@ -1,6 +1,6 @@
 import { endpointOf } from "@holdfast/common/endpoint.ts";
-import type { HostPath, Neighbour } from "@holdfast/compute/compute-provider.ts";
-import type { Member } from "#kernel/runtime/membership.ts";
+import type { HostPath, PeerHost } from "@holdfast/compute/compute-provider.ts";
+import type { RegisteredController } from "#kernel/runtime/membership.ts";
 import { again, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -13,7 +13,7 @@ export interface HostPathDeps {
   readonly hosts: Collection<HostObject>;
   readonly links: Pick<HostLinks, "subscribe"> & { all(): ReadonlyMap<string, Pick<HostLink, "paths">> };
   /** Controllers; their own host has the address of their listeners. */
-  readonly membership: { members(): readonly Pick<Member, "address">[] };
+  readonly controllerRegistry: { controllers(): readonly Pick<RegisteredController, "address">[] };
   readonly begin: () => UnitOfWork;
 }
 
@@ -25,7 +25,7 @@ const applyTimeoutMs = 20_000;
  * Makes each host maintain its routes to the machines of all other hosts, and writes the paths that do not work. Only
  * for hosts whose machines have networks of their own. Key: host id.
  */
-export function createHostPathWork({ hosts, links, membership, begin }: HostPathDeps): ControlLoop {
+export function createHostPathWork({ hosts, links, controllerRegistry, begin }: HostPathDeps): ControlLoop {
   return {
     reconciler: {
       name: "host-path",
@@ -36,7 +36,7 @@ export function createHostPathWork({ hosts, links, membership, begin }: HostPath
         if (host.status.state !== "ready" || !hasNetwork(host)) return again(checkIntervalMs, "host not ready");
         const all = Iterator.from(hosts.values()).map(({ object }) => object);
         const within = AbortSignal.any([signal, AbortSignal.timeout(applyTimeoutMs)]);
-        const checked = await paths.keep(adjacentOf(id, all, addressOfControllers(membership)), within);
+        const checked = await paths.apply(adjacentOf(id, all, addressOfControllers(controllerRegistry)), within);
         const missing = checked.filter(({ problem }) => problem !== "");
         await writeMissing(id, missing, hosts, begin, signal);
         return again(checkIntervalMs, "paths");
@@ -61,7 +61,7 @@ export function createHostPathWork({ hosts, links, membership, begin }: HostPath
 }
 
 /** Pure: the other hosts whose machines have networks of their own, with their networks and addresses. */
-export function adjacentOf(id: string, hosts: Iterable<HostObject>, ofControllers: string): Neighbour[] {
+export function adjacentOf(id: string, hosts: Iterable<HostObject>, ofControllers: string): PeerHost[] {
   return Iterator.from(hosts)
     .filter((host) => host.metadata.id !== id && !isRemoved(host) && hasNetwork(host))
     .map(({ metadata, spec, status }) => ({
@@ -73,8 +73,8 @@ export function adjacentOf(id: string, hosts: Iterable<HostObject>, ofController
 }
 
 /** Address of the controllers' own host, whose object has none: that of a controller's listener. */
-function addressOfControllers(membership: HostPathDeps["membership"]): string {
-  const listening = membership.members().find(({ address }) => address !== "");
+function addressOfControllers(controllerRegistry: HostPathDeps["controllerRegistry"]): string {
+  const listening = controllerRegistry.controllers().find(({ address }) => address !== "");
   return listening === undefined ? "" : endpointOf(listening.address).host;
 }
 
@@ -96,7 +96,7 @@ async function writeMissing(
   signal: AbortSignal,
 ): Promise<void> {
   await retryConflict(signal, async () => {
-    const before = await hosts.fresh(id, signal);
+    const before = await hosts.getCurrent(id, signal);
     if (before === undefined) return;
     const { status } = before.object;
     if (JSON.stringify(status.missingPaths ?? []) === JSON.stringify(missingPaths)) return;

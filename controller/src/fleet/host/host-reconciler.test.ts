@@ -108,7 +108,7 @@ const becomes = (id: string, state: string | undefined) => expect.poll(() => hos
 async function change(id: string, edit: (object: HostObject) => HostObject): Promise<void> {
   // The reconciler may write concurrently.
   await retryConflict(signal, async () => {
-    const before = await hosts.fresh(id);
+    const before = await hosts.getCurrent(id);
     if (before === undefined) throw new Error("it is there");
     const unit = begin();
     unit.update(hostKind, before, edit(before.object));
@@ -121,11 +121,11 @@ it("creates an object for the own host, and leaves its cordon as operators set i
   await recordOwnHost("own", settings, deps, signal);
   await becomes("own", "ready");
   await change("own", (object) => withHostSpec(object, { cordoned: true }, 1));
-  const before = (await hosts.fresh("own"))?.object.metadata.generation;
+  const before = (await hosts.getCurrent("own"))?.object.metadata.generation;
   await recordOwnHost("own", settings, deps, signal);
-  expect((await hosts.fresh("own"))?.object.metadata.generation).toBe(before);
+  expect((await hosts.getCurrent("own"))?.object.metadata.generation).toBe(before);
   await recordOwnHost("own", { ...settings, zone: "y" }, deps, signal);
-  expect((await hosts.fresh("own"))?.object.spec).toMatchObject({ zone: "y", cordoned: true });
+  expect((await hosts.getCurrent("own"))?.object.spec).toMatchObject({ zone: "y", cordoned: true });
 });
 
 it("moves a host to ready, unreachable and back, and deletes a destroyed one", async () => {

@@ -111,7 +111,7 @@ export function createHostWork(deps: HostWorkDeps): ControlLoop {
 
 /** Deletes the object of a destroyed host once no machine object refers to it. True if it is deleted. */
 async function deleteIfEmpty(id: string, { hosts, machines, begin, log }: HostWorkDeps, signal: AbortSignal) {
-  const host = await hosts.fresh(id, signal);
+  const host = await hosts.getCurrent(id, signal);
   if (host === undefined) return true;
   await machines.reached(host.modRevision, 5_000);
   if (machines.by(hostOfMachine, id).length > 0) return false;
@@ -179,7 +179,7 @@ async function writeHostStatus(
   signal: AbortSignal,
 ): Promise<void> {
   await retryConflict(signal, async () => {
-    const before = await hosts.fresh(id, signal);
+    const before = await hosts.getCurrent(id, signal);
     if (before === undefined) return;
     const { status } = before.object;
     const row = next(hostLifecycle, status.state, event);

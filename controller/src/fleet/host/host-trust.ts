@@ -8,7 +8,7 @@ import type { Enrollment } from "#kernel/pki/enrolled-status.ts";
 import { mintEnrollment } from "#kernel/pki/enrollment-token.ts";
 import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
-import type { Membership } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Store } from "#kernel/store/store.ts";
@@ -20,7 +20,7 @@ export interface HostTrustDeps {
   readonly installationId: string;
   readonly store: Store;
   readonly hosts: Collection<HostObject>;
-  readonly membership: Pick<Membership, "id" | "members">;
+  readonly controllerRegistry: Pick<ControllerRegistry, "id" | "controllers">;
   readonly authority: InstallationAuthority;
   readonly sealer: Sealer;
   readonly clock: Clock;
@@ -48,7 +48,7 @@ export interface HostTrust {
 }
 
 export async function createHostTrust(deps: HostTrustDeps): Promise<HostTrust> {
-  const { installationId, store, hosts, membership, authority, sealer, clock, random, log, storeMayBeBehind } = deps;
+  const { installationId, store, hosts, controllerRegistry, authority, sealer, clock, random, log, storeMayBeBehind } = deps;
   const certificates = createIdentityCertificates({
     installationId,
     kind: "host",
@@ -64,18 +64,18 @@ export async function createHostTrust(deps: HostTrustDeps): Promise<HostTrust> {
   });
   const blocks = createAddressBlocks(store);
   const exists = async (hostId: string) => {
-    const stored = await hosts.fresh(hostId);
+    const stored = await hosts.getCurrent(hostId);
     return stored !== undefined && !isRemoved(stored.object);
   };
   const identity = await createRenewedIdentity({
     authority,
-    identity: { kind: "controller", id: membership.id },
+    identity: { kind: "controller", id: controllerRegistry.id },
     names: [],
     addresses: [],
     clock,
     log,
   });
-  const controllers = () => addressesOf(membership);
+  const controllers = () => addressesOf(controllerRegistry);
 
   return {
     service: createHostEnrollment({ installationId, authority, certificates, blocks, exists, log }),
@@ -102,7 +102,7 @@ export async function createHostTrust(deps: HostTrustDeps): Promise<HostTrust> {
         installationId,
         identity,
         trustBundle: () => authority.trustBundle,
-        isGood(serial) {
+        isValid(serial) {
           const cached = hosts.get(hostId)?.object;
           return cached !== undefined && !isRemoved(cached) && (hasSerial(cached.status, serial) || storeMayBeBehind());
         },

@@ -109,21 +109,21 @@ export function isRemoved({ metadata, spec }: HostObject): boolean {
 }
 
 /** True if operators allow new machines on the host. */
-export function isOpen(host: HostObject): boolean {
+export function acceptsMachines(host: HostObject): boolean {
   return !host.spec.cordoned && !isRemoved(host);
 }
 
 /** True if the host does not answer and may return. */
-export function isSilent({ spec, status }: HostObject): boolean {
+export function isUnreachable({ spec, status }: HostObject): boolean {
   return spec.destroyedAt === null && status.state === "unreachable";
 }
 
 /** True if nodes on the host are to be replaced on other hosts. */
-export function isLeft({ spec }: HostObject): boolean {
+export function isBeingVacated({ spec }: HostObject): boolean {
   return spec.drain !== null || spec.destroyedAt !== null;
 }
 
 /** True if services with a single node on the host are stopped until the drain ends. */
-export function holdsServices({ spec }: HostObject): boolean {
+export function stopsSingleNodes({ spec }: HostObject): boolean {
   return spec.drain?.stopSingleNodes === true;
 }

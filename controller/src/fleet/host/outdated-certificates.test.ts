@@ -1,4 +1,4 @@
-import type { Member } from "#kernel/runtime/membership.ts";
+import type { RegisteredController } from "#kernel/runtime/membership.ts";
 import { expect, test } from "vitest";
 import { readyHost } from "../../../../test/support/platform/ready-host.ts";
 import type { MachineObject } from "../machine/machine.ts";
@@ -10,19 +10,19 @@ const issued = (authorityGeneration: number, previousSerial = "") =>
 const machine = (id: string, status: object) =>
   ({ metadata: { id }, spec: {}, status: { state: "running", ...status } }) as MachineObject;
 
-function behind(members: readonly Member[], machines: readonly MachineObject[] = [], hosts = [readyHost("a")]) {
+function behind(members: readonly RegisteredController[], machines: readonly MachineObject[] = [], hosts = [readyHost("a")]) {
   const collection = <T>(objects: readonly T[]) => ({ values: () => objects.map((object) => ({ object })) });
   const deps = {
     machines: collection(machines),
     hosts: collection(hosts),
     fleet: { observation: () => undefined },
     authority: { record: { generation } },
-    membership: { members: () => members },
+    controllerRegistry: { members: () => members },
   } as unknown as OutdatedCertificatesDeps;
-  return createOutdatedCertificates(deps).behind();
+  return createOutdatedCertificates(deps).outdated();
 }
 
-const member = (id: string, reported: Partial<Member> = {}) => ({ id, ...reported }) as Member;
+const member = (id: string, reported: Partial<RegisteredController> = {}) => ({ id, ...reported }) as RegisteredController;
 
 test("a controller whose DNS server lacks the new trust bundle is outdated", () => {
   const members = [member("c-1", { authorityGeneration: generation }), member("c-2", { authorityGeneration: 6 })];

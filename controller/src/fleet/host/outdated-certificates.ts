@@ -5,7 +5,7 @@ import type { AuthorityRecord } from "#kernel/pki/authority-record.ts";
 import type { OutdatedCertificates } from "#kernel/pki/authority-rotation-reconciler.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
 import type { EnrolledStatus } from "#kernel/pki/enrolled-status.ts";
-import type { Member, Membership } from "#kernel/runtime/membership.ts";
+import type { RegisteredController, ControllerRegistry } from "#kernel/runtime/membership.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { type HostObject, isRemoved } from "./host.ts";
 
@@ -14,20 +14,20 @@ export interface OutdatedCertificatesDeps {
   readonly hosts: Collection<HostObject>;
   readonly fleet: Pick<Fleet, "observation" | "subscribe">;
   readonly authority: Pick<InstallationAuthority, "record">;
-  readonly membership: Pick<Membership, "members" | "subscribe">;
+  readonly controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">;
 }
 
 /** Holders of certificates from before the current generation of the authority; a rotation waits for them. */
 export function createOutdatedCertificates(deps: OutdatedCertificatesDeps): OutdatedCertificates {
-  const { machines, hosts, fleet, authority, membership } = deps;
+  const { machines, hosts, fleet, authority, controllerRegistry } = deps;
   return {
-    behind: () => [
-      ...controllersBehind(membership.members(), authority.record),
+    outdated: () => [
+      ...controllersBehind(controllerRegistry.controllers(), authority.record),
       ...hostsBehind(hosts.values(), authority.record),
       ...machinesBehind(machines.values(), fleet.observation, authority.record),
     ],
     subscribe(onChange) {
-      const watching = [machines, hosts, fleet, membership].map((source) => source.subscribe(onChange));
+      const watching = [machines, hosts, fleet, controllerRegistry].map((source) => source.subscribe(onChange));
       return {
         close() {
           for (const watch of watching) watch.close();
@@ -41,7 +41,7 @@ export function createOutdatedCertificates(deps: OutdatedCertificatesDeps): Outd
  * Controllers that have not yet delivered the new trust bundle to the data planes on their hosts, such as DNS servers.
  */
 function controllersBehind(
-  members: readonly Member[],
+  members: readonly RegisteredController[],
   { generation }: Pick<AuthorityRecord, "generation">,
 ): readonly string[] {
   return members

@@ -7,7 +7,7 @@ import { type HostsController, startTwoHosts, type TwoHosts } from "../../../../
 import { detectAbilities } from "@holdfast/compute/local/host-abilities.ts";
 import type { SessionFacts } from "../session/session-facts.ts";
 import { createOrphanSweep } from "../machine/orphan-sweep.ts";
-import { claimedMachine, createWaitingMachines, type WaitingMachines } from "../waiting-machine/waiting-machines.ts";
+import { claimedMachine, createWarmPool, type WarmPool } from "../waiting-machine/waiting-machines.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { hostKind } from "./host.ts";
 import { machineKind } from "../machine/machine.ts";
@@ -38,7 +38,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       machines: two.one.machines,
       store: two.store,
       objectsReady: two.one.machines.ready,
-      holds: { list: () => [] },
+      automationPauses: { list: () => [] },
       clock: systemClock,
       log: silentLog,
     }).sweep({ dryRun: false }, signal);
@@ -89,7 +89,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     const placed = await Promise.allSettled(
       objects.map(({ metadata }, index) => (index % 2 === 0 ? two.one : other).placement.place(metadata.id, signal)),
     );
-    const results = await Promise.all(objects.map(({ metadata }) => two.one.machines.fresh(metadata.id)));
+    const results = await Promise.all(objects.map(({ metadata }) => two.one.machines.getCurrent(metadata.id)));
     const on = (hostId: string | null) => results.filter((stored) => stored?.object.spec.hostId === hostId).length;
     expect([on("a"), on("b"), on(null)]).toEqual([5, 5, 4]);
     const refused = placed.filter((each) => each.status === "rejected").map((each) => String(each.reason));
@@ -112,10 +112,10 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       const mine = new Set(ahead.filter((_, index) => index % 2 === parity).map(({ metadata }) => metadata.id));
       const session = (id: string) => (mine.has(id) ? connected : undefined);
       const fleet = { session, observation: () => undefined };
-      return createWaitingMachines({ machines, hosts, fleet, isPaused: () => false, now: systemClock.now });
+      return createWarmPool({ machines, hosts, fleet, isPaused: () => false, now: systemClock.now });
     };
     const [evens, odds] = [knownTo(two.one, 0), knownTo(other, 1)];
-    const claim = (waiting: WaitingMachines, id: string) =>
+    const claim = (waiting: WarmPool, id: string) =>
       retryConflict(signal, async () => {
         const { spec } = machineObject({ owner: { kind: "managed-service", id } });
         const taken = await waiting.take(spec, signal);
@@ -123,8 +123,8 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
         const unit = two.begin();
         const owner = { organizationId: "o", name: id, spec };
         unit.update(machineKind, taken.machine, claimedMachine(taken.machine.object, owner, systemClock.now()));
-        if (taken.promise !== undefined) unit.update(hostKind, taken.promise.of, taken.promise.after);
-        await unit.commit().finally(taken.giveBack);
+        if (taken.reservation !== undefined) unit.update(hostKind, taken.reservation.of, taken.reservation.after);
+        await unit.commit().finally(taken.release);
         return taken.machine.object.metadata.id;
       });
     const claimed = await Promise.all(ahead.map((_, index) => claim(index % 2 === 0 ? evens : odds, `c-${index}`)));

@@ -243,7 +243,7 @@ describe("a snapshot of the data", () => {
   ])("whose removal failed is removed %s", (_name, tries, triedAt, names, recheckInMs) => {
     const object = machine("on");
     const leftSnapshots = tries === 0 ? [] : [{ name: "op-0", reason: "Why.", tries, triedAt }];
-    const planned = planMachine({ ...object, status: { ...object.status, leftSnapshots } }, observed({ ...running, snapshots: ["op-0"] }));
+    const planned = planMachine({ ...object, status: { ...object.status, staleSnapshots: leftSnapshots } }, observed({ ...running, snapshots: ["op-0"] }));
     expect(planned.steps).toEqual(names.map((name) => ({ kind: "removeSnapshot", name })));
     expect(planned.recheckInMs).toBe(recheckInMs);
   });
@@ -251,7 +251,7 @@ describe("a snapshot of the data", () => {
   it("that no longer exists loses its record at the next attempt", () => {
     const object = machine("on");
     const leftSnapshots = [{ name: "op-0", reason: "Why.", tries: 1, triedAt: now - 15_000 }];
-    const planned = planMachine({ ...object, status: { ...object.status, leftSnapshots } }, observed(running));
+    const planned = planMachine({ ...object, status: { ...object.status, staleSnapshots: leftSnapshots } }, observed(running));
     expect(planned.steps).toEqual([{ kind: "removeSnapshot", name: "op-0" }]);
   });
 

@@ -132,7 +132,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
 
   async function change(id: string, edit: (machine: MachineObject) => MachineObject): Promise<void> {
     await retryConflict(signal, async () => {
-      const before = await machines.fresh(id);
+      const before = await machines.getCurrent(id);
       if (before === undefined) throw new Error("it is there");
       const unit = begin();
       unit.update(machineKind, before, edit(before.object));
@@ -251,7 +251,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     await mkdir(snapshot);
     await power(id, "off");
     await power(id, "on");
-    const left = () => status(id)?.leftSnapshots;
+    const left = () => status(id)?.staleSnapshots;
     await expect.poll(left).toMatchObject([{ name: "op-1", tries: 1, reason: "The host could not remove it." }]);
     await becomes(id, "running");
     await rm(snapshot, { recursive: true });

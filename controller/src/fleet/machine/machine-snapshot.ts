@@ -16,7 +16,7 @@ export type SnapshotStep =
 
 export interface SnapshotDeps {
   readonly provider: Pick<ComputeProvider, "name" | "snapshots">;
-  readonly machines: Pick<Collection<MachineObject>, "fresh">;
+  readonly machines: Pick<Collection<MachineObject>, "getCurrent">;
   readonly begin: () => UnitOfWork;
   readonly clock: Pick<Clock, "now">;
   readonly log: Log;
@@ -58,7 +58,7 @@ export async function performSnapshotStep(
     case "restoreSnapshot": {
       // A restore is recorded before the machine starts. The store is read again, because the plan's count of starts
       // may be older than another controller's restore.
-      const machine = await deps.machines.fresh(id, signal);
+      const machine = await deps.machines.getCurrent(id, signal);
       if (machine === undefined || !isNextOutcome(machine.object, { name, outcome: "restored", reason: "" })) return;
       await requireSnapshots(deps.provider).restore(id, name, step.starts, signal);
       deps.log.warn("data restored from a snapshot", { machine: id, snapshot: name });
@@ -92,7 +92,7 @@ async function take(
 /** Records the outcome, unless another controller recorded a later one. */
 function record(id: string, recorded: SnapshotRecord, deps: SnapshotDeps, signal: AbortSignal): Promise<void> {
   return retryConflict(signal, async () => {
-    const before = await deps.machines.fresh(id, signal);
+    const before = await deps.machines.getCurrent(id, signal);
     if (before === undefined || !isNextOutcome(before.object, recorded)) return;
     const unit = deps.begin();
     unit.update(machineKind, before, { ...before.object, status: { ...before.object.status, snapshot: recorded } });

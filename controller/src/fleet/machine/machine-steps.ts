@@ -113,7 +113,7 @@ export async function writeStatus(
   const { ofGeneration } = options;
   await retryConflict(signal, async () => {
     // The cache may lag behind an enrollment of the agent.
-    const before = await deps.machines.fresh(id, signal);
+    const before = await deps.machines.getCurrent(id, signal);
     if (before === undefined) return;
     if (ofGeneration !== undefined && before.object.metadata.generation !== ofGeneration) return;
     const { status } = before.object;
@@ -162,7 +162,7 @@ async function recordChoice(
   signal: AbortSignal,
 ): Promise<void> {
   await retryConflict(signal, async () => {
-    const before = await deps.machines.fresh(id, signal);
+    const before = await deps.machines.getCurrent(id, signal);
     if (before === undefined || (before.object.spec[field] ?? "") !== "") return;
     const unit = deps.begin();
     unit.update(machineKind, before, { ...before.object, spec: { ...before.object.spec, [field]: chosen } });
@@ -180,7 +180,7 @@ export function addressesOf({
 
 async function deleteObject(id: string, deps: MachineStepDeps, signal: AbortSignal): Promise<void> {
   await retryConflict(signal, async () => {
-    const before = await deps.machines.fresh(id, signal);
+    const before = await deps.machines.getCurrent(id, signal);
     if (before === undefined) return;
     const unit = deps.begin();
     unit.remove(machineKind, before);

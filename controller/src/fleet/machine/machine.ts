@@ -73,7 +73,7 @@ export interface MachineStatus extends EnrolledStatus {
   /** Outcome of the last requested snapshot, recorded before the next start. Outcome `none` has a reason. */
   readonly snapshot?: DataSnapshot & { readonly name: string };
   /** Snapshots whose removal failed. */
-  readonly leftSnapshots?: readonly StaleSnapshot[];
+  readonly staleSnapshots?: readonly StaleSnapshot[];
 }
 
 /**

@@ -34,7 +34,7 @@ describe.skipIf(isolation === "none")(`orphans${reason === undefined ? "" : ` (s
   });
 
   /** A sweep of these hosts, and its actions by host and machine. */
-  function sweeping(hosts: ReadonlyMap<string, ComputeProvider>, holds: () => readonly string[] = () => []) {
+  function sweeping(hosts: ReadonlyMap<string, ComputeProvider>, automationPauses: () => readonly string[] = () => []) {
     const { store, collections } = testStore;
     const sweep: OrphanSweep = createOrphanSweep({
       provider: createHostsProvider({
@@ -44,7 +44,7 @@ describe.skipIf(isolation === "none")(`orphans${reason === undefined ? "" : ` (s
       machines: collections.machines,
       store,
       objectsReady: collections.ready,
-      holds: { list: () => holds().map((kind) => ({ kind, reason: "", since: 0, until: null })) },
+      automationPauses: { list: () => automationPauses().map((kind) => ({ kind, reason: "", since: 0, until: null })) },
       clock,
       log: silentLog,
     });

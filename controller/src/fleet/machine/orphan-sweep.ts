@@ -1,6 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { Holds } from "#kernel/clock/holds.ts";
+import type { AutomationPauses } from "#kernel/clock/holds.ts";
 import type { MachineFacts } from "@holdfast/compute/compute-provider.ts";
 import type { HostSurvey, HostsProvider } from "@holdfast/compute/router/hosts-provider.ts";
 import type { PageBounds } from "#kernel/page/cursor.ts";
@@ -17,7 +17,7 @@ export interface Orphan {
   readonly hasData: boolean;
   readonly action: "stopped" | "kept" | "destroyed";
   /** Time of its deletion in milliseconds since 1970; undefined if it is destroyed, or while deletions are paused. */
-  readonly keptUntil: number | undefined;
+  readonly retainedUntil: number | undefined;
 }
 
 export interface OrphanSweep {
@@ -40,7 +40,7 @@ export interface OrphanSweepDeps {
   /** Resolves when the cache has all objects. */
   readonly objectsReady: Promise<unknown>;
   /** Read right before each deletion. */
-  readonly holds: Pick<Holds, "list">;
+  readonly automationPauses: Pick<AutomationPauses, "list">;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -55,7 +55,7 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
   async function isOwned(id: string, hostId: string, signal: AbortSignal): Promise<boolean> {
     const isHere = (object: MachineObject | undefined) =>
       object !== undefined && (object.spec.hostId === null || object.spec.hostId === hostId);
-    return isHere(machines.get(id)?.object) || isHere((await machines.fresh(id, signal))?.object);
+    return isHere(machines.get(id)?.object) || isHere((await machines.getCurrent(id, signal))?.object);
   }
 
   async function sweepOne(hostId: string, facts: MachineFacts, dryRun: boolean, signal: AbortSignal): Promise<Orphan> {
@@ -63,7 +63,7 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
     const key = sightingKey(id, hostId);
     const seen = await store.get(key, signal);
     const since = seen && (JSON.parse(seen.value) as Sighting).since;
-    const isPaused = deps.holds.list("deletion").length > 0;
+    const isPaused = deps.automationPauses.list("deletion").length > 0;
     const orphan = orphanOf(hostId, facts, since, isPaused, clock.now());
     if (dryRun || isPaused) return orphan;
     if (hasData && seen === undefined) {
@@ -82,7 +82,7 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
   }
 
   /** Deletes sightings of machines that have an object again, or no longer exist. */
-  async function forgetOwned({ machines: listed, silent }: HostSurvey, signal: AbortSignal): Promise<void> {
+  async function forgetOwned({ machines: listed, unresponsive: silent }: HostSurvey, signal: AbortSignal): Promise<void> {
     const present = new Set(listed.map(({ hostId, facts }) => sightingKey(facts.id, hostId)));
     let after: string | undefined;
     for (;;) {
@@ -102,7 +102,7 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
     async sweep({ dryRun, page = { after: undefined, limit: Infinity } }, signal) {
       await deps.objectsReady;
       const survey = await deps.provider.survey(signal);
-      for (const [host, reason] of survey.silent) log.warn("orphans of a host not swept", { host, reason });
+      for (const [host, reason] of survey.unresponsive) log.warn("orphans of a host not swept", { host, reason });
       if (!dryRun) await forgetOwned(survey, signal);
       const orphans: Orphan[] = [];
       let last: string | undefined;
@@ -142,9 +142,9 @@ function orphanOf(
   now: number,
 ): Orphan {
   const orphan = { machineId, hostId, hasData };
-  if (isPaused) return { ...orphan, action: "kept", keptUntil: undefined };
-  if (!hasData) return { ...orphan, action: "destroyed", keptUntil: undefined };
-  const keptUntil = (since ?? now) + retentionMs;
-  if (now >= keptUntil) return { ...orphan, action: "destroyed", keptUntil: undefined };
-  return { ...orphan, action: state === "running" ? "stopped" : "kept", keptUntil };
+  if (isPaused) return { ...orphan, action: "kept", retainedUntil: undefined };
+  if (!hasData) return { ...orphan, action: "destroyed", retainedUntil: undefined };
+  const retainedUntil = (since ?? now) + retentionMs;
+  if (now >= retainedUntil) return { ...orphan, action: "destroyed", retainedUntil: undefined };
+  return { ...orphan, action: state === "running" ? "stopped" : "kept", retainedUntil };
 }

@@ -22,7 +22,7 @@ export function planSnapshotRemovals(
   { snapshots }: MachineFacts,
   now: number,
 ): { readonly steps: readonly RemovalStep[]; readonly recheckInMs: number | null } {
-  const failed = new Map((status.leftSnapshots ?? []).map((each) => [each.name, each]));
+  const failed = new Map((status.staleSnapshots ?? []).map((each) => [each.name, each]));
   // A recorded snapshot that no longer exists is planned as well: its removal deletes the record.
   const stale = new Set([...snapshots, ...failed.keys()].filter((name) => name !== spec.snapshot?.name));
   const waits = [...stale].map((name) => ({ name, waitMs: waitMsOf(failed.get(name), now) }));
@@ -62,8 +62,8 @@ function recordAttempt(
   signal: AbortSignal,
 ): Promise<void> {
   return retryConflict(signal, async () => {
-    const before = await machines.fresh(id, signal);
-    const { leftSnapshots: failed = [] } = before?.object.status ?? {};
+    const before = await machines.getCurrent(id, signal);
+    const { staleSnapshots: failed = [] } = before?.object.status ?? {};
     const previous = failed.find((each) => each.name === name);
     if (before === undefined || (previous === undefined && reason === undefined)) return;
     const others = failed.filter((each) => each !== previous);

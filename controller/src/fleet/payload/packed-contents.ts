@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { concatInTurns } from "@holdfast/common/in-turns.ts";
+import { concatIncrementally } from "@holdfast/common/in-turns.ts";
 import { openPayload, sealPayload } from "@holdfast/common/sealed-payload.ts";
 import { type PackedContent, PackedContentSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { PayloadStore } from "./payloads.ts";
@@ -35,7 +35,7 @@ export function createPackedContents(payloads: PayloadStore): PackedContents {
         throw new HoldfastError("MACHINE_UNREACHABLE", "The machine's response was deleted before it was read.");
       const chunks: Uint8Array[] = [];
       for await (const chunk of bytes) chunks.push(chunk);
-      return await openPayload(await concatInTurns(chunks), sealed.key);
+      return await openPayload(await concatIncrementally(chunks), sealed.key);
     },
 
     async drop(machineId, { sealed }) {

@@ -42,7 +42,7 @@ function working(client: Parameters<typeof readPayload>[0], session: TestSession
     if (frame.case !== "task") return;
     const { id: taskId, input } = frame.value;
     if (input.case !== "copyPayload") {
-      session.say({ case: "taskResult", value: { taskId, output: { case: "listEngineUsers", value: {} } } });
+      session.send({ case: "taskResult", value: { taskId, output: { case: "listEngineUsers", value: {} } } });
       return;
     }
     const blocks = readPayload(client, input.value.payload?.id ?? "") as AsyncIterable<{ data: Uint8Array }>;
@@ -52,7 +52,7 @@ function working(client: Parameters<typeof readPayload>[0], session: TestSession
         for await (const { data } of blocks) yield data;
       })(),
     ).then((payload) =>
-      session.say({ case: "taskResult", value: { taskId, output: { case: "copyPayload", value: { payload } } } }),
+      session.send({ case: "taskResult", value: { taskId, output: { case: "copyPayload", value: { payload } } } }),
     );
   });
 }

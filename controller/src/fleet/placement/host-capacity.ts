@@ -16,7 +16,7 @@ export interface HostReservation {
 
 export interface HostCapacityDeps {
   readonly machines: Pick<Collection<MachineObject>, "reached">;
-  readonly hosts: Pick<Collection<HostObject>, "fresh">;
+  readonly hosts: Pick<Collection<HostObject>, "getCurrent">;
 }
 
 const catchUpTimeoutMs = 1_000;
@@ -31,7 +31,7 @@ export async function reserveCapacity(
   { machines, hosts }: HostCapacityDeps,
   signal?: AbortSignal,
 ): Promise<{ readonly reservation: HostReservation } | { readonly reservation?: never; readonly refused: string }> {
-  const host = await hosts.fresh(hostId, signal);
+  const host = await hosts.getCurrent(hostId, signal);
   if (host === undefined) throw new Conflict();
   await machines.reached(host.modRevision, catchUpTimeoutMs);
   const refused = refusal(host.object);

@@ -50,7 +50,7 @@ export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlace
   }
 
   async function tryPlace(machineId: string, signal: AbortSignal): Promise<void> {
-    const machine = await machines.fresh(machineId, signal);
+    const machine = await machines.getCurrent(machineId, signal);
     if (machine === undefined || machine.object.spec.hostId !== null) return;
     // After a restore of the store the machine may exist already: it stays on its host.
     const found = deps.storeMayBeBehind() ? await deps.provider.find(machineId, signal) : undefined;
@@ -69,7 +69,7 @@ export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlace
       );
     const first = choose();
     if (first.hostId === undefined) throw refusal(request.zone, first.reason);
-    const host = await hosts.fresh(first.hostId, signal);
+    const host = await hosts.getCurrent(first.hostId, signal);
     if (host === undefined) throw new Conflict();
     // Every placement changes the host's object, so the cache has all machines placed before this revision.
     await machines.reached(host.modRevision, 5_000);

@@ -1,7 +1,7 @@
 import { guestLine } from "@holdfast/compute/compute-provider.ts";
 import { addressNetworkOf, overlap } from "@holdfast/compute/local/address-network.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
-import { type HostObject, isOpen } from "../host/host.ts";
+import { type HostObject, acceptsMachines } from "../host/host.ts";
 import { hasImage, newestImageOn } from "../host/host-images.ts";
 import { isPeer, memoryRefusal, type Reservations, reservationsOn, type CapacityRequest } from "./host-reservations.ts";
 import { firstRefusal, freeSpaceRefusal, reservationRefusal, rootProblem } from "./storage-shares.ts";
@@ -104,7 +104,7 @@ type Check = (request: PlacementRequest, host: HostObject, reservations: Reserva
 
 /** The first check that refuses gives the reason. */
 const checks: readonly Check[] = [
-  (_, host) => (isOpen(host) ? undefined : host.spec.drain === null ? "it is cordoned." : "it is being drained."),
+  (_, host) => (acceptsMachines(host) ? undefined : host.spec.drain === null ? "it is cordoned." : "it is being drained."),
   (_, { status }) =>
     status.state === "ready" && status.facts !== null ? undefined : `it is ${status.state}: ${status.reason}`,
   ({ engine, version }, { status }) => {

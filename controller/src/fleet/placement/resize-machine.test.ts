@@ -54,7 +54,7 @@ describe("resizing a machine", () => {
       await resizeMachine(id, to, unit, memory, signal);
       await unit.commit();
     });
-  const memoryOf = async (id: string) => (await one.machines.fresh(id))?.object.spec.memoryBytes;
+  const memoryOf = async (id: string) => (await one.machines.getCurrent(id))?.object.spec.memoryBytes;
 
   it("gives a host's last capacity to one of two concurrent requests at any controllers", async () => {
     // 4 GiB can be reserved; machines of the warm pool do not count.
@@ -81,7 +81,7 @@ describe("resizing a machine", () => {
   it("and a concurrent placement never exceed the host's capacity together", async () => {
     const host = readyHost("b", { memoryOvercommit: 4 / 64 });
     await create(host, machine("p", "b"));
-    const stored = await one.hosts.fresh("b");
+    const stored = await one.hosts.getCurrent("b");
     const unit = begin();
     await resizeMachine("p", size(4), unit, one, signal);
     // Like a placement: with a reservation on the host.
@@ -97,7 +97,7 @@ describe("resizing a machine", () => {
   it("does not change the host's object without a reservation limit", async () => {
     await create(readyHost("c", { memoryOvercommit: null }), machine("f", "c"));
     await resize(one, "f", size(500));
-    expect((await one.hosts.fresh("c"))?.object.status.placements).toBe(0);
+    expect((await one.hosts.getCurrent("c"))?.object.status.placements).toBe(0);
     await expect(resize(one, "f", size(500, 2_000))).rejects.toThrow("The host's disk has 1000.0 GiB in all");
   });
 
@@ -120,7 +120,7 @@ describe("resizing a machine", () => {
     // A root never shrinks either.
     await resize(one, "u", { ...size(64, 10), rootBytes: 8 * gib });
     await resize(one, "u", size(64, 10));
-    expect((await one.machines.fresh("u"))?.object.spec.rootBytes).toBe(8 * gib);
+    expect((await one.machines.getCurrent("u"))?.object.spec.rootBytes).toBe(8 * gib);
     await expect(resize(one, "nobody", size(1))).rejects.toMatchObject({ key: "OBJECT_NOT_FOUND" });
   });
 });

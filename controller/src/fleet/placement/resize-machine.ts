@@ -8,7 +8,7 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { machineKind, type MachineObject, type MachineSize } from "../machine/machine.ts";
 
 export interface MachineResizeDeps extends HostCapacityDeps {
-  readonly machines: Pick<Collection<MachineObject>, "fresh" | "reached" | "values">;
+  readonly machines: Pick<Collection<MachineObject>, "getCurrent" | "reached" | "values">;
 }
 
 /**
@@ -24,7 +24,7 @@ export async function resizeMachine(
   deps: MachineResizeDeps,
   signal?: AbortSignal,
 ): Promise<void> {
-  const machine = await deps.machines.fresh(machineId, signal);
+  const machine = await deps.machines.getCurrent(machineId, signal);
   if (machine === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `There is no machine ${machineId}.`);
   const { metadata, spec } = machine.object;
   if (metadata.deletionRequestedAt !== undefined)

@@ -1,14 +1,14 @@
 import { isIP } from "node:net";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
-import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
-import type { Member, Membership } from "#kernel/runtime/membership.ts";
-import type { ReachOwner } from "./reach-owner.ts";
+import type { PolicyRule } from "@holdfast/compute/compute-provider.ts";
+import type { RegisteredController, ControllerRegistry } from "#kernel/runtime/membership.ts";
+import type { PolicySource } from "./reach-owner.ts";
 
 /** Policy source that lets every machine connect to the controllers. */
-export function createControllerPolicy(membership: Pick<Membership, "members" | "subscribe">): ReachOwner {
+export function createControllerPolicy(controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">): PolicySource {
   return {
-    rulesOn: () => controllerRulesOf(membership.members()),
-    subscribe: (onChange) => membership.subscribe(() => onChange()),
+    rulesOn: () => controllerRulesOf(controllerRegistry.controllers()),
+    subscribe: (onChange) => controllerRegistry.subscribe(() => onChange()),
   };
 }
 
@@ -16,7 +16,7 @@ export function createControllerPolicy(membership: Pick<Membership, "members" | 
  * Pure: every machine may connect to the listener of every controller, draining ones included. A controller whose
  * address is a name gets no rule.
  */
-export function controllerRulesOf(members: readonly Member[]): ReachRule[] {
+export function controllerRulesOf(members: readonly RegisteredController[]): PolicyRule[] {
   return members.flatMap(({ id, address }) => {
     if (address === "") return [];
     const { host: to, port } = endpointOf(address);

@@ -1,9 +1,9 @@
-import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
+import type { PolicyRule } from "@holdfast/compute/compute-provider.ts";
 import { expect, test } from "vitest";
-import type { ReachOwner } from "./reach-owner.ts";
+import type { PolicySource } from "./reach-owner.ts";
 import { createNetworkPolicyWork } from "./network-policy-reconciler.ts";
 
-const rule = (hostId: string): ReachRule => ({
+const rule = (hostId: string): PolicyRule => ({
   owner: { kind: "managed-service", id: hostId },
   to: "10.1.0.1",
   port: 5432,
@@ -13,14 +13,14 @@ const rule = (hostId: string): ReachRule => ({
 test("a change of one service applies the rules of its own hosts only", async () => {
   const applied = new Map<string, number>();
   const edgeOf = (hostId: string) => ({
-    apply: async (rules: readonly ReachRule[]) => {
+    apply: async (rules: readonly PolicyRule[]) => {
       expect(rules).toEqual([rule(hostId)]);
       applied.set(hostId, (applied.get(hostId) ?? 0) + 1);
     },
   });
   const edges = new Map(Array.from({ length: 100 }, (_, n) => [`host-${n}`, edgeOf(`host-${n}`)] as const));
-  let notify: Parameters<ReachOwner["subscribe"]>[0] = () => undefined;
-  const owner: ReachOwner = {
+  let notify: Parameters<PolicySource["subscribe"]>[0] = () => undefined;
+  const owner: PolicySource = {
     rulesOn: (hostId) => [rule(hostId)],
     subscribe(onChange) {
       notify = onChange;

@@ -1,12 +1,12 @@
 import type { MachineEdge } from "@holdfast/compute/compute-provider.ts";
 import { again, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
-import type { ReachOwner } from "./reach-owner.ts";
+import type { PolicySource } from "./reach-owner.ts";
 
 export interface NetworkPolicyDeps {
   /** Firewalls of the hosts whose machines have networks of their own, by host id. */
   readonly edges: () => ReadonlyMap<string, MachineEdge>;
-  readonly sources: readonly ReachOwner[];
+  readonly sources: readonly PolicySource[];
 }
 
 /** Interval at which the rules are applied again, which corrects changes made on the host. */

@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 import { inBackground } from "@holdfast/common/background.ts";
-import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
+import type { PolicyRule } from "@holdfast/compute/compute-provider.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { ReachOwner } from "./reach-owner.ts";
+import type { PolicySource } from "./reach-owner.ts";
 
 /** Location of the object store for machines. */
 export interface StoreLocation {
@@ -10,7 +10,7 @@ export interface StoreLocation {
   readonly port: number;
 }
 
-export interface StorePolicy extends ReachOwner {
+export interface StorePolicy extends PolicySource {
   close(): void;
 }
 
@@ -51,7 +51,7 @@ export function createStorePolicy(location: StoreLocation | undefined, log: Log)
 }
 
 /** Pure: every machine may connect to these addresses of the object store. */
-export function storeRulesOf(addresses: readonly string[], port: number): ReachRule[] {
+export function storeRulesOf(addresses: readonly string[], port: number): PolicyRule[] {
   return addresses.map((to) => ({
     owner: { kind: "object-store", id: to },
     to,

@@ -80,7 +80,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
   ): Promise<MessageInitShape<typeof AgentRolloutSchema>> {
     await retryConflict(call.signal, async () => {
       requireRollout();
-      const stored = await rollouts.fresh(rolloutId, call.signal);
+      const stored = await rollouts.getCurrent(rolloutId, call.signal);
       if (stored === undefined) throw notOffered();
       const unit = deps.begin();
       unit.update(agentRolloutKind, stored, edit(stored));

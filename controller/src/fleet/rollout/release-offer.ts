@@ -17,7 +17,7 @@ import {
 } from "./agent-rollout.ts";
 
 export interface ReleaseOfferDeps {
-  readonly rollouts: Pick<Collection<AgentRollout>, "fresh" | "reached">;
+  readonly rollouts: Pick<Collection<AgentRollout>, "getCurrent" | "reached">;
   readonly objects: ObjectStore;
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
@@ -40,7 +40,7 @@ export async function offerRelease(
   const payloadId = payloadIdOf(digest);
   const offered = { release: release.release, digest, payloadId, sha256, sizeBytes: bytes.byteLength };
   return retryConflict(signal, async () => {
-    const stored = await rollouts.fresh(rolloutId, signal);
+    const stored = await rollouts.getCurrent(rolloutId, signal);
     const before = stored?.object.spec;
     if (before?.digest === digest) return true;
     if (before !== undefined && !force) {

@@ -36,7 +36,7 @@ test("a standby agent is welcomed, and the active one continues undisturbed", as
   expect(fleet.session("m-1")).toMatchObject({ agentDigest: "d-old" });
   const answer = fleet.run("m-1", request, 30_000);
   const task = await old.expect("task");
-  old.say({ case: "taskResult", value: { taskId: task.id } });
+  old.send({ case: "taskResult", value: { taskId: task.id } });
   expect((await answer).taskId).toBe(task.id);
   expect(
     next.received.some((frame) =>
@@ -44,7 +44,7 @@ test("a standby agent is welcomed, and the active one continues undisturbed", as
     ),
   ).toBe(false);
   // A standby must not send results or observations.
-  next.say({ case: "taskResult", value: { taskId: task.id } });
+  next.send({ case: "taskResult", value: { taskId: task.id } });
   expect(await next.ended).toMatchObject({ code: 3, details: "a standby sends heartbeats only" });
   expect(fleet.session("m-1")).toMatchObject({ agentDigest: "d-old" });
   old.close();
@@ -63,7 +63,7 @@ test("unanswered tasks are sent to the agent's replacement, not to an unrelated 
   );
   expect((await next.expect("task")).id).toBe(id);
   await old.expect("goodbye");
-  next.say({ case: "taskResult", value: { taskId: id } });
+  next.send({ case: "taskResult", value: { taskId: id } });
   expect((await answer).taskId).toBe(id);
   expect(fleet.session("m-2")).toMatchObject({ agentDigest: "d-next", keeperProtocol: 2 });
   const lost = fleet.run("m-2", request, 30_000);

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, status as Code } from "@grpc/grpc-js";
-import { createLastCall, type LastCall } from "@holdfast/mtls/last-call.ts";
+import { createIdleClose, type IdleClose } from "@holdfast/mtls/last-call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { unaryCall } from "@holdfast/mtls/unary-call.ts";
@@ -28,7 +28,7 @@ import { requirePeer, unary } from "@holdfast/mtls/rpc-handlers.ts";
 import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import type { RenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { peerDefinition } from "./agent-definitions.ts";
-import { NotAsked } from "../not-asked.ts";
+import { TaskNotSent } from "../not-asked.ts";
 import { type QuickTasks, tooManyRequests } from "../task/quick-tasks.ts";
 import type { PrimaryLeases, PeerReport } from "./rights.ts";
 import { type Session, unreachable } from "./session.ts";
@@ -61,14 +61,14 @@ export interface PeerCalls {
 }
 
 export function createPeerCalls({ installationId, identity, trustBundle, log }: PeerCallsDeps): PeerCalls {
-  const clients = new Map<string, { readonly client: Client; readonly calls: LastCall }>();
+  const clients = new Map<string, { readonly client: Client; readonly calls: IdleClose }>();
   // A new certificate needs new connections. Calls on the old ones are finished first.
   const renewals = identity.subscribe(() => {
     for (const { calls } of clients.values()) calls.close();
     clients.clear();
   });
 
-  function clientOf(address: string): { readonly client: Client; readonly calls: LastCall } {
+  function clientOf(address: string): { readonly client: Client; readonly calls: IdleClose } {
     const cached = clients.get(address);
     if (cached !== undefined) return cached;
     const { privateKey, certificate } = identity.current;
@@ -88,7 +88,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
       "grpc.initial_reconnect_backoff_ms": 100,
       "grpc.max_reconnect_backoff_ms": 1_000,
     });
-    const opened = { client, calls: createLastCall(() => client.close()) };
+    const opened = { client, calls: createIdleClose(() => client.close()) };
     clients.set(address, opened);
     return opened;
   }
@@ -104,7 +104,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
       } catch (error) {
         log.debug("task not run by peer", { machine: machineId, peer: address, error: String(error) });
         if ((error as { code?: unknown }).code === Code.RESOURCE_EXHAUSTED) throw tooManyRequests();
-        throw new NotAsked("The controller with the machine's stream did not respond.");
+        throw new TaskNotSent("The controller with the machine's stream did not respond.");
       } finally {
         end();
       }
@@ -140,7 +140,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
         return new Map(
           machines.map(({ machineId, askedAgoMs, engineSilent }) => [
             machineId,
-            { askedAgoMs: Number(askedAgoMs), isEngineSilent: engineSilent },
+            { requestedAgoMs: Number(askedAgoMs), isEngineUnresponsive: engineSilent },
           ]),
         );
       } finally {
@@ -182,7 +182,7 @@ export function createPeerRpcs({ installationId, log, quickTasks, sessionOf, has
       requirePeer(call, installationId, "controller");
       // If a machine's stream moved, the controller that has it now reports on the machine.
       const here = [...primaryLeases.suspects()].filter(([machineId]) => sessionOf(machineId) !== undefined);
-      const machines = here.map(([machineId, { askedAgoMs, isEngineSilent }]) => ({
+      const machines = here.map(([machineId, { requestedAgoMs: askedAgoMs, isEngineUnresponsive: isEngineSilent }]) => ({
         machineId,
         askedAgoMs: BigInt(Math.floor(askedAgoMs)),
         engineSilent: isEngineSilent,
@@ -199,7 +199,7 @@ export function createPeerRpcs({ installationId, log, quickTasks, sessionOf, has
       const result = await running.catch((error: unknown) => {
         log.debug("task not run for peer", { machine: machineId, error: String(error) });
         // The machine got the task, so the caller must not treat this as a task that was not sent.
-        if (error instanceof NotAsked || !(error instanceof HoldfastError) || error.key !== "MACHINE_UNREACHABLE")
+        if (error instanceof TaskNotSent || !(error instanceof HoldfastError) || error.key !== "MACHINE_UNREACHABLE")
           throw error;
         return undefined;
       });

@@ -1,4 +1,4 @@
-import type { Membership } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
 import type { PeerCalls } from "./peer-calls.ts";
 import type { PeerReport } from "./rights.ts";
 
@@ -13,13 +13,13 @@ export interface PeerReports {
 }
 
 export interface PeerReportsDeps {
-  readonly membership: Pick<Membership, "id" | "members">;
+  readonly controllerRegistry: Pick<ControllerRegistry, "id" | "controllers">;
   readonly peers: Pick<PeerCalls, "listSilent">;
 }
 
 const pollIntervalMs = 1_000;
 
-export function createPeerReports({ membership, peers }: PeerReportsDeps): PeerReports {
+export function createPeerReports({ controllerRegistry, peers }: PeerReportsDeps): PeerReports {
   const reports = new Map<string, ReadonlyMap<string, PeerReport>>();
   const pending = new Set<string>();
 
@@ -34,7 +34,7 @@ export function createPeerReports({ membership, peers }: PeerReportsDeps): PeerR
   }
 
   const timer = setInterval(() => {
-    const others = membership.members().filter(({ id, address }) => id !== membership.id && address !== "");
+    const others = controllerRegistry.controllers().filter(({ id, address }) => id !== controllerRegistry.id && address !== "");
     for (const id of reports.keys()) if (!others.some((each) => each.id === id)) reports.delete(id);
     for (const { id, address } of others) if (!pending.has(id)) poll(id, address);
   }, pollIntervalMs).unref();

@@ -1,6 +1,6 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { storedFormat } from "@holdfast/common/stored-names.ts";
-import type { Membership } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
 import { root } from "#kernel/store/resource.ts";
 import type { Lease, Store } from "#kernel/store/store.ts";
 import type { SessionFacts } from "./session-facts.ts";
@@ -45,26 +45,26 @@ export interface Presence {
 
 export interface PresenceDeps {
   readonly store: Store;
-  readonly membership: Pick<Membership, "id" | "startedAt" | "members" | "subscribe">;
+  readonly controllerRegistry: Pick<ControllerRegistry, "id" | "startedAt" | "controllers" | "subscribe">;
   readonly log: Log;
   /** A key changed. `taken`: revision at which another controller's stream became the machine's. */
   readonly onChange: (machineId: string, taken: bigint | undefined) => void;
 }
 
-export function createPresence({ store, membership, log, onChange }: PresenceDeps): Presence {
-  const { id: controllerId, startedAt } = membership;
+export function createPresence({ store, controllerRegistry, log, onChange }: PresenceDeps): Presence {
+  const { id: controllerId, startedAt } = controllerRegistry;
   const entries = new Map<string, Entry>();
   /** Start time of each registered controller, by its id. */
-  let holders = startsOf(membership);
+  let holders = startsOf(controllerRegistry);
 
   /** Presence keys and controllers are watched separately: an entry counts only while its controller is registered. */
   function isHolderAlive({ facts, holderStartedAt }: Entry): boolean {
     return holderStartedAt === (facts.controllerId === controllerId ? startedAt : holders.get(facts.controllerId));
   }
 
-  const memberWatch = membership.subscribe(() => {
+  const memberWatch = controllerRegistry.subscribe(() => {
     const before = holders;
-    holders = startsOf(membership);
+    holders = startsOf(controllerRegistry);
     for (const [machineId, { facts }] of entries) {
       if (before.get(facts.controllerId) !== holders.get(facts.controllerId)) onChange(machineId, undefined);
     }
@@ -116,7 +116,7 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
       agentVersion: hello?.agentVersion ?? "",
       agentDigest: hello?.agentDigest ?? "",
       keeperProtocol: hello?.keeperProtocol ?? 0,
-      rights: hello?.rights ?? 0,
+      primaryLeaseVersion: hello?.rights ?? 0,
       bootId: hello?.bootId ?? "",
     };
     const value: EntryJson = { ...facts, holderStartedAt: startedAt };
@@ -178,6 +178,6 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
   };
 }
 
-function startsOf(membership: Pick<Membership, "members">): Map<string, number> {
-  return new Map(membership.members().map(({ id, startedAt }) => [id, startedAt]));
+function startsOf(controllerRegistry: Pick<ControllerRegistry, "controllers">): Map<string, number> {
+  return new Map(controllerRegistry.controllers().map(({ id, startedAt }) => [id, startedAt]));
 }

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { silentLog } from "@holdfast/common/log.ts";
-import { rightMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/right.ts";
 import { RightRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
 import { createPrimaryLeases } from "./rights.ts";
@@ -37,13 +37,13 @@ test("each request is decided and counted once", async () => {
 test("a lease is late if half of the previous one under the same term is over", async () => {
   const { state, ask, answered } = scenario();
   await ask();
-  state.nowMs += rightMs / 2;
+  state.nowMs += primaryLeaseMs / 2;
   await ask();
   expect(answered()).toMatchObject({ granted: 2, late: 0 });
-  state.nowMs += rightMs / 2 + 1;
+  state.nowMs += primaryLeaseMs / 2 + 1;
   await ask();
   expect(answered()).toMatchObject({ granted: 2, late: 1 });
-  state.nowMs += rightMs;
+  state.nowMs += primaryLeaseMs;
   await ask(2n);
   expect(answered()).toMatchObject({ granted: 3, late: 1 });
 });

@@ -1,4 +1,4 @@
-import type { Membership } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
 import type { SessionFacts } from "./session-facts.ts";
 import type { Session } from "./session.ts";
 
@@ -17,7 +17,7 @@ export function excessStreams(streams: number, all: number, controllers: number,
 }
 
 export interface RebalancerDeps {
-  readonly membership: Pick<Membership, "id" | "members">;
+  readonly controllerRegistry: Pick<ControllerRegistry, "id" | "controllers">;
   /** Every stream of the fleet, with the controller that has it. */
   readonly entries: () => Iterable<readonly [machineId: string, facts: SessionFacts]>;
   /** The streams of this controller. */
@@ -33,13 +33,13 @@ export interface RebalancerDeps {
  * redirected.
  */
 export function createRebalancer(deps: RebalancerDeps): { close(): void } {
-  const { membership, entries, sessions, everyMs, atOnce } = deps;
+  const { controllerRegistry, entries, sessions, everyMs, atOnce } = deps;
   let hasBegun = false;
 
   function rebalance(): void {
-    const taking = membership.members().filter(({ address, draining }) => address !== "" && !draining);
+    const taking = controllerRegistry.controllers().filter(({ address, draining }) => address !== "" && !draining);
     const streams = new Map(taking.map(({ id }) => [id, 0]));
-    const own = membership.id;
+    const own = controllerRegistry.id;
     if (streams.size < 2 || !streams.has(own)) return;
     let all = 0;
     for (const [, { controllerId }] of entries()) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Member } from "#kernel/runtime/membership.ts";
+import type { RegisteredController } from "#kernel/runtime/membership.ts";
 import { createRevocation } from "./revocation.ts";
 
 const signal = new AbortController().signal;
@@ -8,13 +8,13 @@ const signal = new AbortController().signal;
 function scenario(others: readonly string[], answers: Readonly<Record<string, number>> = {}) {
   const state = { nowMs: 0, ids: ["a", ...others], ownMs: 60_000, startedAt: 1 };
   let answer = () => {};
-  const member = (id: string): Member => ({ id, address: id, startedAt: state.startedAt, draining: false });
+  const member = (id: string): RegisteredController => ({ id, address: id, startedAt: state.startedAt, draining: false });
   const revocation = createRevocation({
-    membership: {
+    controllerRegistry: {
       id: "a",
-      members: () => state.ids.map(member),
-      member: (id) => (state.ids.includes(id) ? member(id) : undefined),
-      listed: async () => state.ids,
+      controllers: () => state.ids.map(member),
+      controller: (id) => (state.ids.includes(id) ? member(id) : undefined),
+      liveIds: async () => state.ids,
       subscribe(onChange) {
         answer = onChange;
         return { close() {} };

@@ -1,4 +1,4 @@
-import type { Membership } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
 import type { PeerCalls } from "./peer-calls.ts";
 import type { PrimaryLeases } from "./rights.ts";
 
@@ -14,7 +14,7 @@ export interface Revocation {
 }
 
 export interface RevocationDeps {
-  readonly membership: Pick<Membership, "id" | "members" | "member" | "listed" | "subscribe">;
+  readonly controllerRegistry: Pick<ControllerRegistry, "id" | "controllers" | "controller" | "liveIds" | "subscribe">;
   readonly peers: Pick<PeerCalls, "revokeRight">;
   readonly primaryLeases: Pick<PrimaryLeases, "revoke">;
   /** Milliseconds since boot, time in suspend included. */
@@ -25,8 +25,8 @@ const answerWithinMs = 1_000;
 /** Time that a departed controller is remembered, because leases that it granted may still be valid. */
 const retentionMs = 60_000;
 
-export function createRevocation({ membership, peers, primaryLeases, bootMs }: RevocationDeps): Revocation {
-  const { id } = membership;
+export function createRevocation({ controllerRegistry, peers, primaryLeases, bootMs }: RevocationDeps): Revocation {
+  const { id } = controllerRegistry;
   const begunMs = bootMs();
   /** Controllers that left or were restarted, with the time at which this was noticed. */
   const departed = new Map<string, number>();
@@ -34,24 +34,24 @@ export function createRevocation({ membership, peers, primaryLeases, bootMs }: R
 
   function refresh(): void {
     const now = bootMs();
-    const there = new Map(membership.members().map((each) => [each.id, each.startedAt]));
+    const there = new Map(controllerRegistry.controllers().map((each) => [each.id, each.startedAt]));
     for (const [each, startedAt] of seen) if (each !== id && there.get(each) !== startedAt) departed.set(each, now);
     for (const [each, at] of departed) if (now - at > retentionMs) departed.delete(each);
     seen = there;
   }
-  const watch = membership.subscribe(refresh);
+  const watch = controllerRegistry.subscribe(refresh);
   refresh();
 
   return {
     async revoke(machineId, term, signal) {
-      const listed = await membership.listed(signal);
+      const listed = await controllerRegistry.liveIds(signal);
       refresh();
       // A controller that was registered a moment ago and is no longer listed has only just left.
       const unlisted = [...seen.keys()].some((each) => each !== id && !listed.includes(each));
       const answering = listed
         .filter((each) => each !== id)
         .map(async (each) => {
-          const address = membership.member(each)?.address;
+          const address = controllerRegistry.controller(each)?.address;
           if (address === undefined || address === "") throw new Error(`controller ${each} has no address`);
           return peers.revokeRight(address, machineId, term, answerWithinMs);
         });

@@ -20,8 +20,8 @@ const rightRules = { refusal: () => undefined, reached: async () => undefined };
 
 beforeAll(async () => {
   installation = await newInstallation();
-  deciding = await startController(installation, "deciding", { rightRules });
-  holder = await startController(installation, "holder", { rightRules });
+  deciding = await startController(installation, "deciding", { primaryLeaseRules: rightRules });
+  holder = await startController(installation, "holder", { primaryLeaseRules: rightRules });
 });
 afterAll(() => installation?.close());
 
@@ -30,7 +30,7 @@ test("a revoked lease is refused by the controller that granted it", async () =>
   const agent = openSession(holder.dial(identity), helloOf("m-1"));
   await agent.expect("welcome");
   const request = async (number: bigint, term: bigint) => {
-    agent.say({ case: "rightRequest", value: { serviceId: "s", term, number, engineSilent: false } });
+    agent.send({ case: "rightRequest", value: { serviceId: "s", term, number, engineSilent: false } });
     return waitUntil("a response", () => {
       const answers = agent.received.flatMap(({ frame }) => (frame.case === "rightAnswer" ? frame.value : []));
       return answers.find((answer) => answer.number === number);
@@ -38,7 +38,7 @@ test("a revoked lease is refused by the controller that granted it", async () =>
   };
   const beganMs = performance.now();
   expect(await request(1n, 1n)).toMatchObject({ granted: true });
-  const revoke = () => deciding.fleet.revokeRight("m-1", 1, signal());
+  const revoke = () => deciding.fleet.revokePrimaryLease("m-1", 1, signal());
   const ungrantedForMs = await waitUntil("all controllers confirmed", revoke);
   // The holder granted it; the deciding controller never did.
   expect(ungrantedForMs).toBeLessThanOrEqual(performance.now() - beganMs + stepMs);
@@ -52,39 +52,39 @@ test("a silent primary or engine is reported to controllers without its stream",
   const agent = openSession(holder.dial(identity), helloOf("m-3"));
   await agent.expect("welcome");
   const request = (number: bigint, engineSilent: boolean) =>
-    agent.say({ case: "rightRequest", value: { serviceId: "s", term: 1n, number, engineSilent } });
-  const results = () => deciding.fleet.silentElsewhere("m-3");
+    agent.send({ case: "rightRequest", value: { serviceId: "s", term: 1n, number, engineSilent } });
+  const results = () => deciding.fleet.peerReport("m-3");
   let number = 1n;
   request(number, true);
-  await waitUntil("the unresponsive engine is reported", () => results()?.isEngineSilent === true);
+  await waitUntil("the unresponsive engine is reported", () => results()?.isEngineUnresponsive === true);
   await waitUntil("no report while requests are on time", () => {
     request((number += 1n), false);
     return results() === undefined;
   });
   const beganMs = performance.now();
-  await waitUntil("the overdue request is reported", () => (results()?.askedAgoMs ?? 0) > 3_000);
+  await waitUntil("the overdue request is reported", () => (results()?.requestedAgoMs ?? 0) > 3_000);
   expect(performance.now() - beganMs).toBeGreaterThan(2_900);
-  expect(results()?.isEngineSilent).toBe(false);
+  expect(results()?.isEngineUnresponsive).toBe(false);
   // The controller with the stream has no peer report.
-  expect(holder.fleet.silentElsewhere("m-3")).toBeUndefined();
+  expect(holder.fleet.peerReport("m-3")).toBeUndefined();
   request((number += 1n), true);
-  await waitUntil("the unresponsive engine is reported again", () => results()?.isEngineSilent === true);
+  await waitUntil("the unresponsive engine is reported again", () => results()?.isEngineUnresponsive === true);
   // The agent's next stream ends the reports on the previous one.
   const next = openSession(holder.dial(identity), helloOf("m-3"));
   await next.expect("welcome");
-  await waitUntil("the report ends", () => results()?.isEngineSilent !== true);
+  await waitUntil("the report ends", () => results()?.isEngineUnresponsive !== true);
   agent.close();
   next.close();
 });
 
 test("a controller that left may have granted a lease until then", async () => {
   await waitUntil("the holder has run for a while", async () => {
-    return ((await deciding.fleet.revokeRight("m-2", 1, signal())) ?? 0) > 1_000;
+    return ((await deciding.fleet.revokePrimaryLease("m-2", 1, signal())) ?? 0) > 1_000;
   });
   const beganMs = performance.now();
   await holder.close();
   const ungrantedForMs = await waitUntil("its departure is noticed", () =>
-    deciding.fleet.revokeRight("m-2", 1, signal()),
+    deciding.fleet.revokePrimaryLease("m-2", 1, signal()),
   );
   expect(ungrantedForMs).toBeLessThanOrEqual(performance.now() - beganMs + stepMs);
 });

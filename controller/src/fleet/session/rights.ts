@@ -1,15 +1,15 @@
 import type { Log } from "@holdfast/common/log.ts";
-import { rightMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/right.ts";
 import type { RightRequest } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { Session } from "./session.ts";
 
 /** Reserve beyond a primary lease's duration, for clock drift, a suspended keeper and the shutdown of an engine. */
-export const rightMarginMs = 2_000;
+export const primaryLeaseMarginMs = 2_000;
 /** Largest age of the knowledge of who is the primary, by which a primary lease is granted. */
-export const knownWithinMs = 3_000;
+export const maxKnowledgeAgeMs = 3_000;
 
 /** Decides whether a machine may be the primary of its service. */
-export interface RightRules {
+export interface PrimaryLeaseRules {
   /**
    * Pure, by the cache: the reason why the machine may not be the service's primary under this term; undefined if it
    * may.
@@ -20,17 +20,17 @@ export interface RightRules {
 }
 
 /** A machine's primary lease requests to this controller. */
-export interface HeardRight {
+export interface LeaseReport {
   /** Milliseconds since the last request. */
-  readonly askedAgoMs: number;
+  readonly requestedAgoMs: number;
   /** Milliseconds since the last grant; undefined if this controller granted none. */
   readonly grantedAgoMs: number | undefined;
   /** True if the agent reports that its engine has been unresponsive for some seconds. */
-  readonly isEngineSilent: boolean;
+  readonly isEngineUnresponsive: boolean;
 }
 
 /** The part of a lease report that other controllers get. */
-export type PeerReport = Pick<HeardRight, "askedAgoMs" | "isEngineSilent">;
+export type PeerReport = Pick<LeaseReport, "requestedAgoMs" | "isEngineUnresponsive">;
 
 /** The facts that decide a grant. */
 export interface GrantContext {
@@ -44,7 +44,7 @@ export interface GrantContext {
 /** Pure: the reason why no lease is granted; undefined if one is granted. */
 export function refusalOf({ hasLease, verifiedAgoMs, refusal }: GrantContext): string | undefined {
   if (!hasLease) return "this controller has no lease";
-  return verifiedAgoMs < knownWithinMs ? refusal : "this controller's cache is too old";
+  return verifiedAgoMs < maxKnowledgeAgeMs ? refusal : "this controller's cache is too old";
 }
 
 /**
@@ -59,14 +59,14 @@ export interface PrimaryLeases {
   /** The machine opened a stream here, so its requests on an earlier stream are no longer overdue. */
   opened(machineId: string): void;
   /** The machine's requests; undefined without one in the last minute. */
-  report(machineId: string): HeardRight | undefined;
+  report(machineId: string): LeaseReport | undefined;
   /**
    * Refuses the machine leases under this term and earlier ones from now on. Returns the milliseconds in which
    * certainly none was granted here, by an earlier process either.
    */
   revoke(machineId: string, term: bigint): number;
   /** Machines with a request in the last minute whose next request is overdue, or whose engine is unresponsive. */
-  suspects(): ReadonlyMap<string, HeardRight>;
+  suspects(): ReadonlyMap<string, LeaseReport>;
   /** Number of requests since the start, by outcome. */
   outcomes(): Iterable<readonly [outcome: LeaseOutcome, count: number]>;
 }
@@ -75,7 +75,7 @@ export interface PrimaryLeases {
 export type LeaseOutcome = "granted" | "late" | "refused";
 
 export interface PrimaryLeasesDeps {
-  readonly rules: RightRules | undefined;
+  readonly rules: PrimaryLeaseRules | undefined;
   /** The store's current revision. */
   readonly revision: () => Promise<bigint>;
   readonly hasLease: () => boolean;
@@ -91,12 +91,12 @@ interface LeaseRecord {
   readonly grantedMs: number | undefined;
   /** Term of the last grant. */
   readonly term: bigint;
-  readonly isEngineSilent: boolean;
+  readonly isEngineUnresponsive: boolean;
 }
 
 const retentionMs = 60_000;
 /** Requests arrive every second: after this time the next one is overdue. */
-export const punctualMs = 1_500;
+export const requestOverdueMs = 1_500;
 const mostRevoked = 10_000;
 
 export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
@@ -113,15 +113,15 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
   let verifiedMs = Number.NEGATIVE_INFINITY;
   let refreshing: Promise<void> | undefined;
 
-  async function refresh(to: RightRules): Promise<void> {
+  async function refresh(to: PrimaryLeaseRules): Promise<void> {
     const requestedMs = bootMs();
-    await to.reached(await revision(), knownWithinMs);
+    await to.reached(await revision(), maxKnowledgeAgeMs);
     verifiedMs = requestedMs;
   }
 
   /** Verifies the cache at most once a second, for any number of requests. */
-  async function ensureCurrent(to: RightRules): Promise<void> {
-    if (bootMs() - verifiedMs < knownWithinMs / 3) return;
+  async function ensureCurrent(to: PrimaryLeaseRules): Promise<void> {
+    if (bootMs() - verifiedMs < maxKnowledgeAgeMs / 3) return;
     refreshing ??= refresh(to).finally(() => {
       refreshing = undefined;
     });
@@ -131,11 +131,11 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
   function record(machineId: string, change: Partial<LeaseRecord>): void {
     const now = bootMs();
     const before = records.get(machineId);
-    const after = { requestedMs: now, grantedMs: undefined, term: 0n, isEngineSilent: false, ...before, ...change };
+    const after = { requestedMs: now, grantedMs: undefined, term: 0n, isEngineUnresponsive: false, ...before, ...change };
     // Records are in the order of their changes, so the loop below stops at the first recent one.
     records.delete(machineId);
     records.set(machineId, after);
-    if (after.isEngineSilent !== (before?.isEngineSilent ?? false)) onChange(machineId);
+    if (after.isEngineUnresponsive !== (before?.isEngineUnresponsive ?? false)) onChange(machineId);
     for (const [id, { requestedMs }] of records) {
       if (now - requestedMs <= retentionMs) break;
       records.delete(id);
@@ -150,19 +150,19 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
   function isLate(machineId: string, term: bigint): boolean {
     const before = records.get(machineId);
     if (before?.grantedMs === undefined || before.term !== term) return false;
-    return bootMs() - before.grantedMs > rightMs / 2;
+    return bootMs() - before.grantedMs > primaryLeaseMs / 2;
   }
 
-  function reportOf({ requestedMs, grantedMs, isEngineSilent }: LeaseRecord): HeardRight {
+  function reportOf({ requestedMs, grantedMs, isEngineUnresponsive }: LeaseRecord): LeaseReport {
     const now = bootMs();
     const grantedAgoMs = grantedMs === undefined ? undefined : now - grantedMs;
-    return { askedAgoMs: now - requestedMs, grantedAgoMs, isEngineSilent };
+    return { requestedAgoMs: now - requestedMs, grantedAgoMs, isEngineUnresponsive };
   }
 
   return {
     async request(session, request) {
       const { machineId } = session;
-      record(machineId, { requestedMs: bootMs(), isEngineSilent: request.engineSilent });
+      record(machineId, { requestedMs: bootMs(), isEngineUnresponsive: request.engineSilent });
       if (rules === undefined) return;
       await ensureCurrent(rules).catch((error: unknown) =>
         log.debug("primary lease rules not current", { error: String(error) }),
@@ -177,7 +177,7 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
       session.send({ case: "rightAnswer", value: { number: request.number, granted, reason: reason ?? "" } });
     },
     opened(machineId) {
-      if (records.has(machineId)) record(machineId, { requestedMs: bootMs(), isEngineSilent: false });
+      if (records.has(machineId)) record(machineId, { requestedMs: bootMs(), isEngineUnresponsive: false });
     },
     report(machineId) {
       const latest = records.get(machineId);
@@ -187,8 +187,8 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
       const all = [...records].map(([machineId, latest]) => [machineId, reportOf(latest)] as const);
       return new Map(
         all.filter(
-          ([, { askedAgoMs, isEngineSilent }]) =>
-            askedAgoMs < retentionMs && (isEngineSilent || askedAgoMs > punctualMs),
+          ([, { requestedAgoMs, isEngineUnresponsive }]) =>
+            requestedAgoMs < retentionMs && (isEngineUnresponsive || requestedAgoMs > requestOverdueMs),
         ),
       );
     },

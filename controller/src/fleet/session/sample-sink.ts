@@ -4,18 +4,18 @@ import type { Session } from "./session.ts";
 /** Destination of the samples of machines. */
 export interface SampleSink {
   /** Stores a batch. Resolves with the outcome; never rejects. */
-  take(machineId: string, samples: readonly Sample[]): Promise<SamplesTaken>;
+  take(machineId: string, samples: readonly Sample[]): Promise<SamplesOutcome>;
 }
 
-export type SamplesTaken =
+export type SamplesOutcome =
   | {
-      readonly kept: true;
+      readonly stored: true;
       /** Number of samples that will never be stored. */
       readonly refused: number;
       readonly reason: string;
     }
   | {
-      readonly kept: false;
+      readonly stored: false;
       readonly retryMs: number;
     };
 

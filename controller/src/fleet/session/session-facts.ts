@@ -10,7 +10,7 @@ export interface SessionFacts {
   /** Version of the machine's keeper protocol; 0 if the agent reported none. */
   readonly keeperProtocol: number;
   /** 1: the agent stops its engine when its primary lease ends. Absent or 0: that is not certain. */
-  readonly rights?: number;
+  readonly primaryLeaseVersion?: number;
   /** Changes with each start of the machine. */
   readonly bootId: string;
 }

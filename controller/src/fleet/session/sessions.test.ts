@@ -36,7 +36,7 @@ beforeAll(async () => {
   const agent = await controller.newAgent("witness");
   other = openSession(controller.dial(agent), helloOf("witness"));
   await other.expect("welcome");
-  other.beat();
+  other.sendHeartbeats();
 });
 afterAll(() => installation?.close());
 
@@ -86,7 +86,7 @@ test("a flood is cut, logged and refused for a moment", async () => {
   const agent = await controller.newAgent("flood");
   const session = openSession(controller.dial(agent), helloOf("flood"));
   await session.expect("welcome");
-  for (let n = 0; n < 1_000; n += 1) session.say({ case: "heartbeat", value: {} });
+  for (let n = 0; n < 1_000; n += 1) session.send({ case: "heartbeat", value: {} });
   await session.ended;
   expect(reasonLogged("flood")).toBe("too many frames");
   expect((await openSession(controller.dial(agent), helloOf("flood")).ended).details).toBe("cut a moment ago");
@@ -100,13 +100,13 @@ test("a flood is cut, logged and refused for a moment", async () => {
 test("requested results do not count against the frame rate, and large ones slow a stream", async () => {
   const session = openSession(controller.dial(await controller.newAgent("asked")), helloOf("asked"));
   await session.expect("welcome");
-  session.beat();
+  session.sendHeartbeats();
   const username = "x".repeat(100_000);
   session.call.on("data", ({ frame }: ControllerFrame) => {
     if (frame.case !== "task") return;
     const large = frame.value.lane === Lane.QUERY;
     const output = { case: "listEngineUsers" as const, value: { users: large ? [{ username }] : [] } };
-    session.say({ case: "taskResult", value: { taskId: frame.value.id, output } });
+    session.send({ case: "taskResult", value: { taskId: frame.value.id, output } });
   });
   // Ten times the burst of frames, and eight times that of bytes.
   for (let n = 0; n < 80; n += 1) {
@@ -126,7 +126,7 @@ test("unrequested and repeated results count against the frame rate", async () =
     await session.expect("welcome");
     if (taskId === "t-again") await controller.fleet.submit("unasked", taskId, taskRequest);
     if (taskId === "t-again") await session.expect("task");
-    for (let n = 0; n < 1_000; n += 1) session.say({ case: "taskResult", value: { taskId } });
+    for (let n = 0; n < 1_000; n += 1) session.send({ case: "taskResult", value: { taskId } });
     expect((await session.ended).details).toBe("too many frames");
     await delay(limits.penaltyMs + 500);
   }
@@ -137,7 +137,7 @@ test("a message over the limit ends the stream", async () => {
   const session = openSession(controller.dial(await controller.newAgent("large")), helloOf("large"));
   await session.expect("welcome");
   const reason = "x".repeat(5 << 20);
-  session.say({ case: "observation", value: { instance: { reason } } });
+  session.send({ case: "observation", value: { instance: { reason } } });
   expect((await session.ended).code).toBe(8);
   await expectNobodyElseHurt();
 });
@@ -156,7 +156,7 @@ test("a stream without hello, and one that falls silent, are cut and logged", as
 test("an agent that reads nothing is cut when its queue is full, and its connection ends", async () => {
   const session = openSession(controller.dial(await controller.newAgent("slow")), helloOf("slow"));
   await session.expect("welcome");
-  session.beat();
+  session.sendHeartbeats();
   session.call.pause();
   const value = create(CreateEngineDatabaseSchema, { name: "x".repeat(60_000), owner: "y" });
   const input = { case: "createEngineDatabase" as const, value };
@@ -173,7 +173,7 @@ test("without a machine's certificate there is no session", async () => {
   const { address, authority } = controller;
   const nobody = openSession(dial({ address, trustBundle: authority.trustBundle }), helloOf("witness"));
   expect((await nobody.ended).code).toBe(16);
-  const own = await authority.makeIdentity({ kind: "dns", id: "dns-1" }, []);
+  const own = await authority.createIdentity({ kind: "dns", id: "dns-1" }, []);
   const identity = { key: own.privateKey, chain: own.certificate, trustBundle: authority.trustBundle };
   const dns = openSession(controller.dial(identity), helloOf("witness"));
   expect((await dns.ended).code).toBe(7);
@@ -183,7 +183,7 @@ test("heartbeats and unchanged observations write nothing to the store", async (
   const session = openSession(controller.dial(await controller.newAgent("quiet")), helloOf("quiet"));
   await session.expect("welcome");
   const instance = { serviceId: "s", nodeId: "n", state: "running", dataBytes: 1_000_000_000n, freeBytes: 5n };
-  session.say({ case: "observation", value: { instance } });
+  session.send({ case: "observation", value: { instance } });
   await expect.poll(() => controller.fleet.observation("quiet")?.instance.state).toBe("running");
   await expect
     .poll(async () => (await controller.store.get("/holdfast/v1/observation/quiet")) !== undefined)
@@ -201,8 +201,8 @@ test("heartbeats and unchanged observations write nothing to the store", async (
     { everyMs: 300 },
   );
   for (let n = 0; n < 50; n += 1) {
-    session.say({ case: "heartbeat", value: {} });
-    session.say({
+    session.send({ case: "heartbeat", value: {} });
+    session.send({
       case: "observation",
       value: { instance: { ...instance, dataBytes: instance.dataBytes + BigInt(n) } },
     });
@@ -211,7 +211,7 @@ test("heartbeats and unchanged observations write nothing to the store", async (
   expect(answer.fleetReturnMs).toBe(10 * controller.fleet.streamCount);
   expect(await controller.store.revision()).toBe(before);
   expect(controller.fleet.observation("quiet")?.instance.dataBytes).toBe(1_000_000_049n);
-  session.say({ case: "observation", value: { instance: { ...instance, state: "stopped" } } });
+  session.send({ case: "observation", value: { instance: { ...instance, state: "stopped" } } });
   await expect.poll(() => controller.store.revision()).toBe(before + 1n);
   expect(controller.fleet.observation("quiet")?.bootId).toBe(controller.fleet.session("quiet")?.bootId);
   session.close();

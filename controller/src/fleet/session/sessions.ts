@@ -89,7 +89,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       if (session.hello === undefined) {
         if (nowMs - session.startedMs > limits.helloMs) cut(session, Code.DEADLINE_EXCEEDED, "no hello");
       } else if (nowMs - session.lastSeenMs > limits.silenceMs) cut(session, Code.DEADLINE_EXCEEDED, "silent");
-      else if (now > session.peer.endsAt) cut(session, Code.UNAUTHENTICATED, "certificate ended");
+      else if (now > session.peer.notAfter) cut(session, Code.UNAUTHENTICATED, "certificate ended");
     }
     for (const session of ended) {
       if (nowMs - (session.endedMs ?? nowMs) < lingerMs) continue;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { Membership } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
 import type { Lease } from "#kernel/store/store.ts";
 
 /** The lease under which this controller may act on agents' streams: while it has a live lease and does not drain. */
@@ -12,7 +12,7 @@ export interface StreamLease {
 }
 
 export interface StreamLeaseDeps {
-  readonly membership: Pick<Membership, "lease" | "draining" | "subscribe">;
+  readonly controllerRegistry: Pick<ControllerRegistry, "lease" | "draining" | "subscribe">;
   /** Time that streams are retained without a lease while another controller can act. */
   readonly graceMs: number;
   /** Interval at which the others are asked meanwhile. */
@@ -35,17 +35,17 @@ export interface StreamLeaseDeps {
  * for `graceMs`, it ends its streams, so that its agents go to the others.
  */
 export function createStreamLease(deps: StreamLeaseDeps): StreamLease {
-  const { membership, graceMs, checkIntervalMs, othersMayAct, monotonicMs, log, onLost, onRegained, onEnd } = deps;
+  const { controllerRegistry, graceMs, checkIntervalMs, othersMayAct, monotonicMs, log, onLost, onRegained, onEnd } = deps;
   let current: Lease | undefined;
   /** Defined while streams are retained without a lease. */
   let waiting: AbortController | undefined;
 
   function check(): void {
     const before = current;
-    current = membership.draining ? undefined : membership.lease();
+    current = controllerRegistry.draining ? undefined : controllerRegistry.lease();
     if (before !== undefined && before !== current) lose();
     if (waiting === undefined) return;
-    if (membership.draining) end("the controller drains");
+    if (controllerRegistry.draining) end("the controller drains");
     else if (current !== undefined) regain(current);
   }
 
@@ -53,7 +53,7 @@ export function createStreamLease(deps: StreamLeaseDeps): StreamLease {
     waiting?.abort();
     waiting = new AbortController();
     inBackground(log, "agent streams without a lease", waitForLease(waiting.signal));
-    if (!membership.draining) onLost();
+    if (!controllerRegistry.draining) onLost();
   }
 
   async function waitForLease(over: AbortSignal): Promise<void> {
@@ -80,7 +80,7 @@ export function createStreamLease(deps: StreamLeaseDeps): StreamLease {
     onEnd(reason);
   }
 
-  const watch = membership.subscribe(check);
+  const watch = controllerRegistry.subscribe(check);
   check();
   return {
     get lease() {

@@ -42,7 +42,7 @@ test("tasks of a killed controller are delivered again elsewhere, and its presen
   const tasks = await Promise.all(ids.map((id) => session.expect("task", (task) => task.id === id)));
   // Half of the results are in flight when the holder dies: each is stored and acknowledged, or requested again.
   for (const { id } of tasks.slice(0, 10)) {
-    session.say({ case: "taskResult", value: { taskId: id, output: { case: "listEngineUsers", value: {} } } });
+    session.send({ case: "taskResult", value: { taskId: id, output: { case: "listEngineUsers", value: {} } } });
   }
   child.kill("SIGKILL");
   await session.ended;
@@ -54,7 +54,7 @@ test("tasks of a killed controller are delivered again elsewhere, and its presen
   for (const id of ids) {
     if (settled(id)) continue;
     await again.expect("task", (task) => task.id === id);
-    again.say({ case: "taskResult", value: { taskId: id, output: { case: "listEngineUsers", value: {} } } });
+    again.send({ case: "taskResult", value: { taskId: id, output: { case: "listEngineUsers", value: {} } } });
     await again.expect("resultAck", ({ taskId }) => taskId === id);
   }
   await expect.poll(() => ids.every(settled)).toBe(true);

@@ -104,13 +104,13 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
     edit: (task: TaskObject) => TaskObject | undefined,
     signal?: AbortSignal,
   ): Promise<TaskObject | undefined> {
-    let before = newest(taskId) ?? (await tasks.fresh(taskId, signal));
+    let before = newest(taskId) ?? (await tasks.getCurrent(taskId, signal));
     while (before !== undefined) {
       const after = edit(before.object);
       if (after === undefined) return undefined;
       const stamped = { ...after, metadata: { ...after.metadata, updatedAt: clock.now() } };
       if (await write(stamped, before.modRevision, signal)) return stamped;
-      before = await tasks.fresh(taskId, signal);
+      before = await tasks.getCurrent(taskId, signal);
     }
     return undefined;
   }
@@ -201,7 +201,7 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
       );
     },
     async finish(taskId, machineId, result) {
-      const task = newest(taskId)?.object ?? (await tasks.fresh(taskId))?.object;
+      const task = newest(taskId)?.object ?? (await tasks.getCurrent(taskId))?.object;
       if (task === undefined) return "unknown";
       if (task.spec.machineId !== machineId) return "foreign";
       if (!isOpen(task)) return "stored";

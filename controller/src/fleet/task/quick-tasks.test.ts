@@ -31,7 +31,7 @@ beforeEach(async () => {
   machine = `m-${machines}`;
   session = openSession(holder.dial(await holder.newAgent(machine)), helloOf(machine));
   await session.expect("welcome");
-  session.beat();
+  session.sendHeartbeats();
   await expect.poll(() => other.fleet.session(machine)?.controllerId).toBe("c-1");
   return () => session.close();
 });
@@ -43,7 +43,7 @@ const requested = (): Task[] => session.received.flatMap(({ frame }) => (frame.c
 
 function answer(task: Task | undefined): void {
   const value = { taskId: task?.id ?? "", output: { case: "listEngineUsers" as const, value: {} } };
-  session.say({ case: "taskResult", value });
+  session.send({ case: "taskResult", value });
 }
 
 test("tasks over the limit wait in order, and further ones are refused by both controllers", async () => {

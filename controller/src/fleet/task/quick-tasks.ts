@@ -1,7 +1,7 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { createLane, type Lane } from "@holdfast/common/lane.ts";
+import { createSemaphore, type Semaphore } from "@holdfast/common/lane.ts";
 import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { NotAsked } from "../not-asked.ts";
+import { TaskNotSent } from "../not-asked.ts";
 import type { Session } from "../session/session.ts";
 
 export interface QuickTasksDeps {
@@ -24,13 +24,13 @@ export interface QuickTasks {
 }
 
 export function createQuickTasks({ limits, sessionOf }: QuickTasksDeps): QuickTasks {
-  const lanes = new Map<string, { readonly lane: Lane; tasks: number }>();
+  const lanes = new Map<string, { readonly lane: Semaphore; tasks: number }>();
 
-  async function runInLane(lane: Lane, machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal) {
+  async function runInLane(lane: Semaphore, machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal) {
     const begunMs = performance.now();
     const late = new AbortController();
     const timer = setTimeout(
-      () => late.abort(new NotAsked("The machine was too busy to start the task in time.")),
+      () => late.abort(new TaskNotSent("The machine was too busy to start the task in time.")),
       timeoutMs,
     );
     const work = () => {
@@ -46,14 +46,14 @@ export function createQuickTasks({ limits, sessionOf }: QuickTasksDeps): QuickTa
 
   async function send(machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult> {
     const session = sessionOf(machineId);
-    if (session === undefined) throw new NotAsked("The machine's stream is not open.");
+    if (session === undefined) throw new TaskNotSent("The machine's stream is not open.");
     return session.run(task, timeoutMs, signal);
   }
 
   return {
     async run(machineId, task, timeoutMs, signal) {
       const name = `${machineId} ${task.lane}`;
-      const queue = lanes.get(name) ?? { lane: createLane(limits.atOnce), tasks: 0 };
+      const queue = lanes.get(name) ?? { lane: createSemaphore(limits.atOnce), tasks: 0 };
       if (queue.lane.waiting >= limits.queued) throw tooManyRequests();
       lanes.set(name, queue);
       queue.tasks += 1;

@@ -13,7 +13,7 @@ export interface TaskUpkeep {
 
 export interface TaskUpkeepDeps {
   readonly durable: DurableTasks;
-  readonly machines: Pick<Collection<MachineObject>, "get" | "fresh">;
+  readonly machines: Pick<Collection<MachineObject>, "get" | "getCurrent">;
   readonly clock: Clock;
   readonly log: Log;
   /** Interval of the checks of deadlines. */
@@ -45,7 +45,7 @@ export function createTaskUpkeep(deps: TaskUpkeepDeps): TaskUpkeep {
   async function failOrphans(): Promise<void> {
     for (const machineId of durable.machinesWithOpen()) {
       if (machines.get(machineId) !== undefined) continue;
-      if ((await machines.fresh(machineId)) === undefined) await failOf(machineId);
+      if ((await machines.getCurrent(machineId)) === undefined) await failOf(machineId);
     }
   }
 

@@ -67,7 +67,7 @@ test("a quick task is answered on the stream and leaves nothing in the store", a
   const running = one.fleet.run("quick", request(), 60_000);
   const task = await session.expect("task");
   expect(task).toMatchObject({ ownerId: "service-1", generation: 3n, term: 1n });
-  session.say(usersOf(task));
+  session.send(usersOf(task));
   const result = await running;
   expect(result.output.value).toMatchObject({ users: [{ username: "app_user" }] });
   await session.expect("resultAck");
@@ -79,7 +79,7 @@ test("a quick task runs on a machine whose stream another controller has", async
   const { session } = await connected(one, "forwarded");
   await expect.poll(() => two.fleet.session("forwarded")?.controllerId).toBe("c-1");
   const running = two.fleet.run("forwarded", request(), 60_000);
-  session.say(usersOf(await session.expect("task")));
+  session.send(usersOf(await session.expect("task")));
   expect((await running).output.case).toBe("listEngineUsers");
   session.close();
 });
@@ -103,9 +103,9 @@ test("a durable task goes to running and completed; its result is stored, then a
   const session = await reconnected(one, "durable", identity);
   const task = await session.expect("task");
   await expect.poll(() => two.fleet.task("t-durable")?.status).toBe("running");
-  session.say({ case: "taskProgress", value: { taskId: "t-durable", step: "start", progressPct: 40 } });
+  session.send({ case: "taskProgress", value: { taskId: "t-durable", step: "start", progressPct: 40 } });
   await expect.poll(() => two.fleet.task("t-durable")?.progress?.progressPct).toBe(40);
-  session.say(usersOf(task));
+  session.send(usersOf(task));
   await session.expect("resultAck", ({ taskId }) => taskId === "t-durable");
   expect((await one.store.get(keyOf(taskKind, "t-durable")))?.value).toContain("app_user");
   expect(one.fleet.task("t-durable")).toMatchObject({ status: "completed" });
@@ -132,7 +132,7 @@ test("an agent's failure, a cancellation, the deadline and a deleted machine end
   const { session } = await connected(one, "ends");
   await one.fleet.submit("ends", "t-fails", request());
   await session.expect("task", ({ id }) => id === "t-fails");
-  session.say({ case: "taskResult", value: { taskId: "t-fails", failure: { code: "engine_refused", message: "no" } } });
+  session.send({ case: "taskResult", value: { taskId: "t-fails", failure: { code: "engine_refused", message: "no" } } });
   await expect.poll(() => two.fleet.task("t-fails")?.result?.failure?.code).toBe("engine_refused");
 
   await one.fleet.submit("ends", "t-cancelled", request());
@@ -158,11 +158,11 @@ test("a late result changes nothing; a result for another machine's task cuts th
   const { session: stranger } = await connected(one, "theirs");
   await one.fleet.submit("mine", "t-mine", request());
   const task = await session.expect("task");
-  stranger.say(usersOf(task));
+  stranger.send(usersOf(task));
   expect((await stranger.ended).details).toContain("another machine's task");
-  session.say(usersOf(task));
+  session.send(usersOf(task));
   await session.expect("resultAck");
-  session.say({ case: "taskResult", value: { taskId: "t-mine", failure: { code: "engine_refused", message: "no" } } });
+  session.send({ case: "taskResult", value: { taskId: "t-mine", failure: { code: "engine_refused", message: "no" } } });
   await expect.poll(() => session.received.filter(({ frame }) => frame.case === "resultAck")).toHaveLength(2);
   expect(one.fleet.task("t-mine")?.status).toBe("completed");
   session.close();
@@ -171,7 +171,7 @@ test("a late result changes nothing; a result for another machine's task cuts th
 test("an ended task in a hello is acknowledged", async () => {
   const { identity, session } = await connected(one, "resumes");
   await one.fleet.submit("resumes", "t-resumes", request());
-  session.say(usersOf(await session.expect("task")));
+  session.send(usersOf(await session.expect("task")));
   await session.expect("resultAck");
   session.close();
   const again = await reconnected(one, "resumes", identity, ["t-resumes"]);
@@ -205,7 +205,7 @@ test("input and result over 64 KiB are in the object store, the task's object st
   await one.fleet.submit("long", "t-long", request(input));
   const task = await session.expect("task");
   expect(task.input.value).toMatchObject({ instance: { parameters } });
-  session.say({
+  session.send({
     case: "taskResult",
     value: { taskId: "t-long", output: { case: "readLogs", value: { nextCursor } } },
   });
@@ -232,7 +232,7 @@ test("the next controller delivers the tasks of a controller that ended again", 
   await dying.close();
   const again = await reconnected(one, "orphaned", identity, ["t-again"]);
   const task = await again.expect("task", ({ id }) => id === "t-again");
-  again.say(usersOf(task));
+  again.send(usersOf(task));
   await again.expect("resultAck");
   expect(one.fleet.task("t-again")?.status).toBe("completed");
   again.close();
@@ -245,7 +245,7 @@ test("ended tasks are deleted after their retention", async () => {
   });
   const { session } = await connected(one, "swept");
   await one.fleet.submit("swept", "t-swept", request());
-  session.say(usersOf(await session.expect("task")));
+  session.send(usersOf(await session.expect("task")));
   await session.expect("resultAck");
   await expect.poll(() => one.fleet.task("t-swept")).toBeUndefined();
   session.close();
@@ -264,7 +264,7 @@ test.each(["c-1", "c-2"])(
     const machineId = `busy-${where}`;
     const { session } = await connected(one, machineId);
     session.call.on("data", ({ frame }: ControllerFrame) => {
-      if (frame.case === "task") session.say(usersOf(frame.value));
+      if (frame.case === "task") session.send(usersOf(frame.value));
     });
     const ids = Array.from({ length: 200 }, (_, n) => `t-${where}-${n}`);
     const { fleet } = where === "c-1" ? one : two;

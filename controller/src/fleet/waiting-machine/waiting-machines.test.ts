@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { readyHost } from "../../../../test/support/platform/ready-host.ts";
 import type { Fleet } from "../fleet.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
-import { claimedMachine, createWaitingMachines, isFree } from "./waiting-machines.ts";
+import { claimedMachine, createWarmPool, isFree } from "./waiting-machines.ts";
 
 const now = 1_000_000;
 const gib = 1024 ** 3;
@@ -77,9 +77,9 @@ describe("taking a machine of the pool", () => {
   const open = (objects: readonly MachineObject[], paused = false, hosts = [readyHost("local")]) => {
     const get = (id: string) =>
       hosts.filter(({ metadata }) => metadata.id === id).map((object) => ({ object, modRevision: 1n }))[0];
-    return createWaitingMachines({
+    return createWarmPool({
       machines: stored(objects),
-      hosts: { get, fresh: async (id) => get(id) },
+      hosts: { get, getCurrent: async (id) => get(id) },
       fleet: there,
       isPaused: () => paused,
       now: () => now,
@@ -99,7 +99,7 @@ describe("taking a machine of the pool", () => {
     const machines = open([waiting("a"), waiting("b")]);
     const callers = [1, 2, 3].map(() => machines.take(desired()));
     expect(await Promise.all(callers.map(idOf))).toEqual(["a", "b", undefined]);
-    (await callers[0])?.giveBack();
+    (await callers[0])?.release();
     expect(await idOf(machines.take(desired()))).toBe("a");
   });
 
@@ -138,10 +138,10 @@ describe("taking a machine of the pool", () => {
   });
 
   it("reserves capacity on a host with a reservation limit only", async () => {
-    const bounded = (await open([waiting()]).take(desired()))?.promise;
+    const bounded = (await open([waiting()]).take(desired()))?.reservation;
     expect(bounded?.after.status.placements).toBe((bounded?.of.object.status.placements ?? 0) + 1);
     const unbounded = [readyHost("local", { memoryOvercommit: null, diskOvercommit: null })];
-    expect((await open([waiting()], false, unbounded).take(desired()))?.promise).toBeUndefined();
+    expect((await open([waiting()], false, unbounded).take(desired()))?.reservation).toBeUndefined();
   });
 
   it("gives none while automation is paused", async () => {

@@ -12,9 +12,9 @@ import { isSameKind } from "./warm-pool-plan.ts";
 export interface TakenMachine {
   readonly machine: Stored<MachineObject>;
   /** Reservation on its host, for the transaction of the claim; undefined if the host has no reservation limit. */
-  readonly promise: HostReservation | undefined;
+  readonly reservation: HostReservation | undefined;
   /** Returns the machine to the pool, because it was not claimed. */
-  giveBack(): void;
+  release(): void;
 }
 
 /**
@@ -22,7 +22,7 @@ export interface TakenMachine {
  * of the pool is a machine object without an owner. `warm-pool-reconciler.ts` creates and removes them by demand
  * (`warm-pool-plan.ts`, pure); a new service claims one in the transaction that creates the service.
  */
-export interface WaitingMachines {
+export interface WarmPool {
   /**
    * Takes a machine of the pool that matches the spec, on a host with capacity for its new size, preferably not on a
    * host of the same service. Undefined without one. No other caller of this controller gets it until it is released.
@@ -34,7 +34,7 @@ export interface WaitingMachines {
 
 export interface WarmPoolDeps {
   readonly machines: Pick<Collection<MachineObject>, "values" | "reached">;
-  readonly hosts: Pick<Collection<HostObject>, "get" | "fresh">;
+  readonly hosts: Pick<Collection<HostObject>, "get" | "getCurrent">;
   readonly fleet: Pick<Fleet, "session" | "observation">;
   /** True while automation is paused, as after a restore: the store may be wrong about which machines are free. */
   readonly isPaused: () => boolean;
@@ -59,7 +59,7 @@ export function isFree(
   );
 }
 
-export function createWaitingMachines({ machines, hosts, fleet, isPaused, now }: WarmPoolDeps): WaitingMachines {
+export function createWarmPool({ machines, hosts, fleet, isPaused, now }: WarmPoolDeps): WarmPool {
   // By object identity: a machine whose object changed may be taken again.
   const taken = new WeakSet<MachineObject>();
   const objects = () => Iterator.from(machines.values()).map(({ object }) => object);
@@ -89,20 +89,20 @@ export function createWaitingMachines({ machines, hosts, fleet, isPaused, now }:
         const host = hosts.get(object.spec.hostId ?? "")?.object;
         if (host === undefined || taken.has(object) || !matches(object, request, host)) continue;
         taken.add(object);
-        const giveBack = () => {
+        const release = () => {
           taken.delete(object);
         };
-        if (!hasReservationLimit(host)) return { machine, promise: undefined, giveBack };
+        if (!hasReservationLimit(host)) return { machine, reservation: undefined, release };
         try {
           const refusal = (current: HostObject) =>
             matches(object, request, current) ? undefined : "the machine no longer matches";
           const { reservation } = await reserveCapacity(host.metadata.id, refusal, { machines, hosts }, signal);
-          if (reservation !== undefined) return { machine, promise: reservation, giveBack };
+          if (reservation !== undefined) return { machine, reservation, release };
         } catch (error) {
-          giveBack();
+          release();
           throw error;
         }
-        giveBack();
+        release();
       }
       return undefined;
     },

@@ -3,7 +3,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { Admission } from "@holdfast/compute/compute-provider.ts";
 import type { HostsProvider } from "@holdfast/compute/router/hosts-provider.ts";
 import type { Fleet } from "../fleet.ts";
-import { type HostObject, isOpen } from "../host/host.ts";
+import { type HostObject, acceptsMachines } from "../host/host.ts";
 import { refusalOn } from "../placement/place-machine.ts";
 import { again } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
@@ -109,7 +109,7 @@ export function createWarmPoolWork(deps: WarmPoolWorkDeps): ControlLoop {
     if (kind === undefined) return withCapacity;
     for (const { object: host } of deps.hosts.values()) {
       const { id } = host.metadata;
-      if (!isOpen(host) || host.status.state !== "ready") continue;
+      if (!acceptsMachines(host) || host.status.state !== "ready") continue;
       const kindHere = { ...kind, zone: host.spec.zone };
       const emptyRequest = { ...machineRequest(kindHere), memoryBytes: 0, rootBytes: 0, diskBytes: 0 };
       const exceedsLimit = refusalOn(emptyRequest, host, objects()) !== undefined;

@@ -18,7 +18,7 @@ import {
   type TestInstallation,
 } from "../../../../test/support/controller/test-fleet.ts";
 import { waitUntil } from "../../../../test/support/wait-until.ts";
-import type { Membership } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
 import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
 import type { Store } from "#kernel/store/store.ts";
@@ -59,7 +59,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "holdfast-zone-"));
   const identity = join(directory, "identity");
   await mkdir(identity);
-  const own = await controller.authority.makeIdentity({ kind: "dns", id: "dns-1" }, []);
+  const own = await controller.authority.createIdentity({ kind: "dns", id: "dns-1" }, []);
   await writeFile(join(identity, "key.pem"), own.privateKey);
   await writeFile(join(identity, "cert.pem"), own.certificate);
   await writeFile(join(identity, "ca.pem"), controller.authority.trustBundle);
@@ -78,14 +78,14 @@ afterAll(async () => {
 });
 
 /** Acknowledgments to the newest controller. */
-let membership: Membership;
+let controllerRegistry: ControllerRegistry;
 
 async function startZoneController(id: string, port = 0) {
   let zone: ServedZone | undefined;
-  const services = (its: Membership) => {
-    membership = its;
-    const listenerReports = createListenerReports(membership, silentLog);
-    zone = createZoneService({ installationId, feed, origin, membership, listenerReports, log: silentLog });
+  const services = (its: ControllerRegistry) => {
+    controllerRegistry = its;
+    const listenerReports = createListenerReports(controllerRegistry, silentLog);
+    zone = createZoneService({ installationId, feed, origin, controllerRegistry, listenerReports, log: silentLog });
     return [zone];
   };
   const started = await startController(installation, id, { services, port });
@@ -138,7 +138,7 @@ test("names are served as soon as they are stored, and follow changes and deleti
 });
 
 test("the listeners of a DNS server are registered for every controller", async () => {
-  const reported = () => membership.members().flatMap(({ listeners = [] }) => listeners);
+  const reported = () => controllerRegistry.controllers().flatMap(({ listeners = [] }) => listeners);
   await waitUntil("the server has reported", () => reported().includes(dnsAddress), {
     describe: () => reported().join(),
   });

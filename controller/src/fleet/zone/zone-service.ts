@@ -13,7 +13,7 @@ import { logRefusal, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
 import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
 import type { ListenerReports } from "#kernel/runtime/listener-reports.ts";
-import type { Membership } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
 import type { ZoneEntry, ZoneFeed } from "./zone-feed.ts";
 
 export interface ZoneServiceDeps {
@@ -22,7 +22,7 @@ export interface ZoneServiceDeps {
   /** Origin of the zone, such as `local.holdfast.test`. */
   readonly origin: string;
   /** The registered controllers, which servers may follow. */
-  readonly membership: Pick<Membership, "members" | "subscribe">;
+  readonly controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">;
   readonly listenerReports: Pick<ListenerReports, "add">;
   readonly log: Log;
 }
@@ -46,7 +46,7 @@ interface ZoneUpdate {
 const batchEntries = 500;
 
 export function createZoneService(deps: ZoneServiceDeps): ServedZone {
-  const { installationId, feed, origin, membership, log } = deps;
+  const { installationId, feed, origin, controllerRegistry, log } = deps;
   const listeners = new Set<(server: string, revision: bigint) => void>();
 
   async function follow(call: FollowCall): Promise<void> {
@@ -68,9 +68,9 @@ export function createZoneService(deps: ZoneServiceDeps): ServedZone {
       for (const name of names) pending.add(name);
       wake.resolve();
     });
-    let announced = addressesOf(membership);
-    const arrivals = membership.subscribe(() => {
-      if (addressesOf(membership).some((address) => !announced.includes(address))) wake.resolve();
+    let announced = addressesOf(controllerRegistry);
+    const arrivals = controllerRegistry.subscribe(() => {
+      if (addressesOf(controllerRegistry).some((address) => !announced.includes(address))) wake.resolve();
     });
     over.signal.addEventListener("abort", () => wake.resolve(), { once: true });
     try {
@@ -81,7 +81,7 @@ export function createZoneService(deps: ZoneServiceDeps): ServedZone {
         if (over.signal.aborted) break;
         const names = [...pending];
         pending.clear();
-        announced = addressesOf(membership);
+        announced = addressesOf(controllerRegistry);
         await send(call, { entries: names.map(feed.entry), controllers: announced, reset: false }, over.signal);
       }
     } finally {

@@ -9,7 +9,7 @@ import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 export type InferenceAccount = Resource<Readonly<Record<string, never>>, AccountStatus>;
 
 export const inferenceAccountKind = defineKind<InferenceAccount>("inference-account", {
-  goesWithOrganization: true,
+  deletedWithOrganization: true,
   storedNames: { "status.leases": "holds" },
 });
 

@@ -116,7 +116,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
   async function tryLease(holder: LeaseHolder, request: LeaseRequest, id: string, signal: AbortSignal) {
     const limit = limitOf(request.account);
     if (limit === undefined) return { amount: 0, remaining: 0 };
-    const before = await accounts.fresh(request.account, signal);
+    const before = await accounts.getCurrent(request.account, signal);
     const object = before?.object ?? newAccount(request.account, request.organizationId, clock.now());
     const demand = { id, processId: holder.processId, need: request.need };
     const step = planLease(object.status, limit, demand, { connected: connected(), now: clock.now() });
@@ -172,7 +172,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
 
     release: (holder, account, its, signal) =>
       retryConflict(signal, async () => {
-        const before = await accounts.fresh(account, signal);
+        const before = await accounts.getCurrent(account, signal);
         if (before === undefined) return;
         const unit = deps.begin();
         holder.fence(unit);
@@ -185,7 +185,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
 
     async settle(unit, processId, charges, signal) {
       for (const { account, organizationId, amount } of charges) {
-        const before = await accounts.fresh(account, signal);
+        const before = await accounts.getCurrent(account, signal);
         const object = before?.object ?? newAccount(account, organizationId, clock.now());
         let status = settledBy(object.status, processId, amount);
         const limits = limitsOf(organizationId);
@@ -198,7 +198,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
     trim: (account, signal) =>
       retryConflict(signal, async () => {
         const limit = limitOf(account);
-        const before = accounts.get(account) && (await accounts.fresh(account, signal));
+        const before = accounts.get(account) && (await accounts.getCurrent(account, signal));
         if (limit === undefined || before === undefined) return;
         const over = -freeOf(before.object.status, limit);
         const from = connected().filter((each) => (lookUp(before.object.status.leases, each) ?? 0) > 0);

@@ -6,8 +6,8 @@ import type { Resource } from "#kernel/store/resource.ts";
 export type InferenceKey = Resource<InferenceKeySpec, Readonly<Record<string, never>>>;
 
 export const inferenceKeyKind = defineKind<InferenceKey>("inference-key", {
-  goesWithOrganization: true,
-  quotas: [{ name: "inferenceKeys", words: "inference keys", limit: 1_000 }],
+  deletedWithOrganization: true,
+  quotas: [{ name: "inferenceKeys", label: "inference keys", limit: 1_000 }],
 });
 
 export interface InferenceKeySpec {

@@ -65,7 +65,7 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
         unit.create(inferenceKeyKind, key);
         await deps.quotas.claim(unit, organizationId, { inferenceKeys: 1 });
         unit.audit(auditOf(call, "inference-key.create", inferenceKeyKind.name, id));
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await seen(unit, call);
         return answer;
       });
@@ -88,7 +88,7 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
         const unit = deps.begin();
         unit.update(inferenceKeyKind, before, after);
         unit.audit(auditOf(call, "inference-key.update", inferenceKeyKind.name, request.id));
-        unit.answer(call, keyMessage(after));
+        unit.storeResponse(call, keyMessage(after));
         await seen(unit, call);
         return after;
       });
@@ -123,7 +123,7 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
         const unit = deps.begin();
         unit.update(inferenceKeyKind, before, after);
         unit.audit(auditOf(call, "inference-key.rotate", inferenceKeyKind.name, id));
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await seen(unit, call);
         return answer;
       });

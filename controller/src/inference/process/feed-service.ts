@@ -19,7 +19,7 @@ import {
 } from "@holdfast/proto/holdfast/inference/v1/feed_pb.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
 import { checkedListeners, type ListenerReports } from "#kernel/runtime/listener-reports.ts";
-import type { Membership } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -48,7 +48,7 @@ interface FeedDeps {
   readonly processes: Collection<InferenceProcess>;
   readonly ledger: Ledger;
   readonly usage: Pick<UsageStore, "add">;
-  readonly membership: Pick<Membership, "members" | "subscribe">;
+  readonly controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">;
   readonly listenerReports: Pick<ListenerReports, "add">;
   readonly sealer: Sealer;
   /** Ids of the processes that follow this controller, maintained by the service. */
@@ -99,7 +99,7 @@ const retryMs = 1_000;
 const refusalsCheckMs = 60_000;
 
 export function createFeedService(deps: FeedDeps): ServedFeed {
-  const { settings, keys, accounts, ledger, membership, sealer, clock, log } = deps;
+  const { settings, keys, accounts, ledger, controllerRegistry, sealer, clock, log } = deps;
   const followers = new Set<Follower>();
   const servedListeners = new Set<() => void>();
 
@@ -110,7 +110,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     }
   };
   const recheckRefusals = () => updateAll((follower) => (follower.mayDiffer = true));
-  membership.subscribe(recheckRefusals);
+  controllerRegistry.subscribe(recheckRefusals);
   setInterval(recheckRefusals, refusalsCheckMs).unref();
   settings.subscribe((id) => updateAll(({ organizations }) => organizations.add(id)));
   keys.subscribe((id) => updateAll((follower) => follower.keys.add(id)));
@@ -219,7 +219,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
         revision: follower.sent,
         reset: isFirst && batch === 0,
         synced: batch === batches - 1,
-        controllers: batch === 0 ? addressesOf(membership) : [],
+        controllers: batch === 0 ? addressesOf(controllerRegistry) : [],
         ...(batch === 0 && refusals && { refusals: messageOf(refusals) }),
         ...(isFirst && batch === 0 && { catalog: deps.catalog() }),
         organizations: organizations

@@ -65,7 +65,7 @@ export function createProcessApi({
 
     async declareInferenceProcessLost({ processId }, call) {
       const lost = await retryConflict(call.signal, async () => {
-        const before = await processes.fresh(processId, call.signal);
+        const before = await processes.getCurrent(processId, call.signal);
         if (before === undefined)
           throw new HoldfastError("OBJECT_NOT_FOUND", `There is no process ${processId} of the inference proxy.`);
         const { object } = before;
@@ -87,9 +87,9 @@ export function createProcessApi({
   /** Frees a lease of a lost process, only while the process has not come back. */
   async function reclaimLease(account: string, processId: string, lost: bigint, signal: AbortSignal): Promise<void> {
     await retryConflict(signal, async () => {
-      const now = await processes.fresh(processId, signal);
+      const now = await processes.getCurrent(processId, signal);
       if (now?.modRevision !== lost) throw follows(processId);
-      const before = await accounts.fresh(account, signal);
+      const before = await accounts.getCurrent(account, signal);
       if (before === undefined) return;
       const unit = begin();
       unit.onlyWhile({ key: keyOf(inferenceProcessKind, processId), modRevision: lost });

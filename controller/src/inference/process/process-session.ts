@@ -43,7 +43,7 @@ export async function openProcessSession(
   await accounts.reached(revision, 5_000);
 
   async function begin(): Promise<Stored<InferenceProcess>> {
-    const before = await processes.fresh(processId, signal);
+    const before = await processes.getCurrent(processId, signal);
     const now = clock.now();
     const status = {
       epoch: (before?.object.status.epoch ?? 0) + 1,

@@ -6,7 +6,7 @@ import { keyOf, type Resource } from "#kernel/store/resource.ts";
 export type InferenceSettings = Resource<InferenceSettingsSpec, Readonly<Record<string, never>>>;
 
 export const inferenceSettingsKind = defineKind<InferenceSettings>("inference-settings", {
-  goesWithOrganization: true,
+  deletedWithOrganization: true,
 });
 
 export interface InferenceSettingsSpec {
@@ -44,5 +44,5 @@ export function providerKeyBinding(
   { baseUrl, caCertificate }: Pick<ConfiguredProvider, "baseUrl" | "caCertificate">,
 ): SecretBinding {
   const place = `${keyOf(inferenceSettingsKind, organizationId)}/${provider}`;
-  return { place, destination: { base_url: baseUrl, ca_certificate: caCertificate }, earlier: place };
+  return { objectKey: place, destination: { base_url: baseUrl, ca_certificate: caCertificate }, legacyLabel: place };
 }

@@ -36,14 +36,14 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
     before: Stored<InferenceSettings> | undefined,
     after: InferenceSettings,
     call: Call,
-    answer?: Parameters<ReturnType<typeof deps.begin>["answer"]>[1],
+    answer?: Parameters<ReturnType<typeof deps.begin>["storeResponse"]>[1],
   ) => {
     const unit = deps.begin();
     if (before === undefined) unit.create(inferenceSettingsKind, after);
     else unit.update(inferenceSettingsKind, before, after);
     const action = answer === undefined ? "inference-provider.delete" : "inference-provider.put";
     unit.audit(auditOf(call, action, inferenceSettingsKind.name, after.metadata.id));
-    if (answer !== undefined) unit.answer(call, answer);
+    if (answer !== undefined) unit.storeResponse(call, answer);
     await commitAndSee(call, unit, [settings]);
     await feed.untilServed();
   };
@@ -70,7 +70,7 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
         const bindingOf = (each: Target) => providerKeyBinding(organizationId, provider, each);
         const stored = earlier && { sealed: earlier.sealedKey, binding: bindingOf(earlier) };
         const its = changed(request, earlier, { baseUrl, caCertificate, now: clock.now() }, (target) =>
-          secretAfter(sealer, { field: "api_key", given: request.apiKey, stored, binding: bindingOf(target) }),
+          secretAfter(sealer, { field: "api_key", provided: request.apiKey, stored, binding: bindingOf(target) }),
         );
         if (catalogProvider.needsUrl === true && its.baseUrl === "")
           throw invalid({ field: "base_url", code: "required", detail: `must be given for ${provider}` });

@@ -38,7 +38,7 @@ export function createSettingsHandlers(deps: InferenceApiDeps): SettingsHandlers
         if (before === undefined) unit.create(inferenceSettingsKind, changed);
         else unit.update(inferenceSettingsKind, before, changed);
         if (request.resetCircuit === true) {
-          const cost = await accounts.fresh(account, call.signal);
+          const cost = await accounts.getCurrent(account, call.signal);
           const { settled = 0, circuitOpenedAt = null } = cost?.object.status ?? {};
           if (settled >= after.monthlyCostLimitCents * microcentsPerCent)
             throw new HoldfastError(
@@ -62,7 +62,7 @@ export function createSettingsHandlers(deps: InferenceApiDeps): SettingsHandlers
           }
         }
         unit.audit(auditOf(call, "inference-settings.put", inferenceSettingsKind.name, organizationId));
-        unit.answer(call, message(organizationId, after));
+        unit.storeResponse(call, message(organizationId, after));
         await commitAndSee(call, unit, [settings, accounts]);
         return after;
       });

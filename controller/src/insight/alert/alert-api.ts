@@ -8,7 +8,7 @@ import { auditOf, commitAndSee, mayTouch, organizationOf, requireUnlimited } fro
 import type { History } from "#kernel/history/history.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { requireRoom } from "#kernel/store/quota.ts";
+import { requireCapacity } from "#kernel/store/quota.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -91,7 +91,7 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
       return retryConflict(call.signal, async () => {
         const ruleSet = ruleSets.get(serviceId);
         if (ruleSet !== undefined) await rules.reached(ruleSet.modRevision, 1_000);
-        requireRoom(
+        requireCapacity(
           ruleQuota,
           rulesByService.of(serviceId).map(({ object }) => object),
           "The service has",
@@ -123,7 +123,7 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
         unit.create(alertRuleKind, rule);
         touchRuleSet(unit, ruleSets, { serviceId, organizationId }, now);
         unit.audit(auditOf(call, "alert-rule.create", "alert-rule", id));
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commitAndSee(call, unit, [rules, ruleSets]);
         return answer;
       });
@@ -162,7 +162,7 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
         if (fired !== null && reason !== undefined)
           unit.event(resolvedEvent(before.object, fired, { reason, at: now, value: null }));
         unit.audit(auditOf(call, "alert-rule.update", "alert-rule", request.ruleId));
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commitAndSee(call, unit, [rules]);
         return answer;
       }),
@@ -257,7 +257,7 @@ function createDefaultChannelHandlers({
             spec,
           });
         unit.audit(auditOf(call, "alert-settings.update", "alert-settings", organizationId));
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commitAndSee(call, unit, [alertSettings]);
         return answer;
       });

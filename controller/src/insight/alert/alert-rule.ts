@@ -1,6 +1,6 @@
-import { nearName } from "@holdfast/common/engine-catalog/near-name.ts";
+import { closestName } from "@holdfast/common/engine-catalog/near-name.ts";
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
-import { isOfEngine, metricCatalog, metricOf } from "@holdfast/common/metric-catalog.ts";
+import { appliesToEngine, metricCatalog, metricOf } from "@holdfast/common/metric-catalog.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Quota } from "#kernel/store/quota.ts";
@@ -15,13 +15,13 @@ export type AlertRuleObject = Resource<AlertRuleSpec, AlertRuleStatus>;
 /** Limit of rules for each service. */
 export const ruleQuota: Quota<AlertRuleObject> = {
   name: "alertRules",
-  words: "alert rules",
+  label: "alert rules",
   limit: 50,
   ownerOf: serviceOfRule,
 };
 
 export const alertRuleKind = defineKind<AlertRuleObject>("alert-rule", {
-  goesWithOrganization: true,
+  deletedWithOrganization: true,
   indexes: [serviceOfRule],
   quotas: [ruleQuota],
 });
@@ -98,7 +98,7 @@ export interface RuleParameters {
 export type AlertRuleSetObject = Resource<AlertRuleSetSpec, object>;
 
 export const alertRuleSetKind = defineKind<AlertRuleSetObject>("alert-rule-set", {
-  goesWithOrganization: true,
+  deletedWithOrganization: true,
   storedNames: { "spec.createdDefaults": "defaultsMade" },
 });
 
@@ -110,7 +110,7 @@ export interface AlertRuleSetSpec {
 /** Alert settings of an organization; the object's id is the organization's. */
 export type AlertSettingsObject = Resource<{ readonly defaultChannelId: string | null }, object>;
 
-export const alertSettingsKind = defineKind<AlertSettingsObject>("alert-settings", { goesWithOrganization: true });
+export const alertSettingsKind = defineKind<AlertSettingsObject>("alert-settings", { deletedWithOrganization: true });
 
 export type StoredRule = Stored<AlertRuleObject>;
 
@@ -162,7 +162,7 @@ export function slotOf({ spec }: AlertRuleObject): number | undefined {
 /** The faults of a metric's name, for validation: empty when the catalog has it. */
 export function faultsOfMetric(name: string): readonly FieldFault[] {
   if (name === "" || metricOf(name) !== undefined) return [];
-  const near = nearName(
+  const near = closestName(
     name,
     metricCatalog.map((metric) => metric.name),
   );
@@ -173,7 +173,7 @@ export function faultsOfMetric(name: string): readonly FieldFault[] {
 /** Throws NOT_SUPPORTED if the metric belongs to other engines. */
 export function requireMetric(name: string, { spec }: ManagedServiceObject): void {
   const metric = metricOf(name);
-  if (metric === undefined || isOfEngine(metric, spec.databaseType)) return;
+  if (metric === undefined || appliesToEngine(metric, spec.databaseType)) return;
   const detail = `${name} is a metric of ${metric.engines.join(", ")}; this service is ${spec.databaseType}.`;
   throw new HoldfastError("NOT_SUPPORTED", detail);
 }
@@ -216,7 +216,7 @@ export function defaultRulesOf({ spec }: Pick<ManagedServiceObject, "spec">): re
   return rules.filter(({ metric }) => {
     const catalogMetric = metricOf(metric);
     if (metric === "replication_lag_seconds" && spec.nodes.length < 2) return false;
-    return catalogMetric !== undefined && catalogMetric.source !== null && isOfEngine(catalogMetric, spec.databaseType);
+    return catalogMetric !== undefined && catalogMetric.source !== null && appliesToEngine(catalogMetric, spec.databaseType);
   });
 }
 

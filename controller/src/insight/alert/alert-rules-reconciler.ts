@@ -78,7 +78,7 @@ export function createAlertRulesWork(deps: Deps): ControlLoop {
           return settled;
         }
         // The collection of services may lag behind that of rules: ask the store before anything is removed.
-        if ((await services.fresh(serviceId, signal)) !== undefined) return again(1_000, "the service exists");
+        if ((await services.getCurrent(serviceId, signal)) !== undefined) return again(1_000, "the service exists");
         return (await removeAll(serviceId, ruleSets.get(serviceId), signal)) ? settled : again(10, "more rules remain");
       },
     },

@@ -21,7 +21,7 @@ export function createEventApi({ page, ofService }: EventPages): ServedService {
 }
 
 export interface EventPagesDeps {
-  readonly history: Pick<History, "events" | "eventsBehind">;
+  readonly history: Pick<History, "events" | "eventsAfter">;
   readonly access: ServiceAccess;
   readonly cursors: Cursors;
   readonly clock: Clock;

@@ -8,7 +8,7 @@ test("one poll serves all followers and changes the versions of affected organiz
     const events: string[] = [];
     const news = createEventNews({
       history: {
-        async eventsBehind(behind, limit) {
+        async eventsAfter(behind, limit) {
           looks += 1;
           if (behind === undefined) return { newest: String(events.length), organizationIds: [] };
           const found = events.slice(Number(behind), Number(behind) + limit);
@@ -45,7 +45,7 @@ test("every follower queries for itself while the history is unavailable", async
   vi.useFakeTimers();
   try {
     const news = createEventNews({
-      history: { eventsBehind: () => Promise.reject(new Error("away")) },
+      history: { eventsAfter: () => Promise.reject(new Error("away")) },
       clock: { now: Date.now, monotonicMs: Date.now },
     });
     const first = news.version("a");

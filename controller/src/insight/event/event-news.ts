@@ -11,7 +11,7 @@ export interface EventNews {
 }
 
 interface Deps {
-  readonly history: Pick<History, "eventsBehind">;
+  readonly history: Pick<History, "eventsAfter">;
   readonly clock: Clock;
 }
 
@@ -43,7 +43,7 @@ export function createEventNews({ history, clock }: Deps): EventNews {
     if (isPolling) return;
     isPolling = true;
     history
-      .eventsBehind(newestSeen, batchMax)
+      .eventsAfter(newestSeen, batchMax)
       .then(({ newest, organizationIds }) => {
         // Events before the first poll are not known.
         if (newestSeen === undefined || organizationIds.length >= batchMax || versions.size > organizationsMax)

@@ -1,8 +1,8 @@
 import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { nearName } from "@holdfast/common/engine-catalog/near-name.ts";
+import { closestName } from "@holdfast/common/engine-catalog/near-name.ts";
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
-import { isOfEngine, type Metric, metricCatalog, metricOf } from "@holdfast/common/metric-catalog.ts";
+import { appliesToEngine, type Metric, metricCatalog, metricOf } from "@holdfast/common/metric-catalog.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { type GetMetricsRequest, MetricService } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
 import { mayTouch, organizationOf } from "#access/caller.ts";
@@ -15,7 +15,7 @@ import type { ServiceAccess } from "#services/service/service-access.ts";
 import { metricExposition } from "./metric-exposition.ts";
 import { createSamplePages } from "./sample-pages.ts";
 import { ofOrganization } from "#kernel/store/of-organization.ts";
-import type { ServiceFigures } from "#kernel/metrics/service-figure.ts";
+import type { ServiceGauges } from "#kernel/metrics/service-figure.ts";
 import type { ProcessMetrics } from "#kernel/metrics/process-metrics.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -30,7 +30,7 @@ export interface MetricApiDeps {
   readonly cursors: Cursors;
   /** Metrics of this process. */
   readonly metrics: Pick<ProcessMetrics, "text">;
-  readonly serviceFigures: Pick<ServiceFigures, "list">;
+  readonly serviceGauges: Pick<ServiceGauges, "list">;
 }
 
 /** Older samples are left out of the Prometheus text. */
@@ -43,7 +43,7 @@ export function createMetricApi(deps: MetricApiDeps): ServedService {
 
   async function textOf(exported: readonly ManagedServiceObject[]): Promise<string> {
     const machineIds = exported.flatMap(({ spec }) => spec.nodes.map(({ id }) => id));
-    const figures = deps.serviceFigures.list();
+    const figures = deps.serviceGauges.list();
     return metricExposition(exported, await storedSamples.newest(machineIds, clock.now() - sampleAgeMaxMs), figures);
   }
 
@@ -115,7 +115,7 @@ function faultsOf(request: GetMetricsRequest, now: number): readonly FieldFault[
 
 function faultOfName(name: string, index: number): FieldFault[] {
   if (metricOf(name) !== undefined) return [];
-  const near = nearName(
+  const near = closestName(
     name,
     metricCatalog.map((metric) => metric.name),
   );
@@ -134,7 +134,7 @@ function requireWindow(window: MetricWindow | readonly FieldFault[]): MetricWind
 /** The requested metrics without duplicates. Throws NOT_SUPPORTED if one belongs to other engines. */
 function metricsFor(request: Pick<GetMetricsRequest, "metric">, { spec }: ManagedServiceObject): Metric[] {
   const metrics = [...new Set(request.metric)].flatMap((name) => metricOf(name) ?? []);
-  const foreign = metrics.find((metric) => !isOfEngine(metric, spec.databaseType));
+  const foreign = metrics.find((metric) => !appliesToEngine(metric, spec.databaseType));
   if (foreign === undefined) return metrics;
   const detail = `${foreign.name} is a metric of ${foreign.engines.join(", ")}; this service is ${spec.databaseType}.`;
   throw new HoldfastError("NOT_SUPPORTED", detail);

@@ -1,6 +1,6 @@
-import { isOfEngine, metricCatalog } from "@holdfast/common/metric-catalog.ts";
+import { appliesToEngine, metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import { Gauge, Registry } from "prom-client";
-import type { ServiceFigure } from "#kernel/metrics/service-figure.ts";
+import type { ServiceGauge } from "#kernel/metrics/service-figure.ts";
 import type { NewestSample } from "./samples/newest-samples.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 
@@ -14,14 +14,14 @@ const labelNames = [...serviceLabels, "node_id", "role"] as const;
 export function metricExposition(
   services: readonly ManagedServiceObject[],
   samples: readonly NewestSample[],
-  figures: readonly ServiceFigure[],
+  figures: readonly ServiceGauge[],
 ): Promise<string> {
   const registry = new Registry();
   for (const figure of figures) addFigure(registry, figure, services);
   const byMachine = new Map(samples.map(({ machineId, values }) => [machineId, values]));
   const gauges = new Map<number, Gauge<(typeof labelNames)[number]>>();
   for (const { metadata, spec, status } of services) {
-    const metrics = metricCatalog.filter((metric) => isOfEngine(metric, spec.databaseType));
+    const metrics = metricCatalog.filter((metric) => appliesToEngine(metric, spec.databaseType));
     for (const node of spec.nodes) {
       const labels = {
         service_id: metadata.id,
@@ -30,7 +30,7 @@ export function metricExposition(
         node_id: node.id,
         role: status.primaryNodeId === node.id ? "primary" : "replica",
       };
-      for (const { slot, name, meaning, unit } of metrics) {
+      for (const { slot, name, description: meaning, unit } of metrics) {
         const value = byMachine.get(node.id)?.get(slot);
         if (value === undefined) continue;
         let gauge = gauges.get(slot);
@@ -52,7 +52,7 @@ export function metricExposition(
 
 function addFigure(
   registry: Registry,
-  { name, help, labels, read }: ServiceFigure,
+  { name, help, labels, read }: ServiceGauge,
   services: readonly ManagedServiceObject[],
 ): void {
   const values = services.flatMap(({ metadata, spec }) =>

@@ -60,11 +60,11 @@ test("machines retry while the history is unavailable, and when memory is full",
   state.away = true;
   const many = Array.from({ length: 300 }, () => Array.from({ length: 100 }, () => sample()));
   const taken = await Promise.all(many.map((samples) => collector.take(uuidv7(), samples)));
-  expect(taken.every((each) => !each.kept && each.retryMs >= 5_000)).toBe(true);
+  expect(taken.every((each) => !each.stored && each.retryMs >= 5_000)).toBe(true);
   // All of them would need 15 statements: a third was rejected before any.
   expect(state.statements).toBeLessThan(13);
   state.away = false;
-  expect((await collector.take(uuidv7(), [sample()])).kept).toBe(true);
+  expect((await collector.take(uuidv7(), [sample()])).stored).toBe(true);
   expect(stored).toHaveLength(1);
 });
 
@@ -72,7 +72,7 @@ test("samples in flight at close are stored and acknowledged; later ones are rej
   const { collector, stored } = open();
   const taken = collector.take(uuidv7(), [sample()]);
   await collector.close();
-  expect((await taken).kept).toBe(true);
-  expect((await collector.take(uuidv7(), [sample()])).kept).toBe(false);
+  expect((await taken).stored).toBe(true);
+  expect((await collector.take(uuidv7(), [sample()])).stored).toBe(false);
   expect(stored).toHaveLength(1);
 });

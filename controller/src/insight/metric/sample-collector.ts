@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Sample } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import type { SampleSink, SamplesTaken } from "#fleet/session/sample-sink.ts";
+import type { SampleSink, SamplesOutcome } from "#fleet/session/sample-sink.ts";
 import type { Samples, StoredSample } from "./samples/samples.ts";
 import { checkSamples } from "./check-samples.ts";
 
@@ -27,8 +27,8 @@ export interface SampleCollector extends SampleSink {
 
 interface Waiting {
   readonly samples: readonly StoredSample[];
-  answer(taken: SamplesTaken): void;
-  readonly taken: SamplesTaken;
+  answer(taken: SamplesOutcome): void;
+  readonly taken: SamplesOutcome;
 }
 
 /** The first sample of a batch waits this long for others. */
@@ -48,7 +48,7 @@ export function createSampleCollector({ storedSamples, clock, random, log }: Sam
   let lagS = 0;
   const refusing = new Map<string, string>();
 
-  const retryLater = (): SamplesTaken => ({ kept: false, retryMs: Math.round(retryMs * (1 + random())) });
+  const retryLater = (): SamplesOutcome => ({ stored: false, retryMs: Math.round(retryMs * (1 + random())) });
 
   function next(): readonly Waiting[] {
     let size = 0;
@@ -102,7 +102,7 @@ export function createSampleCollector({ storedSamples, clock, random, log }: Sam
     take(machineId, reported: readonly Sample[]) {
       const { samples, refused, reason } = checkSamples(machineId, reported, clock.now());
       logRefusal(machineId, reason);
-      const taken: SamplesTaken = { kept: true, refused, reason };
+      const taken: SamplesOutcome = { stored: true, refused, reason };
       if (samples.length === 0) return Promise.resolve(taken);
       if (closed || count + samples.length > waitingMax) return Promise.resolve(retryLater());
       count += samples.length;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { createLane } from "@holdfast/common/lane.ts";
+import { createSemaphore } from "@holdfast/common/lane.ts";
 import type { StatementVerdict } from "./console-guard.ts";
 
 /** Checks statements one after the other in a worker thread, each within a limit of CPU time. */
@@ -17,7 +17,7 @@ const readyWithinMs = 20_000;
 
 /** The thread starts with the first statement, and again after a statement that it did not survive. */
 export function createGuardThread(): GuardThread {
-  const lane = createLane(1);
+  const lane = createSemaphore(1);
   let thread: Promise<Worker> | undefined;
 
   async function start(): Promise<Worker> {

@@ -4,7 +4,7 @@ import { startTestEtcd, type TestEtcd } from "../../../../test/support/controlle
 import { until } from "../../../../test/support/wait-until.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store } from "../store/store.ts";
-import { createDrift, createAutomationPauses, pausePrefix, type Holds } from "./holds.ts";
+import { createDrift, createAutomationPauses, pausePrefix, type AutomationPauses } from "./holds.ts";
 
 let etcd: TestEtcd;
 let store: Store;
@@ -29,14 +29,14 @@ function steppedClock() {
   return { time, pass, clock: { now: () => time.wall, monotonicMs: () => time.monotonic } };
 }
 
-async function open(clock = steppedClock().clock): Promise<Holds> {
-  const holds = createAutomationPauses({ store, clock, log: silentLog });
-  onTestFinished(holds.close);
-  await until(() => holds.list().every(({ kind }) => kind !== "unknown"));
-  return holds;
+async function open(clock = steppedClock().clock): Promise<AutomationPauses> {
+  const automationPauses = createAutomationPauses({ store, clock, log: silentLog });
+  onTestFinished(automationPauses.close);
+  await until(() => automationPauses.list().every(({ kind }) => kind !== "unknown"));
+  return automationPauses;
 }
 
-const kinds = (holds: Holds) => holds.list().map(({ kind }) => kind);
+const kinds = (automationPauses: AutomationPauses) => automationPauses.list().map(({ kind }) => kind);
 
 test.each([
   ["clocks that advance alike", 10 * minute, 0, undefined],
@@ -63,33 +63,33 @@ test("slow drift of the clock is tolerated", () => {
 });
 
 test("everything is paused until the store has been read", () => {
-  const holds = createAutomationPauses({ store, clock: steppedClock().clock, log: silentLog });
-  onTestFinished(holds.close);
-  expect(kinds(holds)).toEqual(["unknown"]);
+  const automationPauses = createAutomationPauses({ store, clock: steppedClock().clock, log: silentLog });
+  onTestFinished(automationPauses.close);
+  expect(kinds(automationPauses)).toEqual(["unknown"]);
 });
 
 test("a clock jump pauses deletion at once, on every controller, for an hour", async () => {
   const { time, pass, clock } = steppedClock();
-  const holds = await open(clock);
-  expect(kinds(holds)).toEqual([]);
+  const automationPauses = await open(clock);
+  expect(kinds(automationPauses)).toEqual([]);
   time.wall += hour;
-  expect(kinds(holds)).toEqual(["clock"]);
+  expect(kinds(automationPauses)).toEqual(["clock"]);
   const others = await open(clock);
   await until(() => kinds(others).length > 0);
   expect(others.list()[0]?.reason).toBe("The wall clock jumped by 3600 s.");
   pass(hour + 1);
-  expect(kinds(holds)).toEqual([]);
+  expect(kinds(automationPauses)).toEqual([]);
   expect(kinds(others)).toEqual([]);
 });
 
 test("a pause without an end stays until it is released", async () => {
   const { pass, clock } = steppedClock();
-  const holds = await open(clock);
-  await holds.set({ kind: "restored", reason: "from a snapshot", since: clock.now(), until: null });
+  const automationPauses = await open(clock);
+  await automationPauses.set({ kind: "restored", reason: "from a snapshot", since: clock.now(), until: null });
   pass(1_000 * hour);
-  expect(kinds(holds)).toContain("restored");
-  await holds.release("restored");
-  expect(kinds(holds)).not.toContain("restored");
+  expect(kinds(automationPauses)).toContain("restored");
+  await automationPauses.release("restored");
+  expect(kinds(automationPauses)).not.toContain("restored");
 });
 
 test("deletion is paused for an hour after a gap without controllers or a clock set back", async () => {
@@ -106,10 +106,10 @@ test("deletion is paused for an hour after a gap without controllers or a clock 
   };
   expect(kinds(await open(at(seen.since + 50 * minute).clock))).not.toContain("clock");
   const ahead = at(seen.since + 40 * 24 * hour);
-  const holds = await open(ahead.clock);
-  expect(kinds(holds)).toContain("clock");
-  expect(holds.list("deletion").map(({ kind }) => kind)).toContain("clock");
+  const automationPauses = await open(ahead.clock);
+  expect(kinds(automationPauses)).toContain("clock");
+  expect(automationPauses.list("deletion").map(({ kind }) => kind)).toContain("clock");
   ahead.pass(hour + 1);
-  expect(kinds(holds)).not.toContain("clock");
-  await holds.release("clock");
+  expect(kinds(automationPauses)).not.toContain("clock");
+  await automationPauses.release("clock");
 });

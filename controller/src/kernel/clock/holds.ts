@@ -10,7 +10,7 @@ import type { Store } from "../store/store.ts";
 export type AutomaticAction = "deletion" | "maintenance" | "failover";
 
 /** A pause of some automatic actions (a "hold" in the admin API and in the store). */
-export interface Hold {
+export interface AutomationPause {
   /** "clock", "restored", or the action that it pauses. */
   readonly kind: string;
   /** The action that it pauses; absent: all of them. */
@@ -27,15 +27,15 @@ export interface Hold {
  * "clock" for an hour when the wall clock jumps, or when no controller ran for long, so that a wrong clock deletes
  * nothing. Controllers record the time every ten minutes to detect such a gap.
  */
-export interface Holds {
+export interface AutomationPauses {
   /**
    * The pauses in force, or only those of one action. Call it right before each deletion: the call compares the clocks,
    * and returns a pause of its own until the stored ones are loaded.
    */
-  list(action?: AutomaticAction): Hold[];
-  set(pause: Hold, signal?: AbortSignal): Promise<void>;
+  list(action?: AutomaticAction): AutomationPause[];
+  set(pause: AutomationPause, signal?: AbortSignal): Promise<void>;
   /** Condition for `UnitOfWork.onlyWhile`: the commit throws Conflict when a pause of this kind is stored. */
-  unheld(kind: string): { readonly key: string; readonly modRevision: bigint };
+  unlessPaused(kind: string): { readonly key: string; readonly modRevision: bigint };
   /** Ends the pause of this kind; no-op without one. */
   release(kind: string, signal?: AbortSignal): Promise<void>;
   close(): void;
@@ -52,13 +52,13 @@ const backwardsToleranceMs = 60_000;
 /** Kind of the record: stored as a pause that has already ended. */
 const lastSeenKind = "seen";
 
-export function createAutomationPauses({ store, clock, log }: { store: Store; clock: Clock; log: Log }): Holds {
+export function createAutomationPauses({ store, clock, log }: { store: Store; clock: Clock; log: Log }): AutomationPauses {
   const drift = createDrift(clock);
-  const stored = createMirror<Hold>(store, pausePrefix, ({ value }) => JSON.parse(value), forgetStored);
+  const stored = createMirror<AutomationPause>(store, pausePrefix, ({ value }) => JSON.parse(value), forgetStored);
   /** Written by this process, null for released ones. They count until the mirror has their revision. */
-  const written = new Map<string, { readonly pause: Hold | null; readonly revision: bigint }>();
+  const written = new Map<string, { readonly pause: AutomationPause | null; readonly revision: bigint }>();
   /** Set by this process and not stored yet. */
-  let pending: Hold | undefined;
+  let pending: AutomationPause | undefined;
   let hasCheckedGap = false;
   let recordedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -93,7 +93,7 @@ export function createAutomationPauses({ store, clock, log }: { store: Store; cl
     for (const [kind, { revision }] of written) if (revision <= stored.revision) written.delete(kind);
   }
 
-  async function write(kind: string, pause: Hold | null, signal?: AbortSignal): Promise<void> {
+  async function write(kind: string, pause: AutomationPause | null, signal?: AbortSignal): Promise<void> {
     const key = pausePrefix + kind;
     const puts = pause === null ? [] : [{ key, value: JSON.stringify(pause) }];
     const done = await store.commit({ conditions: [], puts, deletes: pause === null ? [key] : [] }, signal);
@@ -124,7 +124,7 @@ export function createAutomationPauses({ store, clock, log }: { store: Store; cl
     list(action) {
       compareClocks();
       const now = clock.now();
-      const byKind = new Map<string, Hold | null>();
+      const byKind = new Map<string, AutomationPause | null>();
       for (const pause of stored.values()) byKind.set(pause.kind, pause);
       for (const [kind, { pause }] of written) byKind.set(kind, pause);
       if (pending !== undefined) byKind.set(pending.kind, pending);
@@ -132,11 +132,11 @@ export function createAutomationPauses({ store, clock, log }: { store: Store; cl
         byKind.set("unknown", { kind: "unknown", reason: "The store has not been read yet.", since: now, until: null });
       }
       const all = [...byKind.values()].filter((pause) => pause !== null);
-      const concerns = ({ only }: Hold) => action === undefined || only === undefined || only === action;
+      const concerns = ({ only }: AutomationPause) => action === undefined || only === undefined || only === action;
       return all.filter((pause) => concerns(pause) && (pause.until === null || pause.until > now));
     },
     set: (pause, signal) => write(pause.kind, pause, signal),
-    unheld: (kind) => ({ key: pausePrefix + kind, modRevision: 0n }),
+    unlessPaused: (kind) => ({ key: pausePrefix + kind, modRevision: 0n }),
     async release(kind, signal) {
       if (pending?.kind === kind) pending = undefined;
       await write(kind, null, signal);

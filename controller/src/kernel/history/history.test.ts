@@ -138,7 +138,7 @@ test("rows are in the partition of their month, and old partitions are dropped",
   await history.prepare(old);
   await history.insert([event("old", "old", old), event("odd", "odd", Date.parse("2031-01-01T00:00:00Z"))]);
   expect((await history.events({ objectId: "odd" }, first)).items).toHaveLength(1);
-  const dropped = await history.forget(now);
+  const dropped = await history.dropExpired(now);
   expect(dropped).toContain("event_2025_01");
   expect(dropped).not.toContain("audit_2025_03");
   expect((await history.events({ objectId: "old" }, first)).items).toEqual([]);

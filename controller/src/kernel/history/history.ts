@@ -24,7 +24,7 @@ export interface History {
   insert(entries: readonly OutboxEntry[], planned?: readonly PlannedRows[]): Promise<string[]>;
   events(filter: HistoryFilter, page: HistoryPage): Promise<HistoryResult<EventEntry>>;
   /** The organizations of at most `limit` events after a sequence number; without one, only the newest number. */
-  eventsBehind(after: string | undefined, limit: number): Promise<{ newest: string; organizationIds: string[] }>;
+  eventsAfter(after: string | undefined, limit: number): Promise<{ newest: string; organizationIds: string[] }>;
   audit(filter: HistoryFilter, page: HistoryPage): Promise<HistoryResult<AuditEntry>>;
   /** For tables of systems; throws STORE_UNAVAILABLE until the schema is migrated. */
   readonly sql: () => Database;
@@ -33,7 +33,7 @@ export interface History {
   /** Creates the coming partitions, then runs the systems' upkeep. */
   prepare(now: number): Promise<void>;
   /** Drops the partitions beyond their table's retention; resolves to their names. */
-  forget(now: number): Promise<string[]>;
+  dropExpired(now: number): Promise<string[]>;
   /** For snapshots of the control plane. */
   readonly database: Database;
   /** Resolves when the schema is migrated. Until then every call throws STORE_UNAVAILABLE. */
@@ -86,7 +86,7 @@ export function createHistory(options: DatabaseOptions & { readonly now: () => n
       return created;
     },
     events: async (filter, page) => listEvents(whenReady(), filter, page),
-    eventsBehind: async (after, limit) => eventsAfter(whenReady(), after, limit),
+    eventsAfter: async (after, limit) => eventsAfter(whenReady(), after, limit),
     audit: async (filter, page) => listAudit(whenReady(), filter, page),
     sql: whenReady,
     addUpkeep: (work) => {
@@ -97,7 +97,7 @@ export function createHistory(options: DatabaseOptions & { readonly now: () => n
       if (skipped.length > 0) log.warn("history partitions not created", { skipped });
       for (const work of upkeep) await work(time);
     },
-    forget: (time) => whenReady().session((client) => dropOldPartitions(client, time)),
+    dropExpired: (time) => whenReady().session((client) => dropOldPartitions(client, time)),
     database,
     ready,
     async close() {

@@ -1,5 +1,5 @@
 /** A gauge of a service that is computed by a system, besides its machines' metrics. Read at each scrape. */
-export interface ServiceFigure {
+export interface ServiceGauge {
   /** Without the prefix `holdfast_`; it ends with its unit. */
   readonly name: string;
   readonly help: string;
@@ -10,13 +10,13 @@ export interface ServiceFigure {
 }
 
 /** The service gauges of all systems, in the order in which the systems were opened. */
-export interface ServiceFigures {
-  add(gauge: ServiceFigure): void;
-  list(): readonly ServiceFigure[];
+export interface ServiceGauges {
+  add(gauge: ServiceGauge): void;
+  list(): readonly ServiceGauge[];
 }
 
-export function createServiceGauges(): ServiceFigures {
-  const gauges: ServiceFigure[] = [];
+export function createServiceGauges(): ServiceGauges {
+  const gauges: ServiceGauge[] = [];
   return {
     add: (gauge) => {
       gauges.push(gauge);

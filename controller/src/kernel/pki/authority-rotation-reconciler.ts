@@ -8,7 +8,7 @@ import type { AuthorityRecord } from "./authority-record.ts";
 /** The machines, hosts and controllers that lack the record's authorities. */
 export interface OutdatedCertificates {
   /** Their ids: machine ids, `host/<id>` and `controller/<id>`. */
-  behind(): readonly string[];
+  outdated(): readonly string[];
   /** Calls back when the list may have changed. */
   subscribe(onChange: () => void): Watch;
 }
@@ -28,7 +28,7 @@ export function createAuthorityRotation({ authority, followers, clock }: Authori
       name: "authority-rotation",
       async reconcile() {
         const { record } = authority;
-        const outdated = record.rotation.state === "idle" ? [] : followers.behind();
+        const outdated = record.rotation.state === "idle" ? [] : followers.outdated();
         const plan = planAuthorityRotation(record, outdated.length, clock.now());
         switch (plan.kind) {
           case "nothing":

@@ -213,7 +213,7 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
         lifetimes.serverMs,
       );
     },
-    async makeIdentity(identity, names, addresses = []): Promise<KeyWithCertificate> {
+    async createIdentity(identity, names, addresses = []): Promise<KeyWithCertificate> {
       const keys = await newKeyPair();
       const uris = [identityUri(installationId, identity)];
       const leaf = { commonName: identity.id, publicKey: keys.publicKey, uris, names, addresses, client: true };

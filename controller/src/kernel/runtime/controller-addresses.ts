@@ -1,4 +1,4 @@
-import type { Membership } from "./membership.ts";
+import type { ControllerRegistry } from "./membership.ts";
 
 /** Addresses at which controllers listen for agents and for each other. */
 export interface ControllerAddresses {
@@ -13,7 +13,7 @@ export interface ControllerAddresses {
 
 /** `onArrival` is called when another controller starts to listen. */
 export function createControllerAddresses(
-  registry: Pick<Membership, "id" | "members" | "member" | "subscribe">,
+  registry: Pick<ControllerRegistry, "id" | "controllers" | "controller" | "subscribe">,
   onArrival: () => void,
 ): ControllerAddresses {
   let addresses = addressesOf(registry);
@@ -27,16 +27,16 @@ export function createControllerAddresses(
       return addresses;
     },
     get others() {
-      const listening = registry.members().filter(({ id, address }) => id !== registry.id && address !== "");
+      const listening = registry.controllers().filter(({ id, address }) => id !== registry.id && address !== "");
       return listening.map(({ address }) => address);
     },
-    of: (controllerId) => registry.member(controllerId)?.address || undefined,
+    of: (controllerId) => registry.controller(controllerId)?.address || undefined,
     close: watch.close,
   };
 }
 
 /** Addresses of controllers that listen and are not draining. */
-export function addressesOf(registry: Pick<Membership, "members">): string[] {
-  const accepting = registry.members().filter(({ address, draining }) => address !== "" && !draining);
+export function addressesOf(registry: Pick<ControllerRegistry, "controllers">): string[] {
+  const accepting = registry.controllers().filter(({ address, draining }) => address !== "" && !draining);
   return [...new Set(accepting.map(({ address }) => address))];
 }

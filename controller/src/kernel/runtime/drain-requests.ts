@@ -1,9 +1,9 @@
 import { idOf, root } from "../store/resource.ts";
 import type { Store, Watch } from "../store/store.ts";
-import type { Member } from "./membership.ts";
+import type { RegisteredController } from "./membership.ts";
 
 /** One run of a controller: a restarted controller may have the same id. */
-type Process = Pick<Member, "id" | "startedAt">;
+type Process = Pick<RegisteredController, "id" | "startedAt">;
 
 /** Requests between controllers to drain, each a key that the target watches. */
 export interface DrainRequests {

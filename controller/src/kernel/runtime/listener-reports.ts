@@ -1,7 +1,7 @@
 import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { reportedListeners } from "@holdfast/common/open-listeners.ts";
-import type { Membership } from "./membership.ts";
+import type { ControllerRegistry } from "./membership.ts";
 
 /**
  * Listeners of this controller and of the processes that follow it. They are published in its registry entry, where
@@ -23,7 +23,7 @@ const reportsMax = 256;
 const lingerMs = 10 * 60_000;
 
 export function createListenerReports(
-  registry: Pick<Membership, "announceListeners">,
+  registry: Pick<ControllerRegistry, "announceListeners">,
   log: Pick<Log, "error">,
 ): ListenerReports {
   /** By process and listeners, since processes may share an identity; the oldest report is evicted first. */

@@ -26,14 +26,14 @@ test("a format is stored only once every live controller reads it", async () => 
   };
   const lease = await store.lease(60);
   await store.commit({ conditions: [], puts: [{ ...older, lease }], deletes: [] });
-  const membership = createControllerRegistry({ store, id: "newer", leaseS: 60, clock: systemClock, log: silentLog });
+  const controllerRegistry = createControllerRegistry({ store, id: "newer", leaseS: 60, clock: systemClock, log: silentLog });
   try {
-    await waitUntil("both are members", () => membership.members().length === 2);
-    expect(membership.allRead("destined-secret")).toBe(false);
+    await waitUntil("both are members", () => controllerRegistry.controllers().length === 2);
+    expect(controllerRegistry.allRead("destined-secret")).toBe(false);
     await lease.revoke();
-    await waitUntil("the older one is gone", () => membership.members().length === 1);
-    expect(membership.allRead("destined-secret")).toBe(true);
+    await waitUntil("the older one is gone", () => controllerRegistry.controllers().length === 1);
+    expect(controllerRegistry.allRead("destined-secret")).toBe(true);
   } finally {
-    await membership.leave();
+    await controllerRegistry.leave();
   }
 });

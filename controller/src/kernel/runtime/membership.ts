@@ -8,7 +8,7 @@ import type { Lease, Store, Watch } from "../store/store.ts";
 import { type StoredForm, storedForms } from "./stored-forms.ts";
 
 /** A live controller, as stored under its lease. */
-export interface Member {
+export interface RegisteredController {
   readonly id: string;
   /** host:port of its gRPC listener, for agents and other controllers; empty until it listens. */
   readonly address: string;
@@ -27,17 +27,17 @@ export interface Member {
  * The registry of live controllers in etcd. Each controller registers under a lease and again after each lost lease;
  * everything that it owns, such as shards, depends on that lease.
  */
-export interface Membership {
+export interface ControllerRegistry {
   readonly id: string;
   /** Start time in milliseconds since 1970; distinguishes this process from an earlier one with the same id. */
   readonly startedAt: number;
   /** Controllers whose lease is live, this one included; may be slightly stale. */
-  members(): Member[];
-  member(id: string): Member | undefined;
+  controllers(): RegisteredController[];
+  controller(id: string): RegisteredController | undefined;
   /** True if every live controller reads the format, so that it may be stored. */
   allRead(form: StoredForm): boolean;
   /** Ids of the controllers whose lease is live now, by a linearizable read. */
-  listed(signal: AbortSignal): Promise<string[]>;
+  liveIds(signal: AbortSignal): Promise<string[]>;
   /** This controller's lease; undefined while it has no live one. */
   lease(): Lease | undefined;
   /** Calls back when a controller comes, goes or drains, and at once when this one's lease begins or ends. */
@@ -68,8 +68,8 @@ const prefix = `${root}/controller/`;
 const retryMs = 500;
 
 /** Registers at once, and again after each lost lease, until it leaves. */
-export function createControllerRegistry({ store, id, leaseS, clock, log }: Deps): Membership {
-  let self: Member = { id, address: "", startedAt: clock.now(), draining: false, reads: storedForms };
+export function createControllerRegistry({ store, id, leaseS, clock, log }: Deps): ControllerRegistry {
+  let self: RegisteredController = { id, address: "", startedAt: clock.now(), draining: false, reads: storedForms };
   const leaving = new AbortController();
   const subscribers = new Set<() => void>();
   /** The lease that etcd granted; it becomes `lease` once the controller is registered under it. */
@@ -80,11 +80,11 @@ export function createControllerRegistry({ store, id, leaseS, clock, log }: Deps
     for (const onChange of subscribers) onChange();
   }
 
-  const members = createMirror<Member>(store, prefix, ({ value }) => JSON.parse(value), notify);
+  const controllers = createMirror<RegisteredController>(store, prefix, ({ value }) => JSON.parse(value), notify);
 
   /** Writes the entry until the stored one matches this controller. */
   async function register(under: Lease): Promise<void> {
-    let written: Member;
+    let written: RegisteredController;
     do {
       written = self;
       const put = { key: prefix + id, value: JSON.stringify(written), lease: under };
@@ -93,7 +93,7 @@ export function createControllerRegistry({ store, id, leaseS, clock, log }: Deps
   }
 
   /** Writes a change under the current lease; the next lease begins with it anyway. */
-  async function change(changed: Partial<Member>): Promise<void> {
+  async function change(changed: Partial<RegisteredController>): Promise<void> {
     self = { ...self, ...changed };
     while (granted?.live && !leaving.signal.aborted) {
       try {
@@ -155,10 +155,10 @@ export function createControllerRegistry({ store, id, leaseS, clock, log }: Deps
   return {
     id,
     startedAt: self.startedAt,
-    members: () => [...members.values()],
-    member: (controllerId) => members.get(controllerId),
-    allRead: (form) => [...members.values()].every(({ reads }) => reads?.includes(form) === true),
-    async listed(signal) {
+    controllers: () => [...controllers.values()],
+    controller: (controllerId) => controllers.get(controllerId),
+    allRead: (form) => [...controllers.values()].every(({ reads }) => reads?.includes(form) === true),
+    async liveIds(signal) {
       const { values } = await store.list(prefix, { limit: 500 }, signal);
       return values.map(({ key }) => key.slice(prefix.length));
     },
@@ -176,7 +176,7 @@ export function createControllerRegistry({ store, id, leaseS, clock, log }: Deps
     },
     async leave() {
       leaving.abort(new Error("the controller leaves"));
-      members.close();
+      controllers.close();
       await lease?.revoke();
     },
   };

@@ -8,12 +8,12 @@ export interface Ownership {
    * Begins work on an owned key; undefined for other keys. No other controller gets the key before `end` is called,
    * unless the lease expires; `signal` aborts before that.
    */
-  begin(key: string): Right | undefined;
+  begin(key: string): WorkLease | undefined;
   /** Calls back when this controller gains keys. */
   subscribe(onGain: () => void): Watch;
 }
 
-export interface Right {
+export interface WorkLease {
   readonly signal: AbortSignal;
   /**
    * Condition for `UnitOfWork.onlyWhile`: a commit with it fails once the ownership has ended, however late it arrives.

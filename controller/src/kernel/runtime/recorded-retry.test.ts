@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { afterFailure, pauseLeftMs, type RecordedRetry } from "./recorded-retry.ts";
+import { afterFailure, remainingPauseMs, type RecordedRetry } from "./recorded-retry.ts";
 
 const now = 1_000_000;
 
@@ -10,15 +10,15 @@ test.each([
   let retry: RecordedRetry | undefined;
   const found = pauses.map(() => {
     retry = afterFailure(retry, now, limits);
-    return pauseLeftMs(retry, now);
+    return remainingPauseMs(retry, now);
   });
   expect(found).toEqual(pauses);
 });
 
 test("a pause ends in time, and is bounded after the clock was set back", () => {
   const retry = afterFailure(undefined, now);
-  expect(pauseLeftMs(undefined, now)).toBe(0);
-  expect(pauseLeftMs(retry, now + 4_999)).toBe(1);
-  expect(pauseLeftMs(retry, now + 5_000)).toBe(0);
-  expect(pauseLeftMs(retry, now - 3_600_000)).toBe(300_000);
+  expect(remainingPauseMs(undefined, now)).toBe(0);
+  expect(remainingPauseMs(retry, now + 4_999)).toBe(1);
+  expect(remainingPauseMs(retry, now + 5_000)).toBe(0);
+  expect(remainingPauseMs(retry, now - 3_600_000)).toBe(300_000);
 });

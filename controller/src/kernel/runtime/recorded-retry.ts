@@ -26,6 +26,6 @@ export function afterFailure(
 }
 
 /** Pure: milliseconds until the next attempt; 0 when it may begin. A clock that was set back prolongs no pause. */
-export function pauseLeftMs(retry: RecordedRetry | undefined, now: number): number {
+export function remainingPauseMs(retry: RecordedRetry | undefined, now: number): number {
   return retry === undefined ? 0 : Math.max(0, Math.min(retry.at - now, longestPauseMs));
 }

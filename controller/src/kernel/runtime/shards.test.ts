@@ -9,7 +9,7 @@ import { createEtcdStore } from "../store/etcd-store.ts";
 import { type Collection, createCollection } from "../store/collection.ts";
 import { keyOf, type Resource, root } from "../store/resource.ts";
 import type { Store } from "../store/store.ts";
-import { createControllerRegistry, type Membership } from "./membership.ts";
+import { createControllerRegistry, type ControllerRegistry } from "./membership.ts";
 import { ownerOf, shardCount, shardOf } from "./ownership.ts";
 import { createShards, type Shards } from "./shards.ts";
 import { defineKind } from "../store/kind.ts";
@@ -24,7 +24,7 @@ let checking: NodeJS.Timeout;
 
 interface Controller {
   readonly id: string;
-  readonly membership: Membership;
+  readonly controllerRegistry: ControllerRegistry;
   readonly shards: Shards;
   readonly memory: Collection<Resource<unknown, unknown>>;
   /** Cuts its connection to etcd, as if it were killed or isolated; its own state continues. */
@@ -73,12 +73,12 @@ async function startController(
     },
   };
   const deps = { store, log: silentLog, clock: systemClock };
-  const membership = createControllerRegistry({ ...deps, id, leaseS: 4 });
-  if (listens) await membership.announce(`${id}:1`);
-  const shards = createShards({ ...deps, controllerRegistry: membership, cache: memory });
+  const controllerRegistry = createControllerRegistry({ ...deps, id, leaseS: 4 });
+  if (listens) await controllerRegistry.announce(`${id}:1`);
+  const shards = createShards({ ...deps, controllerRegistry, cache: memory });
   const controller = {
     id,
-    membership,
+    controllerRegistry,
     shards,
     memory,
     cut: proxy.cut,
@@ -86,7 +86,7 @@ async function startController(
     async stop() {
       running.splice(running.indexOf(controller), 1);
       shards.close();
-      await membership.leave().catch(() => undefined);
+      await controllerRegistry.leave().catch(() => undefined);
       await Promise.all([store.close(), read.close()]);
       proxy.close();
     },
@@ -126,8 +126,8 @@ test("each key has at most one of three controllers as its owner at all times", 
   const others = [await startController("2"), await startController("3")];
   await until(() => everyKeyIsOwned() && others.every(({ shards }) => ownedCount(shards) > 4));
   expect(
-    first.membership
-      .members()
+    first.controllerRegistry
+      .controllers()
       .map(({ id }) => id)
       .toSorted(),
   ).toEqual(["1", "2", "3"]);
@@ -137,9 +137,9 @@ test("each key has at most one of three controllers as its owner at all times", 
 test("a controller that does not listen yet owns no shard, and blocks none", async () => {
   await until(isBalanced);
   const starting = await startController("starting", { listens: false });
-  await until(() => running.every(({ membership }) => membership.member("starting") !== undefined));
+  await until(() => running.every(({ controllerRegistry }) => controllerRegistry.controller("starting") !== undefined));
   const owned = keys.map((key) => running.find(({ shards }) => shards.owns(key))?.id);
-  await starting.membership.announce("starting:1");
+  await starting.controllerRegistry.announce("starting:1");
   await until(() => everyKeyIsOwned() && ownedCount(starting.shards) > 4);
   expect(owned).not.toContain("starting");
   expect(owned).not.toContain(undefined);
@@ -174,7 +174,7 @@ test("work on a shard begins after the new owner has loaded all earlier writes",
     if (ownedCount(behind.shards) > 0 && known() !== "as it is")
       early.push(`${ownedCount(behind.shards)} with ${known()}`);
   }, 2);
-  await behind.membership.announce("behind:1");
+  await behind.controllerRegistry.announce("behind:1");
   await until(async () => {
     const { values } = await store.list(`${root}/shard/`, { limit: 100 });
     return values.filter(({ value }) => (JSON.parse(value) as { owner: string }).owner === "behind").length > 4;
@@ -195,7 +195,7 @@ test("a shard moves only after the work on it has ended", async () => {
   if (first === undefined) throw new Error("it runs");
   const key = keys.find((candidate) => first.shards.owns(candidate)) ?? "";
   const right = first.shards.begin(key);
-  await first.membership.drain();
+  await first.controllerRegistry.drain();
   await until(() => right?.signal.aborted === true);
   await delay(300);
   expect(running.filter(({ shards }) => shards.owns(key))).toEqual([]);
@@ -211,7 +211,7 @@ test("an isolated controller stops before another takes over, and returns with a
   if (victim === undefined) throw new Error("it runs");
   const key = keys.find((candidate) => victim.shards.owns(candidate)) ?? "";
   const right = victim.shards.begin(key);
-  const before = victim.membership.lease()?.id;
+  const before = victim.controllerRegistry.lease()?.id;
   victim.cut();
   await until(() => right?.signal.aborted === true);
   expect(ownedCount(victim.shards)).toBe(0);
@@ -219,7 +219,7 @@ test("an isolated controller stops before another takes over, and returns with a
   await until(everyKeyIsOwned);
   victim.heal();
   await until(() => ownedCount(victim.shards) > 4);
-  expect(victim.membership.lease()?.id).not.toBe(before);
+  expect(victim.controllerRegistry.lease()?.id).not.toBe(before);
   expect(twice).toEqual([]);
 });
 

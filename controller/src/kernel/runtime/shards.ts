@@ -5,7 +5,7 @@ import type { Collection } from "../store/collection.ts";
 import { createMirror } from "../store/mirror.ts";
 import { root } from "../store/resource.ts";
 import type { Lease, Store } from "../store/store.ts";
-import type { Membership } from "./membership.ts";
+import type { ControllerRegistry } from "./membership.ts";
 import { type Ownership, ownerOf, shardCount, shardOf } from "./ownership.ts";
 
 /**
@@ -43,7 +43,7 @@ const catchUpTimeoutMs = 1_000;
 
 interface Deps {
   readonly store: Store;
-  readonly controllerRegistry: Membership;
+  readonly controllerRegistry: ControllerRegistry;
   /** The collections that reconcilers read: a claim's revision is later than all writes of the former owner. */
   readonly cache: Pick<Collection<unknown>, "reached">;
   readonly log: Log;
@@ -113,7 +113,7 @@ export function createShards({ store, controllerRegistry: registry, cache, log }
   async function balanceOnce(): Promise<void> {
     const lease = registry.lease();
     // A controller without an address is not listening: one that restarts in a loop must not take shards each time.
-    const members = registry.members().filter(({ address, draining }) => address !== "" && !draining);
+    const members = registry.controllers().filter(({ address, draining }) => address !== "" && !draining);
     if (lease === undefined || claims.revision === 0n) return;
     adoptUnconfirmed(lease);
     const desired = shards.filter((shard) => ownerOf(shard, ids(members)) === registry.id);

@@ -24,15 +24,15 @@ test.each([1, 2, 8, 20, 100])("%i holders of their full share leave a slot for t
 });
 
 test("unhealthy targets have a quarter overall and per organization, others the remainder", () => {
-  const counts = createSlotCounts({ total: 64, organization: 8, unwellPart: 1 / 4 });
+  const counts = createSlotCounts({ total: 64, organization: 8, unhealthyShare: 1 / 4 });
   const takeAll = (organizationId: string, unwell: boolean) => {
     let taken = 0;
-    for (; counts.room(organizationId, 0, unwell) > 0; taken += 1) counts.add(organizationId, 1, unwell);
+    for (; counts.available(organizationId, 0, unwell) > 0; taken += 1) counts.add(organizationId, 1, unwell);
     return taken;
   };
   const dead = Array.from({ length: 20 }, (_, n) => takeAll(`dead ${n}`, true));
   expect([Math.max(...dead), dead.reduce((sum, each) => sum + each, 0)]).toEqual([2, 16]);
   expect(takeAll("well", false)).toBe(8);
   for (let n = 0; n < 100; n += 1) takeAll(`other ${n}`, false);
-  expect(counts.room("last", 0, true)).toBe(0);
+  expect(counts.available("last", 0, true)).toBe(0);
 });

@@ -1,9 +1,9 @@
 /** Capacity of one controller for calls to targets that users choose, and its division among organizations. */
-export interface SharedSlots {
+export interface SlotLimits {
   readonly total: number;
   readonly organization: number;
   /** Fraction of `total`, and of `organization`, that unhealthy targets may use together. */
-  readonly unwellPart: number;
+  readonly unhealthyShare: number;
 }
 
 /**
@@ -19,7 +19,7 @@ export interface SlotCounts {
   /** Adds slots of an organization; a negative number releases them. */
   add(organizationId: string, slots: number, unhealthy: boolean): void;
   /** Number of further slots for a target of the organization that has `used` slots. */
-  room(organizationId: string, used: number, unhealthy: boolean): number;
+  available(organizationId: string, used: number, unhealthy: boolean): number;
   /** True when no slot is free. */
   readonly full: boolean;
 }
@@ -29,7 +29,7 @@ interface Count {
   unhealthy: number;
 }
 
-export function createSlotCounts({ total, organization, unwellPart: unhealthyShare }: SharedSlots): SlotCounts {
+export function createSlotCounts({ total, organization, unhealthyShare }: SlotLimits): SlotCounts {
   const unhealthyLimits = {
     total: Math.floor(total * unhealthyShare),
     organization: Math.floor(organization * unhealthyShare),
@@ -47,7 +47,7 @@ export function createSlotCounts({ total, organization, unwellPart: unhealthySha
       if (own.all === 0) byOrganization.delete(organizationId);
       else byOrganization.set(organizationId, own);
     },
-    room(organizationId, used, unhealthy) {
+    available(organizationId, used, unhealthy) {
       const own = byOrganization.get(organizationId) ?? { all: 0, unhealthy: 0 };
       const free = Math.min(organization - own.all, fairShare(total - sum.all, own.all));
       const fair = fairShare(free, used);

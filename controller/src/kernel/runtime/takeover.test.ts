@@ -36,9 +36,9 @@ async function startController(id: string) {
   const store = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
   const deps = { store, clock: systemClock, log: silentLog };
   const counters = createCollection(store, counterKind);
-  const membership = createControllerRegistry({ ...deps, id, leaseS: 2 });
-  await membership.announce(`${id}:1`);
-  const shards = createShards({ ...deps, controllerRegistry: membership, cache: counters });
+  const controllerRegistry = createControllerRegistry({ ...deps, id, leaseS: 2 });
+  await controllerRegistry.announce(`${id}:1`);
+  const shards = createShards({ ...deps, controllerRegistry, cache: counters });
   const reconciler: Reconciler = {
     name: "counter",
     async reconcile(key, signal) {
@@ -75,7 +75,7 @@ async function startController(id: string) {
   });
   runner.start();
   return {
-    membership,
+    membership: controllerRegistry,
     shards,
     counters,
     cut: proxy.cut,
@@ -83,7 +83,7 @@ async function startController(id: string) {
       await runner.stop();
       shards.close();
       counters.close();
-      await membership.leave().catch(() => undefined);
+      await controllerRegistry.leave().catch(() => undefined);
       await store.close();
       proxy.close();
     },

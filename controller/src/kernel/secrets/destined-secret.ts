@@ -20,10 +20,10 @@ export type SecretDestination = Readonly<Record<string, unknown>>;
 
 export interface SecretBinding {
   /** etcd key of the object that contains the secret. */
-  readonly place: string;
+  readonly objectKey: string;
   readonly destination: SecretDestination;
   /** Associated data that earlier versions used for the secret. */
-  readonly earlier?: string;
+  readonly legacyLabel?: string;
 }
 
 /**
@@ -31,7 +31,7 @@ export interface SecretBinding {
  * is written, and the next change binds the secret.
  */
 export function sealFor(sealer: Sealer, binding: SecretBinding, secret: string): DestinedSecret {
-  const { earlier: legacyLabel } = binding;
+  const { legacyLabel } = binding;
   const isBound = legacyLabel === undefined || sealer.mayStore?.("destined-secret") !== false;
   return sealer.seal(secret, isBound ? bindingLabel(binding) : legacyLabel) as DestinedSecret;
 }
@@ -41,8 +41,8 @@ export function openFor(sealer: Sealer, binding: SecretBinding, sealed: Destined
   try {
     return sealer.open(sealed, bindingLabel(binding));
   } catch (error) {
-    if (binding.earlier === undefined) throw error;
-    return sealer.open(sealed, binding.earlier);
+    if (binding.legacyLabel === undefined) throw error;
+    return sealer.open(sealed, binding.legacyLabel);
   }
 }
 
@@ -74,12 +74,12 @@ export function secretAfter(
   sealer: Sealer,
   change: {
     readonly field: string;
-    readonly given: string | undefined;
+    readonly provided: string | undefined;
     readonly stored: { readonly sealed: DestinedSecret; readonly binding: SecretBinding } | undefined;
     readonly binding: SecretBinding;
   },
 ): DestinedSecret {
-  const { field, given: provided, stored, binding } = change;
+  const { field, provided, stored, binding } = change;
   if (provided !== undefined) return sealFor(sealer, binding, provided);
   if (stored === undefined) throw invalid({ field, code: "required", detail: "must be given: there is none yet" });
   const fault = carriedSecretFault(field, stored.binding.destination, binding.destination);
@@ -88,7 +88,7 @@ export function secretAfter(
 }
 
 /** The associated data of a secret. */
-export function bindingLabel({ place: objectKey, destination }: Omit<SecretBinding, "earlier">): string {
+export function bindingLabel({ objectKey, destination }: Omit<SecretBinding, "legacyLabel">): string {
   const digest = createHash("sha256")
     .update(JSON.stringify(Object.entries(destination)))
     .digest("base64url");

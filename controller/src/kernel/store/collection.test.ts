@@ -53,7 +53,7 @@ test("a collection has the writes before and after its start, with their revisio
   await store.commit({ conditions: [], puts: [], deletes: [keyOf(thingKind, after.metadata.id)] });
   await things.reached(await store.revision(), 60_000);
   expect(things.get(after.metadata.id)).toBeUndefined();
-  expect(await things.fresh(after.metadata.id)).toBeUndefined();
+  expect(await things.getCurrent(after.metadata.id)).toBeUndefined();
   things.close();
 });
 

@@ -10,7 +10,7 @@ import type { Store, StoredValue, Watch } from "./store.ts";
  */
 export interface Collection<R> {
   get(id: string): Stored<R> | undefined;
-  fresh(id: string, signal?: AbortSignal): Promise<Stored<R> | undefined>;
+  getCurrent(id: string, signal?: AbortSignal): Promise<Stored<R> | undefined>;
   /** Every object, unordered. For resync and indexes; a response to a user uses `page`. */
   values(): IterableIterator<Stored<R>>;
   /** The objects under this key of an index of the kind, in id order. Throws for an index that the kind lacks. */
@@ -122,7 +122,7 @@ export function createCollection<R extends Resource<unknown, unknown>>(
 
   return {
     get: (id) => objects.get(id),
-    async fresh(id, signal) {
+    async getCurrent(id, signal) {
       const value = await store.get(keyOf(kind, id), signal);
       return value && storedOf(value);
     },

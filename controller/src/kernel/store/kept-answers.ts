@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Idempotency, KeptAnswer } from "@holdfast/common/call.ts";
+import type { Idempotency, StoredResponse } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Sealer } from "../secrets/sealer.ts";
@@ -16,14 +16,14 @@ import type { Store, StoredValue } from "./store.ts";
 /** Responses stored for 24 h under the Idempotency-Key of their request. */
 export interface StoredResponses {
   /** The stored response. Throws IDEMPOTENCY_KEY_REUSED when the key was used with another body. */
-  find(idempotency: Idempotency, signal?: AbortSignal): Promise<KeptAnswer | undefined>;
+  find(idempotency: Idempotency, signal?: AbortSignal): Promise<StoredResponse | undefined>;
   /** Stores a response to a call that changed nothing, such as a refusal. The first response of a key stays. */
-  keep(idempotency: Idempotency, response: KeptAnswer, signal?: AbortSignal): Promise<void>;
+  store(idempotency: Idempotency, response: StoredResponse, signal?: AbortSignal): Promise<void>;
   /**
    * Reserves space for one more response, until the returned function is called. Throws RATE_LIMITED when a limit is
    * reached.
    */
-  take(idempotency: Idempotency): () => void;
+  reserve(idempotency: Idempotency): () => void;
   /** Deletes responses older than a day; resolves to their number. */
   sweep(signal: AbortSignal): Promise<number>;
   close(): void;
@@ -47,7 +47,7 @@ interface StoredResponseRecord extends ResponseOwner {
 const prefix = `${root}/idempotency/`;
 const retentionMs = 24 * 3_600_000;
 
-export function createKeptAnswers({
+export function createStoredResponses({
   store,
   sealer,
   clock,
@@ -74,8 +74,8 @@ export function createKeptAnswers({
       const { status, headers, secret } = record;
       return { status, headers, secret, body: secret ? sealer.open(record.body, value.key) : record.body };
     },
-    take: budget.reserve,
-    async keep(idempotency, response, signal) {
+    reserve: budget.reserve,
+    async store(idempotency, response, signal) {
       const put = storedResponseOf(idempotency, response, { sealer, clock });
       await store.commit({ conditions: [{ key: put.key, modRevision: 0n }], puts: [put], deletes: [] }, signal);
     },
@@ -100,7 +100,7 @@ export function createKeptAnswers({
 /** The key and value of a stored response. */
 export function storedResponseOf(
   idempotency: Idempotency,
-  { status, headers, body, secret }: KeptAnswer,
+  { status, headers, body, secret }: StoredResponse,
   { sealer, clock }: Deps,
 ): { key: string; value: string } {
   const key = storedResponseKey(idempotency);

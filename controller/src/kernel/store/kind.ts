@@ -11,7 +11,7 @@ export interface Kind<R> extends KindName {
   /** Formats an object for the store; `parse` reverses it. */
   format(object: R): string;
   /** True: objects of a deleted organization are void from that moment on, and are deleted by a reconciler. */
-  readonly goesWithOrganization: boolean;
+  readonly deletedWithOrganization: boolean;
   /** Indexes of the kind's collection (`Collection.by`). */
   readonly indexes: readonly Index<R>[];
   /** Limits on the number or amount of objects of each owner. */
@@ -31,5 +31,5 @@ interface KindOptions<R> extends Partial<Omit<Kind<R>, "name" | "parse" | "forma
 /** Declares a kind. By default objects are stored as JSON and survive their organization. */
 export function defineKind<R extends Resource<unknown, unknown>>(name: string, options: KindOptions<R> = {}): Kind<R> {
   const { storedNames = {}, ...rest } = options;
-  return { name, ...storedFormat<R>(storedNames), goesWithOrganization: false, indexes: [], quotas: [], ...rest };
+  return { name, ...storedFormat<R>(storedNames), deletedWithOrganization: false, indexes: [], quotas: [], ...rest };
 }

@@ -6,7 +6,7 @@ export interface Quota<R> {
   /** Such as "storageGb"; `quotaField` is its name in the API. Stored where operators set it, so it never changes. */
   readonly name: string;
   /** Unit for people, such as "GB of storage". */
-  readonly words: string;
+  readonly label: string;
   /** Default limit of an organization; operators can set another one. */
   readonly limit: number;
   /** The amount that one object uses; absent: 1. */
@@ -16,7 +16,7 @@ export interface Quota<R> {
   /** Error of an exceeded quota; absent: QUOTA_EXCEEDED. */
   readonly error?: ErrorKey;
   /** True: each organization has its own limit. Absent: organizations that one person created share one limit. */
-  readonly isEachs?: true;
+  readonly isPerOrganization?: true;
 }
 
 /** The amount that these objects use together. */
@@ -30,13 +30,13 @@ export function quotaField({ name }: Pick<Quota<unknown>, "name">): string {
 }
 
 /** Throws the quota's error when the objects of one owner reach its limit. `subject` begins the sentence. */
-export function requireRoom<R>(quota: Quota<R>, objects: readonly R[], subject: string): void {
+export function requireCapacity<R>(quota: Quota<R>, objects: readonly R[], subject: string): void {
   requireAmount(quota, { used: usedOf(quota, objects), requested: 1, limit: quota.limit }, subject);
 }
 
 /** Throws the quota's error, with the figures, when `requested` exceeds the limit. `subject`: "The service has". */
 export function requireAmount(
-  quota: Pick<Quota<unknown>, "name" | "words" | "error">,
+  quota: Pick<Quota<unknown>, "name" | "label" | "error">,
   figures: { readonly used: number; readonly requested: number; readonly limit: number },
   subject: string,
 ): void {
@@ -44,7 +44,7 @@ export function requireAmount(
   if (used + requested <= limit) return;
   throw new HoldfastError(
     quota.error ?? "QUOTA_EXCEEDED",
-    `${subject} ${used} of ${limit} ${quota.words}; ${requested} more is too many.`,
+    `${subject} ${used} of ${limit} ${quota.label}; ${requested} more is too many.`,
     { members: { quota: quotaField(quota), used, asked: requested, limit } },
   );
 }

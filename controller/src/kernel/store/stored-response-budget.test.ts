@@ -8,7 +8,7 @@ import { until } from "../../../../test/support/wait-until.ts";
 import { createSealer } from "../secrets/sealer.ts";
 import { createEtcdStore } from "./etcd-store.ts";
 import type { StoredResponseLimits } from "./stored-response-budget.ts";
-import { createKeptAnswers, type StoredResponses } from "./kept-answers.ts";
+import { createStoredResponses, type StoredResponses } from "./kept-answers.ts";
 import type { Store } from "./store.ts";
 
 let etcd: TestEtcd;
@@ -29,7 +29,7 @@ const large = { responses: 1_000, bytes: 1_000_000 };
 function open(limits: Partial<StoredResponseLimits>, now = () => systemClock.now()): StoredResponses {
   const clock = { ...systemClock, now };
   const all = { principal: large, organization: large, all: large, ...limits };
-  const answers = createKeptAnswers({ store, sealer, clock, limits: all });
+  const answers = createStoredResponses({ store, sealer, clock, limits: all });
   onTestFinished(() => answers.close());
   return answers;
 }
@@ -49,7 +49,7 @@ async function untilFull(answers: StoredResponses, idempotency: Idempotency): Pr
   let refusal: unknown;
   await until(() => {
     try {
-      answers.take(idempotency)();
+      answers.reserve(idempotency)();
       return false;
     } catch (error) {
       refusal = error;
@@ -62,41 +62,41 @@ async function untilFull(answers: StoredResponses, idempotency: Idempotency): Pr
 test("the limit of responses applies per credential across controllers", async () => {
   const limits = { principal: { responses: 3, bytes: 1_000_000 } };
   const [here, there] = [open(limits), open(limits)];
-  for (const key of ["1", "2", "3"]) await here.keep(request(key, "user:a", "org-a"), answer());
+  for (const key of ["1", "2", "3"]) await here.store(request(key, "user:a", "org-a"), answer());
   for (const answers of [here, there]) {
     expect(await untilFull(answers, request("4", "user:a", "org-a"))).toMatchObject({ key: "RATE_LIMITED" });
-    answers.take(request("4", "user:b", "org-a"))();
+    answers.reserve(request("4", "user:b", "org-a"))();
   }
   expect(await here.find(request("1", "user:a", "org-a"))).toMatchObject({ status: 202 });
 });
 
 test("the limit of bytes applies per organization", async () => {
   const answers = open({ organization: { responses: 1_000, bytes: 20_000 } });
-  await answers.keep(request("1", "user:c", "org-c"), answer(`"${"x".repeat(30_000)}"`));
+  await answers.store(request("1", "user:c", "org-c"), answer(`"${"x".repeat(30_000)}"`));
   expect(await untilFull(answers, request("2", "user:d", "org-c"))).toMatchObject({ key: "RATE_LIMITED" });
-  answers.take(request("2", "user:d", "org-d"))();
+  answers.reserve(request("2", "user:d", "org-d"))();
 });
 
 test("a reservation counts, and is released once", () => {
   const answers = open({ principal: { responses: 1, bytes: 1_000 } });
-  const release = answers.take(request("1", "user:e", "org-e"));
-  expect(() => answers.take(request("2", "user:e", "org-e"))).toThrow("RATE_LIMITED");
+  const release = answers.reserve(request("1", "user:e", "org-e"));
+  expect(() => answers.reserve(request("2", "user:e", "org-e"))).toThrow("RATE_LIMITED");
   release();
   release();
-  const again = answers.take(request("2", "user:e", "org-e"));
-  expect(() => answers.take(request("3", "user:e", "org-e"))).toThrow("RATE_LIMITED");
+  const again = answers.reserve(request("2", "user:e", "org-e"));
+  expect(() => answers.reserve(request("3", "user:e", "org-e"))).toThrow("RATE_LIMITED");
   again();
 });
 
 test("an expired response releases its space", async () => {
   const limits = { principal: { responses: 1, bytes: 1_000_000 } };
   const answers = open(limits);
-  await answers.keep(request("1", "user:f", "org-f"), answer());
+  await answers.store(request("1", "user:f", "org-f"), answer());
   await untilFull(answers, request("2", "user:f", "org-f"));
   await open(limits, () => systemClock.now() + 25 * 3_600_000).sweep(AbortSignal.timeout(60_000));
   await until(() => {
     try {
-      answers.take(request("2", "user:f", "org-f"))();
+      answers.reserve(request("2", "user:f", "org-f"))();
       return true;
     } catch {
       return false;
@@ -106,5 +106,5 @@ test("an expired response releases its space", async () => {
 
 test("a response above 64 KiB is refused before the change is written", async () => {
   const large = answer("x".repeat(65_537));
-  await expect(open({}).keep(request("1", "user:g", "org-g"), large)).rejects.toMatchObject({ key: "NOT_POSSIBLE" });
+  await expect(open({}).store(request("1", "user:g", "org-g"), large)).rejects.toMatchObject({ key: "NOT_POSSIBLE" });
 });

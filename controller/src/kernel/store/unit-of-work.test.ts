@@ -8,7 +8,7 @@ import { startTestEtcd, type TestEtcd } from "../../../../test/support/controlle
 import { outboxPrefix } from "./outbox-entry.ts";
 import { createSealer } from "../secrets/sealer.ts";
 import { createEtcdStore } from "./etcd-store.ts";
-import { createKeptAnswers } from "./kept-answers.ts";
+import { createStoredResponses } from "./kept-answers.ts";
 import { keyOf, type Resource, root } from "./resource.ts";
 import type { Store } from "./store.ts";
 import type { NewAudit, NewEvent } from "./outbox-entry.ts";
@@ -89,7 +89,7 @@ test("object, name, event, audit entry and response are committed in one transac
   unit.event(event(object.metadata.id));
   unit.audit(audit(object.metadata.id));
   const call = callWith({ key: "k1" });
-  unit.answer(call, message("hello"));
+  unit.storeResponse(call, message("hello"));
   const revision = await unit.commit();
   expect(await stored(object)).toEqual({ object, modRevision: revision });
   const { values } = await store.list(outboxPrefix, { limit: 10 });
@@ -98,7 +98,7 @@ test("object, name, event, audit entry and response are committed in one transac
     { entry: "audit", actor: "anna", occurredAt: now },
   ]);
   expect(values.every((value) => value.createRevision === revision)).toBe(true);
-  const answers = createKeptAnswers({ store, sealer, clock });
+  const answers = createStoredResponses({ store, sealer, clock });
   const { idempotency } = call;
   expect(idempotency && (await answers.find(idempotency))).toMatchObject({ status: 202, secret: false });
 });
@@ -108,7 +108,7 @@ test("a taken name, a changed object and an answered call have distinct errors",
   const first = begin();
   first.claimName(thingKind, "o", "two", object.metadata.id);
   first.create(thingKind, object);
-  first.answer(callWith({ key: "k2" }), message("first"));
+  first.storeResponse(callWith({ key: "k2" }), message("first"));
   await first.commit();
 
   const again = begin();
@@ -118,7 +118,7 @@ test("a taken name, a changed object and an answered call have distinct errors",
 
   const repeated = begin();
   repeated.claimName(thingKind, "o", "two", "another");
-  repeated.answer(callWith({ key: "k2" }), message("second"));
+  repeated.storeResponse(callWith({ key: "k2" }), message("second"));
   await expect(repeated.commit()).rejects.toThrow(AlreadyResponded);
 
   const before = await stored(object);
@@ -166,12 +166,12 @@ test("nothing is written while the outbox is full", async () => {
 });
 
 test("a stored response is bound to its body, sealed when secret, and expires after a day", async () => {
-  const answers = createKeptAnswers({ store, sealer, clock });
+  const answers = createStoredResponses({ store, sealer, clock });
   const { idempotency } = callWith({ key: "k5" });
   if (idempotency === undefined) throw new Error("it has one");
   const answer = { status: 201, headers: { location: "/x" }, body: "the password", secret: true };
-  await answers.keep(idempotency, answer);
-  await answers.keep(idempotency, { ...answer, body: "another" });
+  await answers.store(idempotency, answer);
+  await answers.store(idempotency, { ...answer, body: "another" });
   expect(await answers.find(idempotency)).toEqual(answer);
   await expect(answers.find({ ...idempotency, bodyHash: "other" })).rejects.toMatchObject({
     key: "IDEMPOTENCY_KEY_REUSED",

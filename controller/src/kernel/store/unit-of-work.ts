@@ -53,9 +53,9 @@ export interface UnitOfWork {
   event(event: NewEvent): void;
   audit(entry: NewAudit): void;
   /** Stores the response under the call's Idempotency-Key, sealed when it contains a secret. No-op without a key. */
-  answer(call: Call, response: AnyMessage): void;
+  storeResponse(call: Call, response: AnyMessage): void;
   /** Replaces the response that an earlier unit of work of the call stored; undefined deletes it. */
-  answerInstead(call: Call, response: AnyMessage | undefined): void;
+  replaceResponse(call: Call, response: AnyMessage | undefined): void;
   /** The commit throws Conflict unless the key still has this revision, such as the claim of the shard that acts. */
   onlyWhile(condition: { readonly key: string; readonly modRevision: bigint }): void;
   /**
@@ -157,14 +157,14 @@ export function createUnitOfWork(
       writer ??= entry;
       record({ ...entry, entry: "audit" });
     },
-    answer({ idempotency }, response) {
+    storeResponse({ idempotency }, response) {
       if (idempotency === undefined) return;
       const put = storedResponseOf(idempotency, idempotency.encode(response), { sealer, clock });
       responseKey = put.key;
       conditions.push({ key: put.key, modRevision: 0n });
       puts.push(put);
     },
-    answerInstead({ idempotency }, response) {
+    replaceResponse({ idempotency }, response) {
       if (idempotency === undefined) return;
       if (response === undefined) deletes.push(storedResponseKey(idempotency));
       else puts.push(storedResponseOf(idempotency, idempotency.encode(response), { sealer, clock }));

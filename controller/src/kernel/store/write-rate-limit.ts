@@ -46,7 +46,7 @@ export function createWriteRateLimit(bytesPerHour: number, monotonicMs: () => nu
         if (subjectId === "") continue;
         const { waitS } = buckets.take(subjectId, bytes);
         if (waitS === 0) {
-          refunds.push(() => buckets.giveBack(subjectId, bytes));
+          refunds.push(() => buckets.refund(subjectId, bytes));
           continue;
         }
         refund();

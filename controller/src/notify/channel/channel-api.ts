@@ -88,7 +88,7 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
         await deps.quotas.claim(unit, organizationId, { channels: 1 });
         requestConfirmation(unit, channel);
         unit.audit(auditOf(call, "channel.create", "channel", id));
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commitAndSee(call, unit, [deps.organizations, channels]);
         return answer;
       });
@@ -113,7 +113,7 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
         unit.update(channelKind, before, after);
         if (after.status !== before.object.status) requestConfirmation(unit, after);
         unit.audit(auditOf(call, "channel.update", "channel", request.id));
-        unit.answer(call, create(ChannelSchema, channelMessage(after)));
+        unit.storeResponse(call, create(ChannelSchema, channelMessage(after)));
         await commit(unit, call);
         return channelMessage(after);
       });
@@ -145,7 +145,7 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
         if (isWaiting) requestConfirmation(unit, channel);
         else unit.event(channelTestEvent(metadata.organizationId, id));
         unit.audit(auditOf(call, "channel.test", "channel", id));
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commit(unit, call);
         return answer;
       }),

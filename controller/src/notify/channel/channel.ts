@@ -7,8 +7,8 @@ import { keyOf, type Resource } from "#kernel/store/resource.ts";
 export type ChannelObject = Resource<ChannelSpec, ChannelStatus>;
 
 export const channelKind = defineKind<ChannelObject>("channel", {
-  goesWithOrganization: true,
-  quotas: [{ name: "channels", words: "channels", limit: 20, isEachs: true }],
+  deletedWithOrganization: true,
+  quotas: [{ name: "channels", label: "channels", limit: 20, isPerOrganization: true }],
 });
 
 export type ChannelSpec = WebhookChannelSpec | EmailChannelSpec;

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { createLane } from "@holdfast/common/lane.ts";
+import { createSemaphore } from "@holdfast/common/lane.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
@@ -49,7 +49,7 @@ export function createMailer(settings: MailSettings, { egress, log }: Deps): Mai
   if (!isMailAddress(from)) throw new Error("HOLDFAST_SMTP_FROM: must be one plain address, as alerts@example.com");
   if (user !== "" && settings.smtpPasswordFile === "") throw new Error("HOLDFAST_SMTP_PASSWORD_FILE: must be set");
   const domain = from.slice(from.indexOf("@") + 1);
-  const sessions = createLane(sessionsMax);
+  const sessions = createSemaphore(sessionsMax);
 
   async function session(signal: AbortSignal) {
     const ca = settings.smtpCa === "" ? {} : { ca: await readFile(settings.smtpCa, "utf8") };

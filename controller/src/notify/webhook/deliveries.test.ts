@@ -203,7 +203,7 @@ test("undelivered events are delivered after a crash, with the same event id", a
 test("hanging endpoints delay no others, neither in their organization nor outside", async () => {
   // No attempt times out during this test, so hanging ones stay in flight.
   deliver({
-    limits: { total: 400, organization: 40, endpoint: 4, starting: 4, perRound: 4, unwellPart: 1 / 4 },
+    limits: { total: 400, organization: 40, endpoint: 4, starting: 4, perRound: 4, unhealthyShare: 1 / 4 },
     attemptMs: 600_000,
   });
   const hanging = await receiver(() => undefined);
@@ -223,7 +223,7 @@ test("hanging endpoints delay no others, neither in their organization nor outsi
 
 test("a recovered endpoint gets all waiting deliveries, one at a time at first", async () => {
   deliver({
-    limits: { total: 64, organization: 64, endpoint: 8, starting: 4, perRound: 4, unwellPart: 1 / 4 },
+    limits: { total: 64, organization: 64, endpoint: 8, starting: 4, perRound: 4, unhealthyShare: 1 / 4 },
     attemptMs: 1_000,
   });
   const organizationId = newOrganization();

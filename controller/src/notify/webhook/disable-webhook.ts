@@ -26,7 +26,7 @@ export async function disableIfFailing(
   const now = clock.now();
   if (now - failingSince < disableAfterMs) return;
   await retryConflict(signal, async () => {
-    const before = await webhooks.fresh(webhookId, signal);
+    const before = await webhooks.getCurrent(webhookId, signal);
     if (before === undefined || !before.object.spec.active) return;
     const { metadata, spec, status } = before.object;
     const unit = begin();

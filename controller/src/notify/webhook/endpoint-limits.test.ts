@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { createEndpointLimits, isUnhealthyLimit, limitAfter, attemptLimits } from "./endpoint-limits.ts";
 
-const roomy = { total: 1_000, organization: 40, endpoint: 8, starting: 4, perRound: 8, unwellPart: 1 / 4 };
-const single = { total: 1, organization: 1, endpoint: 1, starting: 1, perRound: 1, unwellPart: 1 };
+const roomy = { total: 1_000, organization: 40, endpoint: 8, starting: 4, perRound: 8, unhealthyShare: 1 / 4 };
+const single = { total: 1, organization: 1, endpoint: 1, starting: 1, perRound: 1, unhealthyShare: 1 };
 
 /** Endpoints are named `<organization><number>`. */
 const limitsOf = (limits: Partial<typeof roomy> = {}) => createEndpointLimits((id) => id[0], { ...roomy, ...limits });
@@ -81,7 +81,7 @@ test("an endpoint's limit drops with each failure and grows with each success", 
 });
 
 test("unhealthy endpoints share a part of the organization's capacity, healthy ones the remainder", () => {
-  const limited = limitsOf({ organization: 40, unwellPart: 1 / 20 });
+  const limited = limitsOf({ organization: 40, unhealthyShare: 1 / 20 });
   const sick = ["a1", "a2", "a3"];
   for (const id of sick) for (const outcome of [false, false]) attempted(limited, id, outcome);
   expect(capacitiesOf(limited, ...sick)).toEqual([
@@ -97,7 +97,7 @@ test("unhealthy endpoints share a part of the organization's capacity, healthy o
 });
 
 test("attempts in flight count as unhealthy while their endpoint is", () => {
-  const limited = limitsOf({ organization: 40, unwellPart: 1 / 20 });
+  const limited = limitsOf({ organization: 40, unhealthyShare: 1 / 20 });
   for (const id of ["x", "y", "z"]) limited.begin("a1", id);
   for (const outcome of [false, false]) attempted(limited, "a2", outcome);
   limited.end("a1", "x", false);

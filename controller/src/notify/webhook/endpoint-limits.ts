@@ -1,8 +1,8 @@
-import { createSlotCounts, type SharedSlots } from "#kernel/runtime/slot-counts.ts";
+import { createSlotCounts, type SlotLimits } from "#kernel/runtime/slot-counts.ts";
 import type { EndpointCapacity } from "./deliveries.ts";
 
 /** Limits of attempts in flight. */
-export interface AttemptLimits extends SharedSlots {
+export interface AttemptLimits extends SlotLimits {
   readonly endpoint: number;
   /** Initial limit of an endpoint. */
   readonly starting: number;
@@ -17,7 +17,7 @@ export const attemptLimits: AttemptLimits = {
   endpoint: 16,
   starting: 4,
   perRound: 4,
-  unwellPart: 1 / 4,
+  unhealthyShare: 1 / 4,
 };
 
 /**
@@ -94,7 +94,7 @@ export function createEndpointLimits(
 
   function capacityOf(endpoint: Endpoint): number {
     const used = usedBy(endpoint);
-    return Math.min(endpoint.limit - used, counts.room(endpoint.organizationId, used, isUnhealthy(endpoint)));
+    return Math.min(endpoint.limit - used, counts.available(endpoint.organizationId, used, isUnhealthy(endpoint)));
   }
 
   /** An endpoint at its limit is skipped until one of its attempts ends. */

@@ -87,7 +87,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
           unit.create(webhookKind, webhook);
           await deps.quotas.claim(unit, organizationId, { webhooks: 1 });
           unit.audit(auditOf(call, "webhook.create", "webhook", id));
-          unit.answer(call, answer);
+          unit.storeResponse(call, answer);
           await commitAndSee(call, unit, [deps.organizations, webhooks]);
           return answer;
         }),
@@ -111,7 +111,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
         const unit = deps.begin();
         unit.update(webhookKind, before, after);
         unit.audit(auditOf(call, "webhook.update", "webhook", request.id));
-        unit.answer(call, create(WebhookSchema, webhookMessage(after)));
+        unit.storeResponse(call, create(WebhookSchema, webhookMessage(after)));
         await commit(unit, call);
         return webhookMessage(after);
       });
@@ -140,7 +140,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
         data: { webhook_id: id, message },
       });
       unit.audit(auditOf(call, "webhook.test", "webhook", id));
-      unit.answer(call, answer);
+      unit.storeResponse(call, answer);
       await commit(unit, call);
       return answer;
     },
@@ -164,7 +164,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
           spec: { ...spec, sealedSecret: sealSecret(secret, id, sealer), previous },
         });
         unit.audit(auditOf(call, "webhook.rotate-secret", "webhook", id));
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commit(unit, call);
         return answer;
       }),
@@ -182,7 +182,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
       const answer = create(RedeliverResponseSchema, { message: "The event is on its way again." });
       const unit = deps.begin();
       unit.audit(auditOf(call, "webhook.redeliver", "webhook", id));
-      unit.answer(call, answer);
+      unit.storeResponse(call, answer);
       await commit(unit, call);
       return answer;
     },

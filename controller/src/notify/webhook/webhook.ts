@@ -9,8 +9,8 @@ import type { SigningSecrets } from "./send-signed.ts";
 export type WebhookObject = Resource<WebhookSpec, WebhookStatus>;
 
 export const webhookKind = defineKind<WebhookObject>("webhook", {
-  goesWithOrganization: true,
-  quotas: [{ name: "webhooks", words: "webhooks", limit: 20, error: "WEBHOOK_LIMIT_REACHED" }],
+  deletedWithOrganization: true,
+  quotas: [{ name: "webhooks", label: "webhooks", limit: 20, error: "WEBHOOK_LIMIT_REACHED" }],
 });
 
 export interface WebhookSpec {

@@ -22,7 +22,7 @@ const outdatedListMax = 100;
 export function createAuthorityApi({ begin, authority, followers }: AuthorityApiDeps): ServedService {
   function authorityMessage(): MessageInitShape<typeof AuthoritySchema> {
     const { authorities, signing, rotation } = authority.record;
-    const outdated = rotation.state === "idle" ? [] : followers.behind();
+    const outdated = rotation.state === "idle" ? [] : followers.outdated();
     return {
       trusted: authorities.map(({ fingerprint, notAfter }) => ({
         fingerprint,

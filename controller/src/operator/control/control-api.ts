@@ -4,22 +4,22 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { auditOf } from "#access/caller.ts";
-import type { AutomaticAction, Hold, Holds } from "#kernel/clock/holds.ts";
+import type { AutomaticAction, AutomationPause, AutomationPauses } from "#kernel/clock/holds.ts";
 import { adminPageByName } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
-import type { Member } from "#kernel/runtime/membership.ts";
+import type { RegisteredController } from "#kernel/runtime/membership.ts";
 import { ownerOf, shardCount } from "#kernel/runtime/ownership.ts";
 import { type StoreSpace, stateOfSpace } from "#kernel/space/space-level.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 
 export interface ControlApiDeps {
   readonly begin: () => UnitOfWork;
-  readonly members: () => Member[];
+  readonly members: () => RegisteredController[];
   readonly sessions: () => Iterable<readonly [machineId: string, facts: { readonly controllerId: string }]>;
   /** Requests the controller to drain, on whichever host it runs. */
-  readonly drain: (controller: Member, signal: AbortSignal) => Promise<void>;
+  readonly drain: (controller: RegisteredController, signal: AbortSignal) => Promise<void>;
   readonly snapshot: (signal: AbortSignal) => Promise<{ id: string; sizeBytes: number; createdAt: number }>;
-  readonly holds: Pick<Holds, "list" | "set" | "release">;
+  readonly automationPauses: Pick<AutomationPauses, "list" | "set" | "release">;
   readonly clock: Clock;
   /** Disk usage of etcd's members, and its reclamation. */
   readonly space: { stores(): Promise<StoreSpace[]>; free(signal: AbortSignal): Promise<void> };
@@ -70,7 +70,7 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
     },
 
     listHolds: async ({ page }, call) => {
-      const all = deps.holds.list();
+      const all = deps.automationPauses.list();
       const { items, ...next } = adminPageByName(all, ({ kind }) => kind, page, call, deps.cursors, "holds");
       return {
         holds: items.map(pauseMessage),
@@ -79,16 +79,16 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
     },
 
     placeHold: async ({ kind, reason }, call) => {
-      const pause: Hold = { kind, only: kind as AutomaticAction, reason, since: deps.clock.now(), until: null };
-      await deps.holds.set(pause, call.signal);
+      const pause: AutomationPause = { kind, only: kind as AutomaticAction, reason, since: deps.clock.now(), until: null };
+      await deps.automationPauses.set(pause, call.signal);
       await audited(call, "hold.place");
       return pauseMessage(pause);
     },
 
     releaseHold: async ({ kind }, call) => {
-      if (!deps.holds.list().some((pause) => pause.kind === kind))
+      if (!deps.automationPauses.list().some((pause) => pause.kind === kind))
         throw new HoldfastError("OBJECT_NOT_FOUND", `There is no hold ${kind}.`);
-      await deps.holds.release(kind, call.signal);
+      await deps.automationPauses.release(kind, call.signal);
       await audited(call, "hold.release");
       return {};
     },
@@ -109,7 +109,7 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
   return serve(ControlService, handlers);
 }
 
-function pauseMessage({ kind, reason, since }: Hold) {
+function pauseMessage({ kind, reason, since }: AutomationPause) {
   return { kind, reason, since: timestampFromMs(since) };
 }
 

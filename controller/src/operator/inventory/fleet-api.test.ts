@@ -1,6 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { rightMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/right.ts";
 import { newServiceObject } from "../../../../test/support/controller/service-object.ts";
 import { primaryLeaseMessage } from "./fleet-api.ts";
 
@@ -10,13 +10,13 @@ const clock = { now: () => 100_000 };
 const session = () => ({ controllerId: "controller-2", connectedAt: 0, agentVersion: "1.0.0" }) as never;
 
 test("a primary lease lasts from its grant, as reported to this controller", () => {
-  const heardRight = () => ({ askedAgoMs: 400.25, grantedAgoMs: 300.25, isEngineSilent: true });
-  expect(primaryLeaseMessage(service, { fleet: { session, heardRight }, clock })).toMatchObject({
+  const heardRight = () => ({ requestedAgoMs: 400.25, grantedAgoMs: 300.25, isEngineUnresponsive: true });
+  expect(primaryLeaseMessage(service, { fleet: { session, leaseReport: heardRight }, clock })).toMatchObject({
     machineId,
     controllerId: "controller-2",
     revoked: false,
     askedAt: timestampFromMs(99_600),
-    until: timestampFromMs(99_700 + rightMs),
+    until: timestampFromMs(99_700 + primaryLeaseMs),
     engineSilent: true,
   });
 });
@@ -25,7 +25,7 @@ test("a lease known elsewhere has no times, and is revoked during a primary chan
   const succession = { from: machineId, to: "", step: "fence", since: 0 } as const;
   const fenced = { ...service, spec: { ...service.spec, succession } };
   const message = primaryLeaseMessage(fenced, {
-    fleet: { session: () => undefined, heardRight: () => undefined },
+    fleet: { session: () => undefined, leaseReport: () => undefined },
     clock,
   });
   expect(message).toMatchObject({ controllerId: "", revoked: true, engineSilent: false });

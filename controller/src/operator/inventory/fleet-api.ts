@@ -4,7 +4,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { FleetService, type RightSchema } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { rightMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/right.ts";
 import { auditOf } from "#access/caller.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { SessionFacts } from "#fleet/session/session-facts.ts";
@@ -12,7 +12,7 @@ import type { TaskObject } from "#fleet/task/task-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { OrphanSweep } from "#fleet/machine/orphan-sweep.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
-import { hasRights, isReplicated, namedPrimary } from "#services/service/member/members.ts";
+import { needsPrimaryLease, isReplicated, namedPrimary } from "#services/service/member/members.ts";
 import { adminPage, adminPageByName } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -24,7 +24,7 @@ export interface FleetApiDeps {
   readonly tasks: Collection<TaskObject>;
   readonly services: Collection<ManagedServiceObject>;
   readonly sessions: () => Iterable<readonly [machineId: string, facts: SessionFacts]>;
-  readonly fleet: Pick<Fleet, "session" | "heardRight">;
+  readonly fleet: Pick<Fleet, "session" | "leaseReport">;
   readonly clock: Clock;
   readonly orphans: OrphanSweep;
   readonly probeTransfer: (
@@ -73,7 +73,7 @@ export function createFleetApi(deps: FleetApiDeps): ServedService {
     },
 
     listRights: async ({ page }, call) => {
-      const needsLease = (service: ManagedServiceObject) => isReplicated(service.spec) && hasRights(service);
+      const needsLease = (service: ManagedServiceObject) => isReplicated(service.spec) && needsPrimaryLease(service);
       const { items, ...next } = adminPage(deps.services, needsLease, page, call, cursors, "rights");
       return { rights: items.map((service) => primaryLeaseMessage(service, deps)), ...next };
     },
@@ -88,7 +88,7 @@ export function createFleetApi(deps: FleetApiDeps): ServedService {
         await unit.commit(call.signal);
       }
       return {
-        orphans: orphans.map(({ machineId, hasData, action, keptUntil }) => ({
+        orphans: orphans.map(({ machineId, hasData, action, retainedUntil: keptUntil }) => ({
           machineId,
           hasData,
           action,
@@ -143,11 +143,11 @@ function taskMessage({ metadata, spec, status }: TaskObject) {
 /** Pure but for the clock: the primary lease of the service, as last reported to this controller. */
 export function primaryLeaseMessage(
   service: ManagedServiceObject,
-  { fleet, clock }: { readonly fleet: Pick<Fleet, "session" | "heardRight">; readonly clock: Pick<Clock, "now"> },
+  { fleet, clock }: { readonly fleet: Pick<Fleet, "session" | "leaseReport">; readonly clock: Pick<Clock, "now"> },
 ): MessageInitShape<typeof RightSchema> {
   const { metadata, status } = service;
   const machineId = status.primaryNodeId;
-  const report = fleet.heardRight(machineId);
+  const report = fleet.leaseReport(machineId);
   // The monotonic clock of leases has fractions of milliseconds, which a timestamp does not.
   const ago = (ms: number) => timestampFromMs(Math.round(clock.now() - ms));
   return {
@@ -156,8 +156,8 @@ export function primaryLeaseMessage(
     term: BigInt(status.term),
     controllerId: fleet.session(machineId)?.controllerId ?? "",
     revoked: namedPrimary(service) === "",
-    engineSilent: report?.isEngineSilent ?? false,
-    ...(report !== undefined && { askedAt: ago(report.askedAgoMs) }),
-    ...(report?.grantedAgoMs !== undefined && { until: ago(report.grantedAgoMs - rightMs) }),
+    engineSilent: report?.isEngineUnresponsive ?? false,
+    ...(report !== undefined && { askedAt: ago(report.requestedAgoMs) }),
+    ...(report?.grantedAgoMs !== undefined && { until: ago(report.grantedAgoMs - primaryLeaseMs) }),
   };
 }

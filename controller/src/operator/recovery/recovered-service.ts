@@ -3,7 +3,7 @@ import type { OperationObject } from "#operation/operation.ts";
 import { type ArchiveObject, undeleteForMs } from "#services/backup/archive.ts";
 import type { BackupObject } from "#services/backup/backup.ts";
 import { serviceIn } from "#services/backup/backup-version.ts";
-import { revived } from "#services/backup/revived-service.ts";
+import { recreated } from "#services/backup/revived-service.ts";
 import type { ServiceDescriptor } from "#services/backup/service-descriptor.ts";
 import type { DatabaseUserObject } from "#services/contents/user/database-user.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
@@ -69,7 +69,7 @@ export function recoveredService(args: RecoveredServiceArgs): RecoveredService {
   const raised = { ...ofBase, status: { ...service.status, term } };
   const from = { kind: "recover", backupId: base.backup.metadata.id, targetTime: null } as const;
   const origin = base.hasLog ? { ...from, toLogEnd: true } : from;
-  const { service: back, operation } = revived(raised, origin, { now, nodeId: newId(), operationId: newId() });
+  const { service: back, operation } = recreated(raised, origin, { now, nodeId: newId(), operationId: newId() });
   // Images and kernels are chosen by this installation.
   const { guestKernel: _, ...spec } = back.spec;
   return { service: { ...back, spec: { ...spec, image: "" } }, operation, users, backups, archive: archiveWith({}) };

@@ -3,8 +3,8 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { openStream } from "@holdfast/common/sealed/sealed-stream.ts";
-import { through } from "@holdfast/common/sealed/through.ts";
-import { type Hold, pausePrefix } from "#kernel/clock/holds.ts";
+import { pipeThrough } from "@holdfast/common/sealed/through.ts";
+import { type AutomationPause, pausePrefix } from "#kernel/clock/holds.ts";
 import type { History } from "#kernel/history/history.ts";
 import { type HistoryRow, loadHistory, resumeSequence } from "#kernel/history/history-dump.ts";
 import type { Keyring } from "#kernel/secrets/sealer.ts";
@@ -84,13 +84,13 @@ const restoredKey = `${pausePrefix}restored`;
 
 async function requireEmpty(store: Store, signal: AbortSignal | undefined): Promise<void> {
   const pause = await store.get(restoredKey, signal);
-  if (pause !== undefined && (JSON.parse(pause.value) as Hold).reason === unfinishedReason) return;
+  if (pause !== undefined && (JSON.parse(pause.value) as AutomationPause).reason === unfinishedReason) return;
   const { values } = await store.list(`${root}/`, { limit: 500 }, signal);
   const existing = values.find(({ leased }) => !leased);
   if (existing !== undefined) throw new Error(`the store is not empty: it has ${existing.key}`);
 }
 
-function setPause(store: Store, pause: Hold, signal: AbortSignal | undefined) {
+function setPause(store: Store, pause: AutomationPause, signal: AbortSignal | undefined) {
   return store.commit(
     { conditions: [], puts: [{ key: restoredKey, value: JSON.stringify(pause) }], deletes: [] },
     signal,
@@ -101,7 +101,7 @@ async function* linesOf({ objects, keyring }: RestoreDeps, id: string): AsyncGen
   const sealed = await objects.get(id);
   if (sealed === undefined) throw new Error(`there is no snapshot ${id}`);
   const opened = openStream(sealed, { format: snapshotFormat }, snapshotKeyOf(keyring));
-  yield* bytesToLines(through(opened, createZstdDecompress()));
+  yield* bytesToLines(pipeThrough(opened, createZstdDecompress()));
 }
 
 function counted(facts: Restored | undefined, line: SnapshotLine): Restored | undefined {

@@ -3,7 +3,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { type Organization, organizationKind } from "#access/organization/organization.ts";
-import { type Hold, pausePrefix } from "#kernel/clock/holds.ts";
+import { type AutomationPause, pausePrefix } from "#kernel/clock/holds.ts";
 import { createSealer, type Keyring } from "#kernel/secrets/sealer.ts";
 import type { Kind } from "#kernel/store/kind.ts";
 import { keyOf, nameKeyOf, newMetadata, type Resource } from "#kernel/store/resource.ts";
@@ -12,7 +12,7 @@ import { operationKind } from "#operation/operation.ts";
 import { archiveKind } from "#services/backup/archive.ts";
 import { backupKeyKind } from "#services/backup/backup-key.ts";
 import { backupKind } from "#services/backup/backup.ts";
-import { descriptionKind, newDescription } from "#services/backup/description.ts";
+import { descriptorSyncKind, newDescriptorSync } from "#services/backup/description.ts";
 import { openDescriptor, type ServiceDescriptor } from "#services/backup/service-descriptor.ts";
 import { readKeyVersions, readLogKeys } from "#services/backup/stored-key.ts";
 import { objectsBelow } from "#services/backup/stored-prefix.ts";
@@ -57,7 +57,7 @@ const putsPerCommit = 100;
 export async function recoverServices(deps: RecoverDeps, signal?: AbortSignal): Promise<Recovery[]> {
   const { store, clock } = deps;
   const reason = "Services were recovered from the object store. Check them, then release this hold.";
-  const pause: Hold = { kind: "restored", reason, since: clock.now(), until: null };
+  const pause: AutomationPause = { kind: "restored", reason, since: clock.now(), until: null };
   await put(store, [{ key: `${pausePrefix}restored`, value: JSON.stringify(pause) }], signal);
   const recovered: Recovery[] = [];
   for (const id of await serviceIds(deps.objects, signal)) recovered.push(await recoverOne(deps, id, signal));
@@ -91,8 +91,8 @@ async function recoverOne(deps: RecoverDeps, id: string, signal: AbortSignal | u
     rebuilt.users.map((each) => objectPut(databaseUserKind, each)),
     signal,
   );
-  const description = newDescription(id, organizationId, clock.now());
-  const puts = [objectPut(descriptionKind, { ...description, status: { ...description.status, ...position } })];
+  const description = newDescriptorSync(id, organizationId, clock.now());
+  const puts = [objectPut(descriptorSyncKind, { ...description, status: { ...description.status, ...position } })];
   await put(store, [...puts, objectPut(archiveKind, rebuilt.archive), ...servicePuts(rebuilt)], signal);
   const facts = { service: id, name, base: base?.backup.metadata.id };
   if (rebuilt.service === undefined) {

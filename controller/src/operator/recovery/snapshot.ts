@@ -3,7 +3,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ObjectStore, ObjectFacts } from "@holdfast/common/objects/object-store.ts";
 import { sealStream } from "@holdfast/common/sealed/sealed-stream.ts";
-import { through } from "@holdfast/common/sealed/through.ts";
+import { pipeThrough } from "@holdfast/common/sealed/through.ts";
 import type { History } from "#kernel/history/history.ts";
 import { dumpHistory } from "#kernel/history/history-dump.ts";
 import { type Keyring, subkey } from "#kernel/secrets/sealer.ts";
@@ -38,7 +38,7 @@ export async function takeSnapshot(deps: SnapshotDeps, signal?: AbortSignal): Pr
   const { objects, keyring, clock } = deps;
   const createdAt = clock.now();
   const id = `${snapshotPrefix}${new Date(createdAt).toISOString().replaceAll(":", "-")}.sealed`;
-  const compressed = through(linesToBytes(snapshotLines(deps, createdAt, signal)), createZstdCompress());
+  const compressed = pipeThrough(linesToBytes(snapshotLines(deps, createdAt, signal)), createZstdCompress());
   const header = { format: snapshotFormat, keyVersion: keyring.current };
   const sealed = sealStream(compressed, header, snapshotKeyOf(keyring));
   const { sizeBytes } = await objects.put(id, sealed, { ifAbsent: true, ...(signal && { signal }) });

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { concatInTurns, groupsOf } from "@holdfast/common/in-turns.ts";
+import { concatIncrementally, groupsBySize } from "@holdfast/common/in-turns.ts";
 import { QueueRequestSchema } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
 
 /** A message to enqueue, with its payload as it was sent. */
@@ -18,11 +18,11 @@ export async function encodeRequest(
   messages: readonly SentMessage[],
 ): Promise<Uint8Array> {
   const parts = [toBinary(QueueRequestSchema, create(QueueRequestSchema, request))];
-  for (const group of groupsOf(messages, ({ payload }) => payload.byteLength)) {
+  for (const group of groupsBySize(messages, ({ payload }) => payload.byteLength)) {
     if (parts.length > 1) await turn();
     parts.push(toBinary(QueueRequestSchema, create(QueueRequestSchema, { request: enqueueOf(group) })));
   }
-  return concatInTurns(parts);
+  return concatIncrementally(parts);
 }
 
 function enqueueOf(group: readonly SentMessage[]) {

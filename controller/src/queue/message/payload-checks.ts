@@ -1,5 +1,5 @@
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
-import { concatInTurns } from "@holdfast/common/in-turns.ts";
+import { concatIncrementally } from "@holdfast/common/in-turns.ts";
 import { createWorkerThread } from "@holdfast/common/worker-thread.ts";
 import type { EnqueueMessagesRequest } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
 import { examinePayloads, payloadBytesMax, type PayloadVerdict, fieldOf } from "./examine-payloads.ts";
@@ -31,8 +31,8 @@ export function createPayloadChecks(): PayloadChecks {
     const payloads = messages.map(({ payload }) => payload);
     const lengths = payloads.map(({ length }) => length);
     if (lengths.reduce((sum, length) => sum + length, 0) <= inlineBytes) return examinePayloads(payloads);
-    const bytes = await concatInTurns(payloads);
-    return thread.ask({ bytes, lengths }, [bytes.buffer]);
+    const bytes = await concatIncrementally(payloads);
+    return thread.request({ bytes, lengths }, [bytes.buffer]);
   }
 
   function verdictOn(request: EnqueueMessagesRequest): Promise<PayloadVerdict> {

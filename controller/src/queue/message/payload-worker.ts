@@ -1,9 +1,9 @@
-import { answerAll } from "@holdfast/common/answer-all.ts";
+import { serveThread } from "@holdfast/common/answer-all.ts";
 import { examinePayloads, type PayloadVerdict } from "./examine-payloads.ts";
 import type { PayloadBatch } from "./payload-checks.ts";
 
-answerAll<PayloadBatch, PayloadVerdict>(({ bytes, lengths }) => {
+serveThread<PayloadBatch, PayloadVerdict>(({ bytes, lengths }) => {
   let at = 0;
   const payloads = lengths.map((length) => bytes.subarray(at, (at += length)));
-  return { answer: examinePayloads(payloads) };
+  return { response: examinePayloads(payloads) };
 });

@@ -20,8 +20,8 @@ export interface ArchiveWorkDeps extends BackupCreation {
   readonly index: BackupIndex;
   readonly services: Collection<ManagedServiceObject>;
   readonly fleet: Pick<Fleet, "observation">;
-  readonly organizations: Pick<Collection<unknown>, "get" | "fresh">;
-  readonly machines: Pick<Collection<MachineObject>, "get" | "fresh">;
+  readonly organizations: Pick<Collection<unknown>, "get" | "getCurrent">;
+  readonly machines: Pick<Collection<MachineObject>, "get" | "getCurrent">;
   /** Ids of services and drills that are being restored from a backup. */
   readonly readersOf: (backupId: string) => readonly string[];
   /** True while an operator defers deletions and key rotations that are due. */

@@ -10,7 +10,7 @@ import { createDirectoryStore } from "@holdfast/common/objects/directory-store.t
 import { ArchiveObservationSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { expect, test } from "vitest";
-import { askedBackup } from "../../../../test/support/controller/asked-backup.ts";
+import { requestedBackup } from "../../../../test/support/controller/asked-backup.ts";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { archiveKind, newArchive } from "./archive.ts";
@@ -21,7 +21,7 @@ import { newBackupObject } from "./backup.ts";
 
 const service = runningService({});
 const { id, organizationId } = service.metadata;
-const request = { ...askedBackup, serviceId: id, backupType: "automated", trigger: "schedule" } as const;
+const request = { ...requestedBackup, serviceId: id, backupType: "automated", trigger: "schedule" } as const;
 
 test("a service that is undeleted during a reconcile of its archive keeps its automated backups", async () => {
   const made = newBackupObject("b-1", organizationId, request, 0);
@@ -105,7 +105,7 @@ test("an upgrade ends the log's archive once it can no longer be rolled back", a
   const log = { archiveId: "a-1", keyId: "k-1", keyVersion: 1, wrappedKey: "", since: 0 };
   const made = newArchive(service, Number.MAX_SAFE_INTEGER, 0);
   let archive = { ...made, spec: { ...made.spec, log: log as typeof log | null } };
-  let current = runningService({}, { version: "18", trial: { operationId: "o", generation: 1 } });
+  let current = runningService({}, { version: "18", canary: { operationId: "o", generation: 1 } });
   const stored = <T>(object: T) => ({ object, modRevision: 1n });
   const unit = {
     update: (_kind: unknown, _before: unknown, after: typeof archive) => void (archive = after),

@@ -44,8 +44,8 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
     if (archive === undefined) return settled;
     // Memory may be stale: only the store knows that a service was deleted. The archive is read first, because an
     // undelete writes both.
-    const fresh = await archives.fresh(id, signal);
-    if ((await services.fresh(id, signal)) !== undefined) return again(1_000, "memory is stale");
+    const fresh = await archives.getCurrent(id, signal);
+    if ((await services.getCurrent(id, signal)) !== undefined) return again(1_000, "memory is stale");
     return fresh === undefined ? settled : retained.reconcileDeleted(fresh, signal);
   }
 

@@ -16,7 +16,7 @@ export function isOfOlderVersion({ spec: { source } }: ArchiveObject, { spec }: 
  * source.
  */
 export function awaitsUpgradeOutcome(archive: ArchiveObject, service: ManagedServiceObject): boolean {
-  return service.spec.trial !== undefined && isOfOlderVersion(archive, service);
+  return service.spec.canary !== undefined && isOfOlderVersion(archive, service);
 }
 
 /**

@@ -78,7 +78,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
         refuseBeyondQuota(index.of(serviceId).map(({ object }) => object));
         unit.audit(auditOf(call, "backup.create", "backup", backup.metadata.id));
         const answer = message(backup);
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commit(call, unit);
         deps.log.info("backup requested", {
           service: serviceId,
@@ -107,7 +107,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
         });
         unit.audit(auditOf(call, "backup.delete", "backup", backupId));
         const answer = create(EmptySchema);
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commit(call, unit);
         return answer;
       }),
@@ -128,7 +128,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
         unit.update(backupKind, backup, after);
         unit.audit(auditOf(call, "backup.verify", "backup", backupId));
         const answer = message(after);
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commit(call, unit);
         return answer;
       }),
@@ -144,7 +144,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
         unit.update(backupKind, backup, after);
         unit.audit(auditOf(call, "backup.cancel", "backup", backupId));
         const answer = message(after);
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commit(call, unit);
         return answer;
       }),
@@ -163,7 +163,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
         else unit.update(backupKeyKind, key, after);
         unit.audit(auditOf(call, "backup-key.rotate", "backup-key", serviceId));
         const answer = keyMessage(after);
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commitAndSee(call, unit, [backupKeys]);
         return answer;
       }),

@@ -52,7 +52,7 @@ async function storedBackup(
   const { attempt, manifestSha256 } = backup.status;
   const stored = await readStoredKey(objects, backup);
   const secret = openDataKey(key, { id, keyVersion: stored.key_version, wrappedKey: stored.wrapped_key }, sealer);
-  return { place: { service, backup: id, attempt }, key: { id, secret }, get: objects.get, manifestSha256 };
+  return { location: { service, backup: id, attempt }, key: { id, secret }, get: objects.get, manifestSha256 };
 }
 
 /**

@@ -1,9 +1,9 @@
-import { countBy, type ServiceFigure } from "#kernel/metrics/service-figure.ts";
+import { countBy, type ServiceGauge } from "#kernel/metrics/service-figure.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { type BackupObject, isVisible, serviceOfBackup } from "./backup.ts";
 
 /** Metrics of a service's backups: their number by state, and the last completed one of each kind. */
-export function backupMetrics(backups: Pick<Collection<BackupObject>, "by">): ServiceFigure[] {
+export function backupMetrics(backups: Pick<Collection<BackupObject>, "by">): ServiceGauge[] {
   const of = (serviceId: string) =>
     backups
       .by(serviceOfBackup, serviceId)

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { BackupObservationSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { askedBackup } from "../../../../test/support/controller/asked-backup.ts";
+import { requestedBackup } from "../../../../test/support/controller/asked-backup.ts";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../service/managed-service.ts";
@@ -13,7 +13,7 @@ import { type BackupObject, hasEnded, newBackupObject } from "./backup.ts";
 
 const now = 1_000_000;
 function backup(status: Partial<BackupObject["status"]> = {}, spec: Partial<BackupObject["spec"]> = {}): BackupObject {
-  const made = newBackupObject("b-1", "org", { ...askedBackup, ...spec }, now);
+  const made = newBackupObject("b-1", "org", { ...requestedBackup, ...spec }, now);
   return { ...made, spec: { ...made.spec, ...spec }, status: { ...made.status, ...status } };
 }
 

@@ -1,9 +1,9 @@
 import type { BackupObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
-import { pauseLeftMs } from "#kernel/runtime/recorded-retry.ts";
+import { remainingPauseMs } from "#kernel/runtime/recorded-retry.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { CheckState } from "./background-checks.ts";
 import type { BackupObject } from "./backup.ts";
-import { failureWords } from "@holdfast/common/backup/failure-words.ts";
+import { failureMessage } from "@holdfast/common/backup/failure-words.ts";
 
 /** Observed state of a backup in progress, read at each reconcile. */
 export interface ObservedBackup {
@@ -84,7 +84,7 @@ function planPending(
   if (service.spec.power === "off") return fail("service_stopped", "The service was stopped.");
   if (now - metadata.createdAt > pendingMaxMs) return fail("not_started", "It could not begin within a day.");
   if (!isNext) return { kind: "wait", step: "WaitForTurn" };
-  if (pauseLeftMs(status.retry, now) > 0) return { kind: "wait", step: "WaitForRetry" };
+  if (remainingPauseMs(status.retry, now) > 0) return { kind: "wait", step: "WaitForRetry" };
   if (!isUp || machineId === undefined || (service.spec.closed === true && !hasCurrentSettings))
     return { kind: "wait", step: "WaitForService" };
   if (!hasCapacity) return { kind: "wait", step: "WaitForHost" };
@@ -106,7 +106,7 @@ function planRunning(backup: BackupObject, observed: ObservedBackup, now: number
   if (report?.state === "failed") {
     const code = report.errorCode === "" ? "failed" : report.errorCode;
     if (retryableCodes.has(code) || isIncrement) return requeue(backup, code, report.error);
-    return { ...fail(code, failureWords(code, report.error)), reason: report.error };
+    return { ...fail(code, failureMessage(code, report.error)), reason: report.error };
   }
   if (now - status.progressedAt > stalledAfterMs)
     return fail("timed_out", `No byte was stored for ${stalledAfterMs / minuteMs} minutes.`);
@@ -122,21 +122,21 @@ function planRunning(backup: BackupObject, observed: ObservedBackup, now: number
 
 function planCheck({ status }: BackupObject, check: CheckState | undefined, now: number): BackupStep {
   if (check === undefined)
-    return pauseLeftMs(status.retry, now) > 0 ? { kind: "wait", step: "WaitForRetry" } : { kind: "check" };
+    return remainingPauseMs(status.retry, now) > 0 ? { kind: "wait", step: "WaitForRetry" } : { kind: "check" };
   if (check.kind === "passed") return { kind: "complete" };
   if (check.kind === "failed") {
     const reason = check.error.message;
     if (check.error.name === "BackupDamaged") return fail("damaged", reason);
     // A store that does not respond says nothing about the backup.
     if (now - status.progressedAt <= stalledAfterMs) return { kind: "checkLater", reason };
-    return { ...fail("store_failed", failureWords("store_failed", reason)), reason };
+    return { ...fail("store_failed", failureMessage("store_failed", reason)), reason };
   }
   return { kind: "wait", step: "VerifyBackup" };
 }
 
 function requeue({ status }: BackupObject, code: string, reason: string): BackupStep {
   if (status.attempt > retriesMax)
-    return { ...fail(code, `Each of ${status.attempt} attempts ended: ${failureWords(code, reason)}`), reason };
+    return { ...fail(code, `Each of ${status.attempt} attempts ended: ${failureMessage(code, reason)}`), reason };
   return { kind: "requeue", reason };
 }
 

@@ -17,7 +17,7 @@ import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
 import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
-import { pauseLeftMs } from "#kernel/runtime/recorded-retry.ts";
+import { remainingPauseMs } from "#kernel/runtime/recorded-retry.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -119,13 +119,13 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     }
     if (step.kind === "wait" && step.step === "FollowLog") return again(soonMs, step.step);
     if (step.kind === "wait" && step.step === "WaitForRetry")
-      return again(pauseLeftMs(backup.status.retry, now), step.step);
+      return again(remainingPauseMs(backup.status.retry, now), step.step);
     return again(step.kind === "start" ? soonMs * 2 : recheckMs, step.kind);
   }
 
   async function observe(backup: BackupObject, signal: AbortSignal): Promise<ObservedBackup> {
     const { serviceId } = backup.spec;
-    const service = (services.get(serviceId) ?? (await services.fresh(serviceId, signal)))?.object;
+    const service = (services.get(serviceId) ?? (await services.getCurrent(serviceId, signal)))?.object;
     const machineId = service === undefined ? undefined : primaryOf(service).id;
     const session = machineId === undefined ? undefined : fleet.session(machineId);
     const observation = machineId === undefined ? undefined : fleet.observation(machineId);
@@ -250,7 +250,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     const id = `verify/${backup.metadata.id}`;
     const operation = await findOperation(operations, operationId, signal);
     const state = checks.poll(id);
-    const pauseMs = pauseLeftMs(backup.status.retry, clock.now());
+    const pauseMs = remainingPauseMs(backup.status.retry, clock.now());
     if (state === undefined && pauseMs > 0) return again(pauseMs, "object store failed");
     if (state === undefined)
       checks.begin(id, (onProgress) => checkBackup(requireChain(backup), keyOfBackup(backup), "all", deps, onProgress));

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { askedBackup } from "../../../../test/support/controller/asked-backup.ts";
+import { requestedBackup } from "../../../../test/support/controller/asked-backup.ts";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import { refuseBackup, refuseBeyondQuota, requireCompleted } from "./backup-requests.ts";
 import { type BackupObject, type BackupSpec, newBackupObject } from "./backup.ts";
 
 function backups(count: number, state: BackupObject["status"]["state"], spec: Partial<BackupSpec> = {}) {
   return Array.from({ length: count }, (_, at): BackupObject => {
-    const made = newBackupObject(`${state}-${at}`, "org", { ...askedBackup, ...spec }, at);
+    const made = newBackupObject(`${state}-${at}`, "org", { ...requestedBackup, ...spec }, at);
     return { ...made, status: { ...made.status, state } };
   });
 }

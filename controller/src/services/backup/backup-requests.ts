@@ -1,5 +1,5 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { requireRoom } from "#kernel/store/quota.ts";
+import { requireCapacity } from "#kernel/store/quota.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { operationMembers } from "../service/operation-members.ts";
 import { type BackupObject, hasEnded, isVisible, manualBackupQuota } from "./backup.ts";
@@ -21,7 +21,7 @@ export function refuseBackup(service: ManagedServiceObject): void {
 /** Pure: throws the 409 if the service has too many manual backups or too many waiting ones. */
 export function refuseBeyondQuota(backups: readonly BackupObject[]): void {
   const visible = backups.filter(isVisible);
-  requireRoom(manualBackupQuota, backups, "The service has");
+  requireCapacity(manualBackupQuota, backups, "The service has");
   const open = visible.filter((backup) => !hasEnded(backup));
   if (open.length > waitingMax)
     throw new HoldfastError(

@@ -5,12 +5,12 @@ import { expect, test } from "vitest";
 import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../service/managed-service.ts";
 import { newBackupObject } from "./backup.ts";
-import { askedBackup } from "../../../../test/support/controller/asked-backup.ts";
+import { requestedBackup } from "../../../../test/support/controller/asked-backup.ts";
 import { retriesMax } from "./backup-plan.ts";
 import { advanceBackup, advanceVerification } from "./backup-steps.ts";
 
 const begun = advanceBackup(
-  newBackupObject("b-1", "org", askedBackup, 50),
+  newBackupObject("b-1", "org", requestedBackup, 50),
   undefined,
   { kind: "begin", machineId: "m", term: 1, isFull: true },
   100,

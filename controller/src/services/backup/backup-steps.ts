@@ -9,7 +9,7 @@ import { type BackupEffect, type BackupEvent, backupLifecycle } from "./backup-l
 import type { CheckState } from "./background-checks.ts";
 import { type BackupStep, retriesMax } from "./backup-plan.ts";
 import type { BackupObject, BackupStatus } from "./backup.ts";
-import { failureWords } from "@holdfast/common/backup/failure-words.ts";
+import { failureMessage } from "@holdfast/common/backup/failure-words.ts";
 
 /** The objects that a step writes. */
 export interface AdvancedBackup {
@@ -95,7 +95,7 @@ export function advanceVerification(
     return { backup: { ...backup, status: later }, operation, events: [] };
   }
   const code = isDamage ? "damaged" : "store_failed";
-  const message = failureWords(code, check.error.message);
+  const message = failureMessage(code, check.error.message);
   return { backup: { ...over, status: { ...status, damage: message } }, operation: end({ code, message }), events: [] };
 }
 

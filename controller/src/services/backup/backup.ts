@@ -9,7 +9,7 @@ export type BackupObject = Resource<BackupSpec, BackupStatus>;
 /** Manual backups of one service; they stay until they are deleted. */
 export const manualBackupQuota: Quota<BackupObject> = {
   name: "manualBackups",
-  words: "manual backups",
+  label: "manual backups",
   limit: 50,
   ownerOf: serviceOfBackup,
   amountOf: (backup) => (isVisible(backup) && backup.spec.backupType === "manual" ? 1 : 0),

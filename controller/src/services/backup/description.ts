@@ -7,7 +7,7 @@ import { newMetadata, type Resource } from "#kernel/store/resource.ts";
  */
 export type DescriptorSyncObject = Resource<Readonly<Record<string, never>>, DescriptorSyncStatus>;
 
-export const descriptionKind = defineKind<DescriptorSyncObject>("service-description");
+export const descriptorSyncKind = defineKind<DescriptorSyncObject>("service-description");
 
 interface DescriptorSyncStatus {
   /** Number of the newest descriptor whose write began; numbers are unique for a service. */
@@ -17,7 +17,7 @@ interface DescriptorSyncStatus {
   readonly digest: string;
 }
 
-export function newDescription(serviceId: string, organizationId: string, now: number): DescriptorSyncObject {
+export function newDescriptorSync(serviceId: string, organizationId: string, now: number): DescriptorSyncObject {
   return {
     metadata: newMetadata(serviceId, now, { organizationId }),
     spec: {},

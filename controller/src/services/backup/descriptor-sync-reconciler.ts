@@ -19,7 +19,7 @@ import { type DatabaseUserObject, usersOfService } from "../contents/user/databa
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ArchiveObject } from "./archive.ts";
 import type { BackupIndex, BackupObject } from "./backup.ts";
-import { descriptionKind, type DescriptorSyncObject, newDescription } from "./description.ts";
+import { descriptorSyncKind, type DescriptorSyncObject, newDescriptorSync } from "./description.ts";
 import { descriptorOf, digestOf, sealDescriptor, type ServiceDescriptor } from "./service-descriptor.ts";
 import { deleteBelow } from "./stored-prefix.ts";
 
@@ -52,11 +52,11 @@ export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop 
 
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
     const stored = descriptorSyncs.get(id);
-    const archive = archives.get(id) ?? (await archives.fresh(id, signal));
+    const archive = archives.get(id) ?? (await archives.getCurrent(id, signal));
     if (archive === undefined) return stored === undefined ? settled : forget(stored, signal);
     if (stored === undefined) {
       const unit = deps.begin();
-      unit.create(descriptionKind, newDescription(id, archive.object.metadata.organizationId, clock.now()));
+      unit.create(descriptorSyncKind, newDescriptorSync(id, archive.object.metadata.organizationId, clock.now()));
       await descriptorSyncs.reached(await unit.commit(signal), 1_000);
       return again(0, "descriptor sync created");
     }
@@ -77,13 +77,13 @@ export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop 
     const term = Math.max(object.status.term, termOf(descriptor));
     const numbered = { ...object, status: { ...object.status, number, term } };
     const claim = deps.begin();
-    claim.update(descriptionKind, { object, modRevision }, numbered);
+    claim.update(descriptorSyncKind, { object, modRevision }, numbered);
     const claimRevision = await claim.commit(signal);
     const name = descriptorObject(id, term, number);
     await objects.put(name, sealDescriptor(descriptor, name, deps.keyring), { ifAbsent: true, signal });
     const confirmation = deps.begin();
     confirmation.update(
-      descriptionKind,
+      descriptorSyncKind,
       { object: numbered, modRevision: claimRevision },
       { ...numbered, status: { ...numbered.status, digest } },
     );
@@ -106,7 +106,7 @@ export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop 
     for (const prefix of [descriptorsPrefix(id), logKeysPrefix(id), keysPrefix(id)])
       await deleteBelow(objects, prefix, signal);
     const unit = deps.begin();
-    unit.remove(descriptionKind, stored);
+    unit.remove(descriptorSyncKind, stored);
     await descriptorSyncs.reached(await unit.commit(signal), 1_000);
     return settled;
   }

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { MintObjectUrlsRequestSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { expect, test } from "vitest";
-import { askedBackup } from "../../../../test/support/controller/asked-backup.ts";
+import { requestedBackup } from "../../../../test/support/controller/asked-backup.ts";
 import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import type { Stored } from "#kernel/store/resource.ts";
@@ -12,7 +12,7 @@ import { type BackupObject, newBackupObject } from "./backup.ts";
 import { type DrillObject, newDrillObject } from "./drill/drill.ts";
 import { firstUncovered, grantsOf } from "./object-grants.ts";
 
-const made = newBackupObject("b-1", "org", askedBackup, 0);
+const made = newBackupObject("b-1", "org", requestedBackup, 0);
 const backup = (status: Partial<BackupObject["status"]>): BackupObject => ({
   ...made,
   status: { ...made.status, state: "running", machineId: "node-1", attempt: 2, ...status },

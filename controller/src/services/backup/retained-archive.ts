@@ -47,7 +47,7 @@ export function createRetainedArchives(deps: ArchiveWorkDeps, expiry: Pick<Expir
     const status = { ...archive.object.status, deleted: null };
     unit.update(archiveKind, archive, { ...archive.object, status });
     for (const id of retainedNodes) {
-      const machine = deps.machines.get(id) ?? (await deps.machines.fresh(id, signal));
+      const machine = deps.machines.get(id) ?? (await deps.machines.getCurrent(id, signal));
       if (machine === undefined || machine.object.metadata.deletionRequestedAt !== undefined) continue;
       const { object } = machine;
       const metadata = { ...object.metadata, deletionRequestedAt: now, updatedAt: now };
@@ -59,7 +59,7 @@ export function createRetainedArchives(deps: ArchiveWorkDeps, expiry: Pick<Expir
 
   async function isOrphan(organizationId: string, signal: AbortSignal): Promise<boolean> {
     if (deps.organizations.get(organizationId) !== undefined) return false;
-    return (await deps.organizations.fresh(organizationId, signal)) === undefined;
+    return (await deps.organizations.getCurrent(organizationId, signal)) === undefined;
   }
 
   /** Deletes the archive and everything stored of the service. */

@@ -19,7 +19,7 @@ export function undeleted(
 ): ServiceDesign {
   const from = { kind: "undelete", backupId: backupId ?? "", targetTime: null } as const;
   const renamed = { ...service, metadata: { ...service.metadata, name: name ?? service.metadata.name } };
-  return { ...revived(renamed, from, context), users };
+  return { ...recreated(renamed, from, context), users };
 }
 
 /** Pure: the same on the machines that were retained, with their data and image. */
@@ -47,7 +47,7 @@ export function undeletedOnDisk(
 }
 
 /** Pure: a service recreated as it was, on a new machine and from a backup. */
-export function revived(
+export function recreated(
   before: ManagedServiceObject,
   from: Pick<ServiceOrigin, "kind" | "backupId" | "targetTime" | "toLogEnd">,
   context: Pick<NewServiceContext, "now" | "nodeId" | "operationId">,
@@ -57,7 +57,7 @@ export function revived(
   const { id: serviceId, organizationId } = before.metadata;
   const { deletionRequestedAt: _, ...metadata } = before.metadata;
   // It begins with one node.
-  const { finalBackup: _f, closed: _c, trial: _t, nextNodeNumber: _n, succession: _s, ...inherited } = spec;
+  const { finalBackup: _f, closed: _c, canary: _t, nextNodeNumber: _n, primaryChange: _s, ...inherited } = spec;
   const hostname = nodeHostnameOf(spec.hostname, 1);
   const origin: ServiceOrigin = {
     ...from,

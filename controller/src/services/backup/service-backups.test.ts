@@ -55,7 +55,7 @@ function keeps(
     sealer,
     clock: systemClock,
   });
-  return known.keepsDisk(deleted);
+  return known.retainsDisks(deleted);
 }
 
 test.each([

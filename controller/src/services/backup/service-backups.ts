@@ -121,7 +121,7 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
       };
     },
 
-    mayGo({ metadata, spec }) {
+    canDeleteMachines({ metadata, spec }) {
       if (spec.finalBackup !== "wanted") return true;
       const final = finalsOf(metadata.id, index).at(-1);
       if (final?.status.state === "completed" || final?.status.error?.code === "not_supported") return true;
@@ -129,9 +129,9 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
       return waitedMs > deps.finalBackupWithinMs && (final === undefined || hasEnded(final));
     },
 
-    keepsDisk: retainsDisks,
+    retainsDisks,
 
-    newestPoint({ metadata, spec }) {
+    newestRecoveryPoint({ metadata, spec }) {
       const archive = deps.liveArchive(metadata.id);
       const log = archive?.spec.log ?? null;
       if (archive === undefined || log === null) return undefined;
@@ -139,7 +139,7 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
       return span?.to ?? Math.max(log.since, currentRange(archive)?.toTime ?? 0);
     },
 
-    leave(unit, service, users) {
+    recordDeletion(unit, service, users) {
       const { id } = service.metadata;
       const archive = archives.get(id);
       if (archive === undefined) return;

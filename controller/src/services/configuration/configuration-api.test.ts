@@ -73,7 +73,7 @@ async function end(serviceId: string): Promise<void> {
       ({ object }) => object.spec.subject.id === serviceId && object.status.state !== "cancelled",
     ),
   );
-  const service = await collections.services.fresh(serviceId);
+  const service = await collections.services.getCurrent(serviceId);
   if (service === undefined) throw new Error("the service is gone");
   const unit = begin();
   unit.update(operationKind, operation, completed(operation.object, clock.now()));

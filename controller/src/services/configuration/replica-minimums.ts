@@ -4,7 +4,7 @@ import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.t
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import { planFaults } from "#catalog/parameter-choice.ts";
-import { engineFormOf } from "../engine/engine-forms.ts";
+import { engineProfileOf } from "../engine/engine-forms.ts";
 import type { ManagedServiceSpec } from "../service/managed-service.ts";
 
 type Parameters = Readonly<Record<string, string>>;
@@ -14,7 +14,7 @@ type Parameters = Readonly<Record<string, string>>;
  * manual, "Hot Standby", Administrator's Overview).
  */
 export function replicaMinimums(spec: ManagedServiceSpec, primary: InstanceObservation | undefined): Parameters {
-  const names = spec.nodes.length > 1 ? engineFormOf(spec.databaseType).replicas?.needAsMuchOf : undefined;
+  const names = spec.nodes.length > 1 ? engineProfileOf(spec.databaseType).replicas?.minimumFromPrimary : undefined;
   const running = (names ?? []).flatMap((name) => {
     const value = primary === undefined ? undefined : lookUp(primary.effectiveParameters, name);
     return value === undefined ? [] : [[name, value] as const];

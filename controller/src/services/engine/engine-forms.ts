@@ -7,7 +7,7 @@ import { valkey } from "./valkey.ts";
 const profiles: Readonly<Record<Engine, EngineProfile>> = { postgresql, valkey };
 
 /** Throws for an engine that the catalog lacks; services are validated when they are created. */
-export function engineFormOf(engine: string): EngineProfile {
+export function engineProfileOf(engine: string): EngineProfile {
   const profile = Object.hasOwn(profiles, engine) ? profiles[engine as Engine] : undefined;
   if (profile === undefined) throw new Error(`${engine} is not an engine of the catalog`);
   return profile;

@@ -20,9 +20,9 @@ export interface EngineProfile {
      * Version of the primary lease protocol: replicas confirm the primary's lease, and the primary takes writes only
      * while it has one. An agent with at least this version supports it for this engine.
      */
-    readonly confirmRights?: number;
+    readonly primaryLeaseVersion?: number;
     /** Integer parameters whose value must be at least the primary's. */
-    readonly needAsMuchOf?: readonly string[];
+    readonly minimumFromPrimary?: readonly string[];
   };
   /** URI with all nodes, for clients that find the primary among them; absent if clients cannot. */
   allNodesUri?(hosts: readonly string[], port: number): string;

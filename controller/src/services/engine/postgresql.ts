@@ -8,8 +8,8 @@ export const postgresql: EngineProfile = {
   connectionDatabase: defaultDatabase,
   replicas: {
     isSynchronous: true,
-    confirmRights: 1,
-    needAsMuchOf: ["max_connections", "max_worker_processes", "max_prepared_transactions", "max_locks_per_transaction"],
+    primaryLeaseVersion: 1,
+    minimumFromPrimary: ["max_connections", "max_worker_processes", "max_prepared_transactions", "max_locks_per_transaction"],
   },
   allNodesUri: (hosts, port) =>
     `postgres://${defaultUser}@${hosts.map((host) => `${host}:${port}`).join(",")}/${defaultDatabase}?sslmode=verify-full&target_session_attrs=read-write`,

@@ -6,6 +6,6 @@ export const valkey: EngineProfile = {
   verifierOf: valkeyVerifier,
   databases: [],
   connectionDatabase: "0",
-  replicas: { haveSecret: true, haveOwnUsers: true, confirmRights: 2 },
+  replicas: { haveSecret: true, haveOwnUsers: true, primaryLeaseVersion: 2 },
   uri: (host, port) => `rediss://${defaultUser}@${host}:${port}/0`,
 };

@@ -3,13 +3,13 @@ import { versionNumber } from "#catalog/version-number.ts";
 import { managedServiceKind, type ManagedServiceObject, serviceSubject } from "../service/managed-service.ts";
 import { newOperation, operationKind, type OperationObject } from "#operation/operation.ts";
 import { withRestart } from "../service/member/restarts.ts";
-import { rollsImages, withDataKept, withImagesKept } from "../service/trial/images-in-turn.ts";
-import { generationsOfChange } from "../service/trial/image-trial.ts";
+import { canRollImages, withPinnedReplicas, withPinnedImages } from "../service/trial/images-in-turn.ts";
+import { generationsPerImageChange } from "../service/trial/image-trial.ts";
 import type { ImageChange, MaintenanceWork, VersionChange } from "#operation/maintenance-work.ts";
 import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { engineVersionIn, type NodeImageObject } from "./node-image.ts";
 import { guestKernelOf, kernelVersions } from "./guest-kernel-update.ts";
-import type { MaintenanceWorld, PendingUpdate, UpdateKind } from "./pending-update.ts";
+import type { MaintenanceContext, PendingUpdate, UpdateKind } from "./pending-update.ts";
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "@holdfast/common/call.ts";
 import { auditOf, commitAndSee } from "#access/caller.ts";
@@ -42,7 +42,7 @@ interface Replacements {
 export function beginMaintenance(
   service: ManagedServiceObject,
   updates: readonly PendingUpdate[],
-  context: MaintenanceWorld,
+  context: MaintenanceContext,
   request: MaintenanceRequest,
 ): MaintenanceStart {
   const idOf = (...kinds: UpdateKind[]) => updates.find(({ kind }) => kinds.includes(kind))?.id;
@@ -58,7 +58,7 @@ export function beginMaintenance(
 export function beginUpgrade(
   service: ManagedServiceObject,
   to: { readonly version: string; readonly image: string },
-  context: MaintenanceWorld,
+  context: MaintenanceContext,
   request: Omit<MaintenanceRequest, "automatic">,
 ): MaintenanceStart {
   const version = { from: service.spec.version, to: to.version };
@@ -70,13 +70,13 @@ function startOf(
   service: ManagedServiceObject,
   { image, guestKernel, startsMachines = false, version }: Replacements,
   updates: readonly PendingUpdate[],
-  context: MaintenanceWorld,
+  context: MaintenanceContext,
   { operationId, automatic, now, acceptsTextOrder = false }: MaintenanceRequest,
 ): MaintenanceStart {
   const { metadata, spec, status } = service;
   const isCanary = image !== null || guestKernel !== undefined;
   const changesData = version !== undefined && upgradesData(spec.databaseType);
-  const inTurn = (isCanary || startsMachines) && !changesData && rollsImages(service);
+  const inRollout = (isCanary || startsMachines) && !changesData && canRollImages(service);
   const work: MaintenanceWork = {
     updates: updates.map(({ id }) => id),
     automatic,
@@ -84,11 +84,11 @@ function startOf(
     image,
     ...(guestKernel && { guestKernel }),
     ...(startsMachines && { startsMachines }),
-    ...(inTurn && { inTurn }),
+    ...(inRollout && { inTurn: inRollout }),
     ...(isCanary && context.restorePoint !== undefined && { restorePoint: context.restorePoint }),
   };
   const instanceGeneration =
-    spec.instanceGeneration + ((isCanary || startsMachines) && !inTurn ? generationsOfChange : 1);
+    spec.instanceGeneration + ((isCanary || startsMachines) && !inRollout ? generationsPerImageChange : 1);
   const { organizationId } = metadata;
   const of = { id: operationId, subject: serviceSubject(metadata.id), organizationId, now };
   const operation =
@@ -101,9 +101,9 @@ function startOf(
     ...(guestKernel && { guestKernel: guestKernel.to }),
     ...(version && { version: version.to }),
     ...(startsMachines && { machineStarts: (spec.machineStarts ?? 0) + 1 }),
-    ...(inTurn && { nodes: withImagesKept(service, image, guestKernel) }),
-    ...(changesData && { nodes: withDataKept(service, image) }),
-    ...(isCanary && !inTurn && { trial: { operationId, generation: spec.instanceGeneration + 1 } }),
+    ...(inRollout && { nodes: withPinnedImages(service, image, guestKernel) }),
+    ...(changesData && { nodes: withPinnedReplicas(service, image) }),
+    ...(isCanary && !inRollout && { trial: { operationId, generation: spec.instanceGeneration + 1 } }),
   };
   const change = isCanary || startsMachines ? replaced : withRestart(service);
   const after = {
@@ -118,7 +118,7 @@ function startOf(
 function imageChange(
   { spec }: ManagedServiceObject,
   to: string,
-  { images, image, instance }: MaintenanceWorld,
+  { images, image, instance }: MaintenanceContext,
   toVersion = spec.version,
 ): ImageChange {
   const { databaseType: engine } = spec;
@@ -133,7 +133,7 @@ function imageChange(
   return { from, to, fromVersion, toVersion: versionIn(to, toVersion) };
 }
 
-function kernelChange(service: ManagedServiceObject, to: string, context: MaintenanceWorld): ImageChange {
+function kernelChange(service: ManagedServiceObject, to: string, context: MaintenanceContext): ImageChange {
   const from = guestKernelOf(service, context);
   const versions = kernelVersions(from, to, context);
   return { from, to, fromVersion: versions.from, toVersion: versions.to };
@@ -161,7 +161,7 @@ export async function commitMaintenance<A extends Message>(
   unit.update(managedServiceKind, service, after);
   unit.event(startedEvent(after, operation));
   unit.audit(auditOf(call, action, "managed-service", after.metadata.id));
-  unit.answer(call, answer);
+  unit.storeResponse(call, answer);
   await commitAndSee(call, unit, [services, operations]);
   return answer;
 }

@@ -3,18 +3,18 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ImageOffer, imageOffer } from "./image-offer.ts";
 import { imageTerms } from "./image-terms.ts";
 import { engineVersionIn } from "./node-image.ts";
-import type { MaintenanceWorld, PendingUpdate } from "./pending-update.ts";
+import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 
 /**
  * Pure: the kernels that the service's virtual machines may change to; undefined if they have no kernel of their own.
  */
-export function guestKernelOffer(service: ManagedServiceObject, context: MaintenanceWorld): ImageOffer | undefined {
+export function guestKernelOffer(service: ManagedServiceObject, context: MaintenanceContext): ImageOffer | undefined {
   const current = guestKernelOf(service, context);
   return current === "" ? undefined : imageOffer(guestLine, current, context.images, context.hosts);
 }
 
 /** Pure: the pending update of the service's guest kernel, if any. */
-export function guestKernelUpdate(service: ManagedServiceObject, context: MaintenanceWorld): PendingUpdate | undefined {
+export function guestKernelUpdate(service: ManagedServiceObject, context: MaintenanceContext): PendingUpdate | undefined {
   const { image: target, since = 0 } = guestKernelOffer(service, context) ?? {};
   if (target === undefined) return undefined;
   const current = guestKernelOf(service, context);
@@ -45,12 +45,12 @@ export function guestKernelUpdate(service: ManagedServiceObject, context: Mainte
 }
 
 /** Pure: the kernel that the service's virtual machines boot; empty if they have none of their own. */
-export function guestKernelOf({ spec }: ManagedServiceObject, { guestKernel }: MaintenanceWorld): string {
+export function guestKernelOf({ spec }: ManagedServiceObject, { guestKernel }: MaintenanceContext): string {
   return spec.guestKernel ?? guestKernel;
 }
 
 /** Pure: full versions of two kernels; empty if unknown. */
-export function kernelVersions(from: string, to: string, { images }: Pick<MaintenanceWorld, "images">) {
+export function kernelVersions(from: string, to: string, { images }: Pick<MaintenanceContext, "images">) {
   const { engine, version } = guestLine;
   const versionIn = (id: string) =>
     engineVersionIn(

@@ -2,8 +2,8 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { versionNumber } from "#catalog/version-number.ts";
 import type { ImageFacts } from "@holdfast/compute/compute-provider.ts";
-import { whenHostsChange } from "#fleet/host/host-changes.ts";
-import { imagesInShort } from "#fleet/host/host-images.ts";
+import { watchHosts } from "#fleet/host/host-changes.ts";
+import { imagesFingerprint } from "#fleet/host/host-images.ts";
 import type { HostObject } from "#fleet/host/host.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { createPeriodic } from "#kernel/runtime/periodic.ts";
@@ -61,7 +61,7 @@ export function createImageRegister(deps: ImageRegisterDeps): ControlLoop {
     log.info("image register changed", { added: added.map(({ metadata }) => metadata.id), removed });
   });
   // Changes are registered at once: a machine may be created from an image that is not the newest a moment later.
-  return { ...periodic, subscribe: (onChange) => whenHostsChange(hosts, imagesInShort, () => onChange(name)) };
+  return { ...periodic, subscribe: (onChange) => watchHosts(hosts, imagesFingerprint, () => onChange(name)) };
 }
 
 /** Pure: the changes of the register. An image that new machines do not get stays while a machine runs from it. */

@@ -2,7 +2,7 @@ import type { RefusedImage } from "../service/maintenance-memory.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ImageLine, ImageOffer } from "./image-offer.ts";
 import type { ImageUrgency, NodeImageObject } from "./node-image.ts";
-import type { MaintenanceWorld, PendingUpdate } from "./pending-update.ts";
+import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 import { applyAt, endOfNotice, obstacleOf, unreachableHostOf } from "./update-terms.ts";
 
 /** An image or kernel that a service may change to. */
@@ -30,7 +30,7 @@ export type ImageTerms = Pick<
 /** Pure: time and conditions of the update. */
 export function imageTerms(
   service: ManagedServiceObject,
-  context: MaintenanceWorld,
+  context: MaintenanceContext,
   { line, target, currentImage, since, refused, onlyByRequest }: OfferedImage,
 ): ImageTerms {
   const urgency = urgencyOf(target, currentImage, line, context.images);

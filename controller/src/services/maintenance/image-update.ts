@@ -3,17 +3,17 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ImageOffer, imageOffer } from "./image-offer.ts";
 import { imageTerms } from "./image-terms.ts";
 import { engineVersionIn, type NodeImageObject } from "./node-image.ts";
-import type { MaintenanceWorld, PendingUpdate } from "./pending-update.ts";
+import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 
 /** Pure: the images that the service may change to; undefined if its engines run on the host itself. */
-export function imageOfferTo(service: ManagedServiceObject, context: MaintenanceWorld): ImageOffer | undefined {
+export function imageOfferTo(service: ManagedServiceObject, context: MaintenanceContext): ImageOffer | undefined {
   const current = imageOf(service, context);
   return current === "" ? undefined : imageOffer(lineOfEngine(service), current, context.images, context.hosts);
 }
 
 /** Pure: the pending update of the service's image, if any. */
-export function imageUpdate(service: ManagedServiceObject, context: MaintenanceWorld): PendingUpdate | undefined {
+export function imageUpdate(service: ManagedServiceObject, context: MaintenanceContext): PendingUpdate | undefined {
   const { image: target, since = 0 } = imageOfferTo(service, context) ?? {};
   if (target === undefined) return undefined;
   const { engine, version } = lineOfEngine(service);
@@ -50,7 +50,7 @@ function lineOfEngine({ spec }: ManagedServiceObject) {
   return { engine: spec.databaseType, version: spec.version };
 }
 
-function imageOf({ spec }: ManagedServiceObject, { image }: MaintenanceWorld): string {
+function imageOf({ spec }: ManagedServiceObject, { image }: MaintenanceContext): string {
   return spec.image === "" ? image : spec.image;
 }
 

@@ -68,7 +68,7 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
 
   const mark = (image: string, urgent: NodeImageSpec["urgent"], call: Call) =>
     retryConflict(call.signal, async () => {
-      const stored = await nodeImages.fresh(image, call.signal);
+      const stored = await nodeImages.getCurrent(image, call.signal);
       if (stored === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `There is no image ${image}.`);
       const { metadata, spec } = stored.object;
       const after: NodeImageObject = {
@@ -129,7 +129,7 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
   }
 
   const leftSnapshotOf = (service: ManagedServiceObject) =>
-    deps.machines.get(primaryOf(service).id)?.object.status.leftSnapshots?.[0];
+    deps.machines.get(primaryOf(service).id)?.object.status.staleSnapshots?.[0];
 
   const handlers: Handlers<typeof MaintenanceService> = {
     listImages: async ({ page }, call) => {

@@ -2,14 +2,14 @@ import { UpdateKind } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { expect, test } from "vitest";
-import { call, hourMs, maintenanceGround } from "../../../../test/support/machines/maintenance-ground.ts";
+import { call, hourMs, maintenanceFixture } from "../../../../test/support/machines/maintenance-ground.ts";
 import { guestLine } from "@holdfast/compute/compute-provider.ts";
 import { requestVerb } from "../service/service-verbs.ts";
 import { registerChanges } from "./image-register.ts";
 import { hostKind } from "#fleet/host/host.ts";
 import { nodeImageKind } from "./node-image.ts";
 
-const ground = await maintenanceGround();
+const ground = await maintenanceFixture();
 
 test("a repeated request for an image returns the same operation, also for two at once", async () => {
   const [id = ""] = await ground.running();
@@ -137,7 +137,7 @@ test("an image is refused while a host does not respond, and a restart is not", 
   expect(update).toMatchObject({ id: "trixie-2", blockedReason: expect.stringContaining("Host a of its machines") });
   await expect(ground.apply(id)).rejects.toThrow(update?.blockedReason);
   ground.world.now = Date.parse("2026-11-22T04:20:00Z");
-  expect(await ground.look(id)).toBe(15_000);
+  expect(await ground.reconcile(id)).toBe(15_000);
   ground.world.pendingRestart = ["max_connections"];
   expect((await ground.apply(id, "restart")).type).toBe("maintenance");
 });

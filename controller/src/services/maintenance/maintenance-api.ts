@@ -14,7 +14,7 @@ import { updateMessage } from "./maintenance-message.ts";
 import { defaultWindow, nextWindow } from "../service/maintenance-window.ts";
 import { maintenanceContext } from "./maintenance-context.ts";
 import { engineVersionIn } from "./node-image.ts";
-import { type MaintenanceWorld, type PendingUpdate, restartId } from "./pending-update.ts";
+import { type MaintenanceContext, type PendingUpdate, restartId } from "./pending-update.ts";
 import { pendingUpdates } from "./pending-updates.ts";
 import { type UpgradeRequestDeps, upgradeRequest } from "./upgrade-request.ts";
 import { obstacleOf, unreachableHostOf } from "./update-terms.ts";
@@ -86,7 +86,7 @@ const pausedMessage = "An operator of the platform has paused maintenance. Updat
  */
 function chosenUpdates(
   service: ManagedServiceObject,
-  context: MaintenanceWorld,
+  context: MaintenanceContext,
   ids: readonly string[],
   acceptsTextOrder: boolean,
 ): PendingUpdate[] {
@@ -113,7 +113,7 @@ function chosenUpdates(
   return chosen;
 }
 
-function engineVersionOf({ spec }: ManagedServiceObject, { images, image, instance }: MaintenanceWorld): string {
+function engineVersionOf({ spec }: ManagedServiceObject, { images, image, instance }: MaintenanceContext): string {
   const currentImage = images.find(({ metadata }) => metadata.id === image);
   return versionNumber(instance?.engineVersion ?? "") || engineVersionIn(currentImage, spec.databaseType, spec.version);
 }

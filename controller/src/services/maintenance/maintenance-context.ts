@@ -4,7 +4,7 @@ import type { MachineObject } from "#fleet/machine/machine.ts";
 import { type ManagedServiceObject, primaryOf } from "../service/managed-service.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { NodeImageObject } from "./node-image.ts";
-import type { KeeperOfMachine, MaintenanceWorld } from "./pending-update.ts";
+import type { KeeperOfMachine, MaintenanceContext } from "./pending-update.ts";
 
 export interface MaintenanceContextDeps {
   readonly nodeImages: Collection<NodeImageObject>;
@@ -19,7 +19,7 @@ export function maintenanceContext(
   service: ManagedServiceObject,
   { nodeImages, machines, hosts, fleet, restorePointOf }: MaintenanceContextDeps,
   now: number,
-): MaintenanceWorld {
+): MaintenanceContext {
   const { id } = primaryOf(service);
   const observation = fleet.observation(id);
   const isCurrent = observation !== undefined && observation.bootId === fleet.session(id)?.bootId;

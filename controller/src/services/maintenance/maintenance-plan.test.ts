@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   hourMs,
-  maintenanceWorld,
+  maintenanceContext,
   minor,
   monday,
   old,
@@ -20,8 +20,8 @@ describe("the action for pending updates", () => {
     change: ServiceChange = {},
     free = true,
     instance = {},
-  ) => planMaintenance(windowed(change), maintenanceWorld(images, now, instance), () => free);
-  const applyAt = pendingUpdates(windowed(), maintenanceWorld([old, minor], monday))[0]?.applyAt ?? 0;
+  ) => planMaintenance(windowed(change), maintenanceContext(images, now, instance), () => free);
+  const applyAt = pendingUpdates(windowed(), maintenanceContext([old, minor], monday))[0]?.applyAt ?? 0;
   const announced: ServiceChange = {
     status: { maintenance: { ...noMaintenance, announced: [{ id: "trixie-2", applyAt }] } },
   };
@@ -63,7 +63,7 @@ describe("the action for pending updates", () => {
     const maintenance = { ...noMaintenance, restartSince: applyAt - hourMs };
     const waits = { pendingRestart: ["max_connections"] };
     const nextWeek = startOf(
-      pendingUpdates(windowed({ status: { maintenance } }), maintenanceWorld([old, minor], applyAt, waits)),
+      pendingUpdates(windowed({ status: { maintenance } }), maintenanceContext([old, minor], applyAt, waits)),
     );
     const announced = [{ id: "trixie-2", applyAt }];
     const planned = plan(

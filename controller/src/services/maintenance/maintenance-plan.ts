@@ -1,7 +1,7 @@
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { AnnouncedUpdate, MaintenanceMemory } from "../service/maintenance-memory.ts";
 import { keepersBehind, parametersThatWait, pendingUpdates } from "./pending-updates.ts";
-import type { MaintenanceWorld, PendingUpdate } from "./pending-update.ts";
+import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 
 const hourMs = 3_600_000;
 /** Notice of an announcement before an update is applied; urgent updates are announced at once. */
@@ -27,7 +27,7 @@ export type MaintenanceAction =
  */
 export function planMaintenance(
   service: ManagedServiceObject,
-  context: MaintenanceWorld,
+  context: MaintenanceContext,
   mayBegin: () => boolean,
 ): MaintenanceAction {
   const { maintenance, operationId } = service.status;
@@ -47,7 +47,7 @@ export function planMaintenance(
   return { action: "none", recheckInMs: nextCheckMs(planned, context.now) };
 }
 
-function noteRestart(since: number | null, { instance, now }: MaintenanceWorld): MaintenanceAction | undefined {
+function noteRestart(since: number | null, { instance, now }: MaintenanceContext): MaintenanceAction | undefined {
   // An engine that does not respond may still have pending parameters.
   if (instance?.state !== "running") return undefined;
   const waits = parametersThatWait(instance).length > 0;
@@ -55,7 +55,7 @@ function noteRestart(since: number | null, { instance, now }: MaintenanceWorld):
   return { action: "note", restartSince: waits ? now : null };
 }
 
-function noteKeeper({ spec, status }: ManagedServiceObject, context: MaintenanceWorld): MaintenanceAction | undefined {
+function noteKeeper({ spec, status }: ManagedServiceObject, context: MaintenanceContext): MaintenanceAction | undefined {
   const { keeperSince = null } = status.maintenance;
   const isBehind = keepersBehind(context).length > 0;
   if (isBehind) return keeperSince === null ? { action: "note", keeperSince: context.now } : undefined;

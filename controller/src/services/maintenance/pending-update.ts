@@ -33,7 +33,7 @@ export interface PendingUpdate {
 }
 
 /** Facts besides the service from which updates are computed. */
-export interface MaintenanceWorld {
+export interface MaintenanceContext {
   /** Node images and guest kernels. */
   readonly images: readonly NodeImageObject[];
   /** Hosts of the service's machines, each once, by their last report. */

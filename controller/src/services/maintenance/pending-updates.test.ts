@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   hourMs,
-  maintenanceWorld,
+  maintenanceContext,
   minor,
   monday,
   nodeImage,
@@ -16,7 +16,7 @@ import { noMaintenance } from "../service/maintenance-memory.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
 import { type ImageUrgency, lineOf, type NodeImageObject } from "./node-image.ts";
-import type { MaintenanceWorld } from "./pending-update.ts";
+import type { MaintenanceContext } from "./pending-update.ts";
 import { awaitedImages, pendingUpdates } from "./pending-updates.ts";
 
 const at = (text: string) => Date.parse(text);
@@ -25,17 +25,17 @@ const minute = (time: number | null | undefined) => (time == null ? time : new D
 describe("pending updates", () => {
   it("are none for the newest image", () => {
     expect(
-      pendingUpdates(windowed(), maintenanceWorld([nodeImage("trixie-1", "17.10", 0, { newest: true })], monday)),
+      pendingUpdates(windowed(), maintenanceContext([nodeImage("trixie-1", "17.10", 0, { newest: true })], monday)),
     ).toEqual([]);
-    expect(pendingUpdates(windowed({ spec: { image: "trixie-2" } }), maintenanceWorld([old, minor], monday))).toEqual(
+    expect(pendingUpdates(windowed({ spec: { image: "trixie-2" } }), maintenanceContext([old, minor], monday))).toEqual(
       [],
     );
   });
 
   it("are none for engines of the host, and for a service that is being deleted", () => {
-    expect(pendingUpdates(windowed(), { ...maintenanceWorld([minor], monday), image: "" })).toEqual([]);
+    expect(pendingUpdates(windowed(), { ...maintenanceContext([minor], monday), image: "" })).toEqual([]);
     const deleted = { ...windowed(), metadata: { ...windowed().metadata, deletionRequestedAt: 1 } };
-    expect(pendingUpdates(deleted, maintenanceWorld([old, minor], monday))).toEqual([]);
+    expect(pendingUpdates(deleted, maintenanceContext([old, minor], monday))).toEqual([]);
   });
 
   describe("of an image with another text library", () => {
@@ -51,7 +51,7 @@ describe("pending updates", () => {
         spec: { ...images[1]!.spec, urgent: { noticeHours: 1, reason: "CVE", markedAt: 0 } },
       };
       for (const there of [images, [images[0]!, urgent]]) {
-        const using = maintenanceWorld(there, monday, { textLibraries: ["ICU"] });
+        const using = maintenanceContext(there, monday, { textLibraries: ["ICU"] });
         const [update] = pendingUpdates(windowed(), using);
         expect(update).toMatchObject({ id: "trixie-2", applyAt: null, changesTextOrder: true });
         expect(update?.blocked).toMatch(/ICU 72\.1 to 76\.1.*accept_text_order_change.*REINDEX/);
@@ -65,7 +65,7 @@ describe("pending updates", () => {
       ["the library is the same", [withIcu(old, "76.1"), withIcu(minor, "76.1")], ["ICU"]],
       ["the previous image's version is unknown", [old, withIcu(minor, "76.1")], ["ICU"]],
     ])("are ordinary if %s", (_case, there, textLibraries) => {
-      const [update] = pendingUpdates(windowed(), maintenanceWorld(there, monday, { textLibraries }));
+      const [update] = pendingUpdates(windowed(), maintenanceContext(there, monday, { textLibraries }));
       expect(update).toMatchObject({ changesTextOrder: false, blocked: null, applyAt: expect.any(Number) });
     });
   });
@@ -77,8 +77,8 @@ describe("pending updates", () => {
       status: { newestOf: createdAt > 0 ? [lineOf(guestLine.engine, guestLine.version)] : [] },
     });
     const kernels = [kernel("guest-1", "6.12.48", 0), kernel("guest-2", "6.12.57", monday)];
-    const guests = (images: readonly NodeImageObject[], change: Partial<MaintenanceWorld> = {}) => ({
-      ...maintenanceWorld(images, monday),
+    const guests = (images: readonly NodeImageObject[], change: Partial<MaintenanceContext> = {}) => ({
+      ...maintenanceContext(images, monday),
       guestKernel: "guest-1",
       ...change,
     });
@@ -96,7 +96,7 @@ describe("pending updates", () => {
         blocked: null,
       });
       expect(rest).toEqual([]);
-      const [packages_] = pendingUpdates(windowed(), maintenanceWorld([old, packages], monday));
+      const [packages_] = pendingUpdates(windowed(), maintenanceContext([old, packages], monday));
       expect(update?.applyAt).toBe(packages_?.applyAt);
     });
 
@@ -110,7 +110,7 @@ describe("pending updates", () => {
       expect(pendingUpdates(windowed(), guests(images)).map(({ id }) => id)).toEqual(["trixie-2", "guest-2"]);
     });
 
-    it.each<[string, ManagedServiceObject, MaintenanceWorld]>([
+    it.each<[string, ManagedServiceObject, MaintenanceContext]>([
       ["in containers", windowed(), guests(kernels, { guestKernel: "" })],
       ["where the newest is the current one", windowed({ spec: { guestKernel: "guest-2" } }), guests(kernels)],
       [
@@ -153,7 +153,7 @@ describe("pending updates", () => {
   });
 
   describe("of a keeper", () => {
-    const under = (...keepers: MaintenanceWorld["keepers"]) => ({ ...maintenanceWorld([], monday), keepers });
+    const under = (...keepers: MaintenanceContext["keepers"]) => ({ ...maintenanceContext([], monday), keepers });
     const status = { maintenance: { ...noMaintenance, keeperSince: monday - hourMs } };
 
     it("name the current and next keeper, since the difference was found", () => {
@@ -172,7 +172,7 @@ describe("pending updates", () => {
     });
 
     // biome-ignore format: a table, aligned so that it reads as one
-    it.each<[string, MaintenanceWorld["keepers"], string[]]>([
+    it.each<[string, MaintenanceContext["keepers"], string[]]>([
       ["an agent reports no protocol version",             [{ has: 0, next: 5 }],                      ["keeper-5"]],
       ["one machine of several has an older one",          [{ has: 5, next: 5 }, { has: 4, next: 5 }], ["keeper-5"]],
       ["the machine has the host's newest",                [{ has: 5, next: 5 }],                      []],
@@ -183,7 +183,7 @@ describe("pending updates", () => {
     });
 
     it("are recorded until all machines were restarted, and begin in the window", () => {
-      const plan = (change: ServiceChange, context: MaintenanceWorld) =>
+      const plan = (change: ServiceChange, context: MaintenanceContext) =>
         planMaintenance(windowed(change), context, () => true);
       const behind = under({ has: 3, next: 5 });
       expect(plan({}, behind)).toEqual({ action: "note", keeperSince: monday });
@@ -201,22 +201,22 @@ describe("pending updates", () => {
     expect(
       pendingUpdates(
         windowed(),
-        maintenanceWorld([old, nodeImage("sid-2", "18.1", 1, { newest: true, line: "18" })], 2),
+        maintenanceContext([old, nodeImage("sid-2", "18.1", 1, { newest: true, line: "18" })], 2),
       ),
     ).toEqual([]);
   });
 
   it("distinguish a minor version of the engine from newer packages", () => {
-    const [engine] = pendingUpdates(windowed(), maintenanceWorld([old, minor], monday));
+    const [engine] = pendingUpdates(windowed(), maintenanceContext([old, minor], monday));
     expect(engine).toMatchObject({ id: "trixie-2", kind: "engine_minor", from: "17.10", to: "17.11", urgent: false });
-    const [system] = pendingUpdates(windowed(), maintenanceWorld([old, packages], monday));
+    const [system] = pendingUpdates(windowed(), maintenanceContext([old, packages], monday));
     expect(system).toMatchObject({ id: "trixie-2", kind: "image", from: "trixie-1", to: "trixie-2" });
   });
 
   it("take the version from the engine if the image is not registered", () => {
     const [update] = pendingUpdates(
       windowed(),
-      maintenanceWorld([minor], monday, { engineVersion: "17.9 (Debian 17.9-1)" }),
+      maintenanceContext([minor], monday, { engineVersion: "17.9 (Debian 17.9-1)" }),
     );
     expect(update).toMatchObject({ kind: "engine_minor", from: "17.9", to: "17.11" });
   });
@@ -224,7 +224,7 @@ describe("pending updates", () => {
   it("name waiting parameters, since they were found", () => {
     const waits = { pendingRestart: ["max_connections", "shared_buffers"] };
     const status = { maintenance: { ...noMaintenance, restartSince: monday - hourMs } };
-    const [update] = pendingUpdates(windowed({ status }), maintenanceWorld([], monday, waits));
+    const [update] = pendingUpdates(windowed({ status }), maintenanceContext([], monday, waits));
     expect(update).toMatchObject({
       id: "restart",
       kind: "restart",
@@ -252,7 +252,7 @@ describe("pending updates", () => {
     ["out of space",   {}, { freeBytes: 1n << 20n }, /64 MiB/],
     ["without measured disk space", {}, { freeBytes: 0n, dataBytes: 0n }, undefined],
   ])("of a service that is %s name the obstacle", (_name, change, instance, words) => {
-    const [update] = pendingUpdates(windowed(change), maintenanceWorld([old, minor], monday, instance));
+    const [update] = pendingUpdates(windowed(change), maintenanceContext([old, minor], monday, instance));
     if (words === undefined) expect(update?.blocked).toBeNull();
     else expect(update?.blocked).toMatch(words);
   });
@@ -260,7 +260,7 @@ describe("pending updates", () => {
 
 describe("the time of an automatic update", () => {
   const applied = (images: readonly NodeImageObject[], now: number, change: ServiceChange = {}) =>
-    minute(pendingUpdates(windowed(change), maintenanceWorld(images, now))[0]?.applyAt);
+    minute(pendingUpdates(windowed(change), maintenanceContext(images, now))[0]?.applyAt);
   const first = applied([old, minor], monday);
   const urgent = (noticeHours: number, markedAt: number): ImageUrgency => ({ noticeHours, markedAt, reason: "CVE" });
 
@@ -291,13 +291,13 @@ describe("the time of an automatic update", () => {
 
   it("keeps the urgency of an image that was replaced by a newer one", () => {
     const between = nodeImage("trixie-1b", "17.10", monday - hourMs, { urgent: urgent(24, monday - hourMs) });
-    const [update] = pendingUpdates(windowed(), maintenanceWorld([old, between, minor], monday));
+    const [update] = pendingUpdates(windowed(), maintenanceContext([old, between, minor], monday));
     expect(update).toMatchObject({ id: "trixie-2", urgent: true });
     expect(minute(update?.applyAt)).toBe("2026-11-17T11:00");
     // A service that runs from it already has the urgent change.
     const [after] = pendingUpdates(
       windowed({ spec: { image: "trixie-1b" } }),
-      maintenanceWorld([old, between, minor], monday),
+      maintenanceContext([old, between, minor], monday),
     );
     expect(after?.urgent).toBe(false);
   });
@@ -305,7 +305,7 @@ describe("the time of an automatic update", () => {
   it("is never for an image that was rolled back; another one is tried again", () => {
     const refused = { image: "trixie-2", message: "The engine did not start.", at: monday };
     const change = { status: { maintenance: { ...noMaintenance, refused } } };
-    const [update] = pendingUpdates(windowed(change), maintenanceWorld([old, minor], monday));
+    const [update] = pendingUpdates(windowed(change), maintenanceContext([old, minor], monday));
     expect(update).toMatchObject({ applyAt: null, blocked: expect.stringContaining("The engine did not start.") });
     const newer = nodeImage("trixie-3", "17.12", monday + 1, { newest: true });
     expect(applied([old, { ...minor, status: { newestOf: [] } }, newer], monday + 2, change)).toBe(first);

@@ -3,11 +3,11 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { guestKernelOffer, guestKernelUpdate } from "./guest-kernel-update.ts";
 import type { AwaitedImage } from "./image-offer.ts";
 import { imageOfferTo, imageUpdate } from "./image-update.ts";
-import { type KeeperOfMachine, type MaintenanceWorld, type PendingUpdate, restartId } from "./pending-update.ts";
+import { type KeeperOfMachine, type MaintenanceContext, type PendingUpdate, restartId } from "./pending-update.ts";
 import { applyAt, obstacleOf, unreachableHostOf } from "./update-terms.ts";
 
 /** Pure: pending updates of the service, images first. Empty while it is being deleted. */
-export function pendingUpdates(service: ManagedServiceObject, context: MaintenanceWorld): PendingUpdate[] {
+export function pendingUpdates(service: ManagedServiceObject, context: MaintenanceContext): PendingUpdate[] {
   if (service.metadata.deletionRequestedAt !== undefined) return [];
   const updates = [imageUpdate, guestKernelUpdate, keeperUpdate, restartUpdate].map((update) =>
     update(service, context),
@@ -16,13 +16,13 @@ export function pendingUpdates(service: ManagedServiceObject, context: Maintenan
 }
 
 /** Pure: newer images and kernels that some hosts of the service lack. */
-export function awaitedImages(service: ManagedServiceObject, context: MaintenanceWorld): AwaitedImage[] {
+export function awaitedImages(service: ManagedServiceObject, context: MaintenanceContext): AwaitedImage[] {
   if (service.metadata.deletionRequestedAt !== undefined) return [];
   const offers = [imageOfferTo(service, context), guestKernelOffer(service, context)];
   return offers.flatMap((offer) => offer?.awaited ?? []);
 }
 
-function restartUpdate(service: ManagedServiceObject, context: MaintenanceWorld): PendingUpdate | undefined {
+function restartUpdate(service: ManagedServiceObject, context: MaintenanceContext): PendingUpdate | undefined {
   const parameters = parametersThatWait(context.instance);
   if (parameters.length === 0) return undefined;
   const availableSince = service.status.maintenance.restartSince ?? context.now;
@@ -49,7 +49,7 @@ export function parametersThatWait(instance: InstanceObservation | undefined): r
 }
 
 /** Pure: a restart of the service's machines, if one of them would then get a newer keeper. */
-function keeperUpdate(service: ManagedServiceObject, context: MaintenanceWorld): PendingUpdate | undefined {
+function keeperUpdate(service: ManagedServiceObject, context: MaintenanceContext): PendingUpdate | undefined {
   const behind = keepersBehind(context);
   if (behind.length === 0) return undefined;
   const from = Math.min(...behind.map(({ has }) => has));
@@ -74,6 +74,6 @@ function keeperUpdate(service: ManagedServiceObject, context: MaintenanceWorld):
 }
 
 /** Pure: machines of the service that get a newer keeper when they restart. */
-export function keepersBehind({ keepers }: MaintenanceWorld): KeeperOfMachine[] {
+export function keepersBehind({ keepers }: MaintenanceContext): KeeperOfMachine[] {
   return keepers.filter(({ has, next }) => has < next);
 }

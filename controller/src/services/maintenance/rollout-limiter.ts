@@ -1,4 +1,4 @@
-import type { Holds } from "#kernel/clock/holds.ts";
+import type { AutomationPauses } from "#kernel/clock/holds.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { isOver, type OperationObject } from "#operation/operation.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -52,13 +52,13 @@ export interface RolloutLimiterDeps {
   readonly services: Pick<Collection<ManagedServiceObject>, "size" | "get" | "values">;
   readonly operations: Collection<OperationObject>;
   readonly rolloutRecords: Collection<RolloutRecord>;
-  readonly holds: Pick<Holds, "list" | "set" | "unheld">;
+  readonly automationPauses: Pick<AutomationPauses, "list" | "set" | "unlessPaused">;
   readonly begin: () => UnitOfWork;
   readonly now: () => number;
 }
 
 export function createRolloutLimiter(deps: RolloutLimiterDeps): RolloutLimiter {
-  const { services, operations, rolloutRecords, holds, now } = deps;
+  const { services, operations, rolloutRecords, automationPauses, now } = deps;
   const limit = () => Math.min(concurrentMax, Math.max(1, Math.floor(services.size * concurrentShare)));
 
   /** Ids of maintenance operations in progress in this controller's memory, those of users included. */
@@ -71,7 +71,7 @@ export function createRolloutLimiter(deps: RolloutLimiterDeps): RolloutLimiter {
 
   /** True if it has not ended. An operation that memory lacks may be new, so the store is read. */
   async function isInFlight(operationId: string, signal: AbortSignal): Promise<boolean> {
-    const operation = operations.get(operationId) ?? (await operations.fresh(operationId, signal));
+    const operation = operations.get(operationId) ?? (await operations.getCurrent(operationId, signal));
     return operation !== undefined && !isOver(operation.object);
   }
 
@@ -92,25 +92,25 @@ export function createRolloutLimiter(deps: RolloutLimiterDeps): RolloutLimiter {
   }
 
   return {
-    mayBegin: () => holds.list("maintenance").length === 0 && inFlight().size < limit(),
+    mayBegin: () => automationPauses.list("maintenance").length === 0 && inFlight().size < limit(),
     blocksOwner(organizationId, image) {
       const record = rolloutRecords.get(rolloutRecordId)?.object;
       const failures = record === undefined ? [] : servicesFailedOn(record, image);
       return failures.filter((id) => ownerOf(id) === organizationId).length >= failuresToBlockOwner;
     },
     async claim(unit, operationId, signal) {
-      const stored = await rolloutRecords.fresh(rolloutRecordId, signal);
+      const stored = await rolloutRecords.getCurrent(rolloutRecordId, signal);
       const record = stored?.object ?? newRolloutRecord(now());
       const claimed: string[] = [];
       for (const id of record.status.inFlight) if (await isInFlight(id, signal)) claimed.push(id);
       if (inFlight().union(new Set(claimed)).size >= limit()) return false;
       write(unit, stored, withInFlight(record, [...claimed, operationId], now()));
-      unit.onlyWhile(holds.unheld("maintenance"));
+      unit.onlyWhile(automationPauses.unlessPaused("maintenance"));
       return true;
     },
     async failed(image, serviceId, reason, signal) {
       const failures = await retryConflict(signal, async () => {
-        const stored = await rolloutRecords.fresh(rolloutRecordId, signal);
+        const stored = await rolloutRecords.getCurrent(rolloutRecordId, signal);
         const record = stored?.object ?? newRolloutRecord(now());
         const after = withFailure(record, image, serviceId, now());
         const unit = deps.begin();
@@ -121,7 +121,7 @@ export function createRolloutLimiter(deps: RolloutLimiterDeps): RolloutLimiter {
       const failedOwners = hasOneOwner() ? failures : [...new Set(failures.map(ownerOf))];
       if (failedOwners.length < failedOwnersToPause) return;
       const text = `The image ${image} failed on ${failures.length} services, the last one ${serviceId}: ${reason}`;
-      await holds.set({ kind: "maintenance", only: "maintenance", reason: text, since: now(), until: null }, signal);
+      await automationPauses.set({ kind: "maintenance", only: "maintenance", reason: text, since: now(), until: null }, signal);
     },
   };
 }

@@ -2,24 +2,24 @@ import { createRolloutLimiter } from "./rollout-limiter.ts";
 import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { expect, test } from "vitest";
-import { call, hourMs, maintenanceGround } from "../../../../test/support/machines/maintenance-ground.ts";
+import { call, hourMs, maintenanceFixture } from "../../../../test/support/machines/maintenance-ground.ts";
 import { methodsOf } from "../../../../test/support/api/test-call.ts";
 import { createMaintenanceAdminApi as createAdminApi } from "./maintenance-admin-api.ts";
 import { createCollections } from "../../../../test/support/controller/test-collections.ts";
 import { Conflict } from "#kernel/store/unit-of-work.ts";
 
-const ground = await maintenanceGround();
+const ground = await maintenanceFixture();
 
 test("updates are announced a day ahead and begin at their time, once", async () => {
   const [id = ""] = await ground.running();
-  const waitMs = (await ground.look(id)) ?? 0;
+  const waitMs = (await ground.reconcile(id)) ?? 0;
   expect(await ground.eventsOf(id)).toEqual([]);
   ground.world.now += waitMs;
-  expect(await ground.look(id)).toBe(24 * hourMs);
+  expect(await ground.reconcile(id)).toBe(24 * hourMs);
   ground.world.now += 24 * hourMs - 1;
-  expect(await ground.look(id)).toBe(1);
+  expect(await ground.reconcile(id)).toBe(1);
   ground.world.now += 1;
-  await ground.look(id);
+  await ground.reconcile(id);
   const [scheduled, started, ...more] = await ground.eventsOf(id);
   expect(scheduled?.type).toBe("service.maintenance_scheduled");
   expect(scheduled?.data).toMatchObject({
@@ -36,10 +36,10 @@ test("one service of a small fleet is updated at a time", async () => {
   ground.world.now = Date.parse("2026-11-22T04:20:00Z");
   const busy = () => ids.filter((id) => ground.objectOf(id).object.status.operationId !== null);
   const controller = ground.controller();
-  await Promise.all(ids.map((id) => ground.look(id, controller)));
+  await Promise.all(ids.map((id) => ground.reconcile(id, controller)));
   expect(busy()).toHaveLength(1);
   await ground.end(busy()[0] ?? "");
-  for (const id of ids) await ground.look(id, controller);
+  for (const id of ids) await ground.reconcile(id, controller);
   expect(busy()).toHaveLength(1);
 });
 
@@ -53,7 +53,7 @@ test("two controllers together begin no more than the fleet's share", async () =
     const controllers = [ground.controller(), ground.controller(second)];
     for (const round of [1, 2, 3]) {
       // Each owns half of the services.
-      await Promise.all(ids.map((id, at) => ground.look(id, controllers[at % 2])));
+      await Promise.all(ids.map((id, at) => ground.reconcile(id, controllers[at % 2])));
       expect({ round, busy: busy().length }).toEqual({ round, busy: 2 });
       for (const id of busy()) await ground.end(id);
     }
@@ -64,9 +64,9 @@ test("two controllers together begin no more than the fleet's share", async () =
 
 test("nothing begins while maintenance is paused, except by request", async () => {
   const [id = ""] = await ground.running();
-  ground.world.holds = [{ kind: "clock", reason: "The wall clock jumped.", since: 0, until: null }];
+  ground.world.automationPauses = [{ kind: "clock", reason: "The wall clock jumped.", since: 0, until: null }];
   ground.world.now = Date.parse("2026-11-22T04:20:00Z");
-  expect(await ground.look(id)).toBe(15_000);
+  expect(await ground.reconcile(id)).toBe(15_000);
   expect((await ground.api().getMaintenance({ serviceId: id }, call)).held).toBeDefined();
   expect((await ground.apply(id)).type).toBe("maintenance");
 });
@@ -76,15 +76,15 @@ test("an image that failed on two services pauses maintenance", async () => {
   await rolloutLimiter.failed("trixie-2", "one", "It did not start.", call.signal);
   await rolloutLimiter.failed("trixie-2", "one", "It did not start.", call.signal);
   await rolloutLimiter.failed("trixie-1", "another", "It did not start.", call.signal);
-  expect(ground.world.holds).toEqual([]);
+  expect(ground.world.automationPauses).toEqual([]);
   await rolloutLimiter.failed("trixie-2", "another", "It did not start.", call.signal);
-  expect(ground.world.holds).toMatchObject([{ kind: "maintenance", only: "maintenance", until: null }]);
-  expect(ground.world.holds[0]?.reason).toContain("trixie-2 failed on 2 services");
+  expect(ground.world.automationPauses).toMatchObject([{ kind: "maintenance", only: "maintenance", until: null }]);
+  expect(ground.world.automationPauses[0]?.reason).toContain("trixie-2 failed on 2 services");
   // Another controller, which has not seen the pause yet, begins nothing.
-  const { key } = ground.unheld();
+  const { key } = ground.unlessPaused();
   await ground.store.commit({
     conditions: [],
-    puts: [{ key, value: JSON.stringify(ground.world.holds[0]) }],
+    puts: [{ key, value: JSON.stringify(ground.world.automationPauses[0]) }],
     deletes: [],
   });
   const unit = ground.begin();
@@ -95,7 +95,7 @@ test("an image that failed on two services pauses maintenance", async () => {
 
 test("an image that failed on two services of one owner is skipped for that owner only", async () => {
   const { operations } = ground.controller();
-  const { brakeRecords: rolloutRecords, ...others } = createCollections(ground.store);
+  const { rolloutRecords, ...others } = createCollections(ground.store);
   await others.ready;
   const owners = new Map([
     ["a-1", "a"],
@@ -105,17 +105,17 @@ test("an image that failed on two services of one owner is skipped for that owne
   const entry = (id: string) => ({ object: { metadata: { organizationId: owners.get(id) ?? "" } } }) as never;
   const services = { size: 3, get: entry, values: () => [...owners.keys()].map(entry).values() };
   const pauses: string[] = [];
-  const holds = {
+  const automationPauses = {
     list: () => [],
     set: async ({ reason }: { readonly reason: string }) => void pauses.push(reason),
-    unheld: () => ({ key: "/none", modRevision: 0n }),
+    unlessPaused: () => ({ key: "/none", modRevision: 0n }),
   };
   const rolloutLimiter = createRolloutLimiter({
     begin: ground.begin,
     services,
     operations,
     rolloutRecords,
-    holds,
+    automationPauses,
     now: Date.now,
   });
   for (const id of ["a-1", "a-2"]) await rolloutLimiter.failed("trixie-9", id, "Its settings were bad.", call.signal);
@@ -133,9 +133,9 @@ test("an urgent image is applied at its notice's end, outside of the window", as
   const admin = methodsOf(MaintenanceService, createAdminApi(ground.controller()));
   const urgent = { image: "trixie-2", noticeHours: 2, reason: "CVE-2026-1234" };
   expect(await admin.markImageUrgent(urgent, call)).toMatchObject({ urgent: true, services: 0, noticeHours: 2 });
-  expect(await ground.look(id)).toBe(2 * hourMs);
+  expect(await ground.reconcile(id)).toBe(2 * hourMs);
   ground.world.now += 2 * hourMs;
-  await ground.look(id);
+  await ground.reconcile(id);
   const events = await ground.eventsOf(id);
   expect(events.map(({ type }) => type)).toEqual(["service.maintenance_scheduled", "service.maintenance_started"]);
   expect(events[0]?.data).toMatchObject({ urgent: true, apply_at: new Date(ground.world.now).toISOString() });

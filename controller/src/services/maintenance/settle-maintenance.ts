@@ -7,7 +7,7 @@ import {
   type ManagedServiceStatus,
 } from "../service/managed-service.ts";
 import { serviceEvent } from "../service/service-events.ts";
-import type { MaintenanceLook, ServiceMaintenance } from "../service/service-maintenance.ts";
+import type { MaintenanceOutcome, ServiceMaintenance } from "../service/service-maintenance.ts";
 import { operationKind, type OperationObject, workOf } from "#operation/operation.ts";
 import { again } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -53,22 +53,22 @@ export async function settleMaintenance(
   service: Stored<ManagedServiceObject>,
   deps: MaintenanceDeps & MaintenanceContextDeps,
   signal: AbortSignal,
-): Promise<MaintenanceLook> {
+): Promise<MaintenanceOutcome> {
   const { object } = service;
   const now = deps.clock.now();
   const context = maintenanceContext(object, deps, now);
   const planned = planMaintenance(object, context, deps.rolloutLimiter.mayBegin);
-  if (planned.action === "none") return { written: undefined, lookAgainMs: planned.recheckInMs };
+  if (planned.action === "none") return { written: undefined, recheckInMs: planned.recheckInMs };
   const unit = deps.begin();
   const { maintenance } = object.status;
   if (planned.action === "begin") {
     const { updates } = planned;
     const { organizationId } = object.metadata;
     if (updates.some(({ id }) => deps.rolloutLimiter.blocksOwner(organizationId, id)))
-      return { written: undefined, lookAgainMs: blockedRecheckMs };
+      return { written: undefined, recheckInMs: blockedRecheckMs };
     const operationId = deps.newId();
     if (!(await deps.rolloutLimiter.claim(unit, operationId, signal)))
-      return { written: undefined, lookAgainMs: limitedRecheckMs };
+      return { written: undefined, recheckInMs: limitedRecheckMs };
     const request = { operationId, automatic: true, now };
     const { after, operation } = beginMaintenance(object, updates, context, request);
     unit.create(operationKind, operation);

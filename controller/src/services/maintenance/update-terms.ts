@@ -1,8 +1,8 @@
-import { isSilent } from "#fleet/host/host.ts";
+import { isUnreachable } from "#fleet/host/host.ts";
 import { defaultWindow, startInWindow } from "../service/maintenance-window.ts";
 import type { HealthCheck, ManagedServiceObject, ServiceHealth } from "../service/managed-service.ts";
 import type { ImageUrgency } from "./node-image.ts";
-import type { MaintenanceWorld } from "./pending-update.ts";
+import type { MaintenanceContext } from "./pending-update.ts";
 
 const hourMs = 3_600_000;
 /** Notice of ordinary updates before they are applied automatically. */
@@ -33,7 +33,7 @@ export function endOfNotice({ markedAt, noticeHours }: ImageUrgency): number {
 }
 
 /** Pure: why no update can be applied now; undefined if there is no obstacle. */
-export function obstacleOf({ spec, status }: ManagedServiceObject, { instance }: MaintenanceWorld): string | undefined {
+export function obstacleOf({ spec, status }: ManagedServiceObject, { instance }: MaintenanceContext): string | undefined {
   if (status.state === "Stopped" || spec.power === "off") return "The service is stopped. Start it first.";
   if (status.state !== "Running") return `The service is ${status.state}. It must be Running.`;
   if (!isHealthy(status.health))
@@ -52,7 +52,7 @@ function isHealthy({ status, checks }: ServiceHealth): boolean {
 }
 
 /** Pure: why the image cannot be changed now, because a host does not respond; undefined if all hosts respond. */
-export function unreachableHostOf({ hosts }: MaintenanceWorld): string | undefined {
-  const silent = hosts.find(isSilent);
+export function unreachableHostOf({ hosts }: MaintenanceContext): string | undefined {
+  const silent = hosts.find(isUnreachable);
   return silent && `Host ${silent.metadata.id} of its machines does not respond. The update waits until it does.`;
 }

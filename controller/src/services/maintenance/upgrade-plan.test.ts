@@ -7,13 +7,13 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { replicaOf } from "../../../../test/support/controller/observed-service.ts";
 import { beginUpgrade } from "./begin-maintenance.ts";
 import { registerChanges } from "./image-register.ts";
-import type { MaintenanceWorld } from "./pending-update.ts";
+import type { MaintenanceContext } from "./pending-update.ts";
 import { planUpgrade, requireNewer } from "./upgrade-plan.ts";
 
 const valkey = (spec: Partial<ManagedServiceObject["spec"]> = {}) =>
   runningService({}, { databaseType: "valkey", version: "8.1", image: "trixie-1", ...spec });
 
-function context(change: Partial<MaintenanceWorld> = {}, imageIds = ["trixie-1", "sid-1"]): MaintenanceWorld {
+function context(change: Partial<MaintenanceContext> = {}, imageIds = ["trixie-1", "sid-1"]): MaintenanceContext {
   const facts = [
     { engine: "valkey", version: "8.1", available: true, image: "trixie-1", engineVersion: "8.1.1" },
     { engine: "valkey", version: "9", available: true, image: "sid-1", engineVersion: "9.1.2" },
@@ -32,11 +32,11 @@ function context(change: Partial<MaintenanceWorld> = {}, imageIds = ["trixie-1",
   };
 }
 
-const found = (service: ManagedServiceObject, seen: MaintenanceWorld) =>
+const found = (service: ManagedServiceObject, seen: MaintenanceContext) =>
   planUpgrade(service, "9", seen).findings.map(({ code, blocking }) => (blocking ? `${code}!` : code));
 
 // biome-ignore format: a table, aligned so that it reads as one
-test.each<[what: string, ManagedServiceObject, MaintenanceWorld, codes: string[]]>([
+test.each<[what: string, ManagedServiceObject, MaintenanceContext, codes: string[]]>([
   ["a single node is down",                           valkey(),                                           context(),                                              ["downtime"]],
   ["a host lacks the image",                          valkey(),                                           context({}, ["trixie-1"]),                              ["no_image!", "downtime"]],
   ["a parameter that the version lacks",              valkey({ parameters: { frobnicate: "1" } }),        context(),                                              ["parameter_unknown!", "downtime"]],
@@ -51,7 +51,7 @@ test.each<[what: string, ManagedServiceObject, MaintenanceWorld, codes: string[]
 const postgresql = (spec: Partial<ManagedServiceObject["spec"]> = {}) =>
   runningService({}, { image: "trixie-1", ...spec });
 
-function contextOfData(change: Partial<MaintenanceWorld> = {}, libc = "2.41"): MaintenanceWorld {
+function contextOfData(change: Partial<MaintenanceContext> = {}, libc = "2.41"): MaintenanceContext {
   const facts = [
     { engine: "postgresql", version: "17", available: true, image: "trixie-1", textLibraries: { libc: "2.41" } },
     { engine: "postgresql", version: "18", available: true, image: "sid-1", textLibraries: { libc } },
@@ -63,11 +63,11 @@ function contextOfData(change: Partial<MaintenanceWorld> = {}, libc = "2.41"): M
 const texts = create(InstanceObservationSchema, { textLibraries: ["libc"] });
 
 // biome-ignore format: a table, aligned so that it reads as one
-test.each<[what: string, ManagedServiceObject, MaintenanceWorld, obstacles: { code: string; message: string }[], codes: string[]]>([
+test.each<[what: string, ManagedServiceObject, MaintenanceContext, obstacles: { code: string; message: string }[], codes: string[]]>([
   ["the old data stay on any file system", postgresql(),                                    contextOfData(),                             [],                                     ["downtime"]],
   ["no backup",                                      postgresql(),                                    contextOfData({ restorePoint: undefined }),  [],                                     ["no_backup!", "downtime"]],
   ["replicas",                                       postgresql({ nodes: [...postgresql().spec.nodes, replicaOf("r2", 2)] }), contextOfData(),     [],                                     ["replicas", "downtime"]],
-  ["a primary change in progress",                   postgresql({ succession: { from: "a", to: "b", step: "promote", since: 0 } }), contextOfData(),               [],                                     ["not_ready!", "downtime"]],
+  ["a primary change in progress",                   postgresql({ primaryChange: { from: "a", to: "b", step: "promote", since: 0 } }), contextOfData(),               [],                                     ["not_ready!", "downtime"]],
   ["a replica without its data",                     postgresql({ nodes: [...postgresql().spec.nodes, { ...replicaOf("r2", 2), joining: true }] }), contextOfData(), [],                     ["replicas!", "downtime"]],
   ["a replica with outdated data",                   postgresql({ nodes: [...postgresql().spec.nodes, { ...replicaOf("r2", 2), pinned: { image: "bookworm-1", version: "16" } }] }), contextOfData(), [], ["replicas!", "downtime"]],
   ["obstacles in the data",                          postgresql(),                                    contextOfData(),                             [{ code: "no_room", message: "" }],     ["no_room!", "downtime"]],
@@ -136,7 +136,7 @@ test("each of several nodes retains its version until it is next in the rolling 
     { nodes: statuses },
   );
   const { after } = beginUpgrade(service, { version: "9", image: "sid-1" }, context(), { operationId: "o", now: 5 });
-  expect(after.spec.trial).toBeUndefined();
+  expect(after.spec.canary).toBeUndefined();
   expect(after.spec.nodes.map(({ pinned }) => pinned)).toEqual(
     [0, 1].map(() => expect.objectContaining({ version: "8.1", image: "trixie-1" })),
   );

@@ -1,15 +1,15 @@
 import { compareVersions } from "@holdfast/common/engine-catalog/compare-versions.ts";
 import { engineOf, parametersOf, upgradesData } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
-import { rollsImages } from "../service/trial/images-in-turn.ts";
+import { canRollImages } from "../service/trial/images-in-turn.ts";
 import type { ManagedServiceObject, ReplicationMode } from "../service/managed-service.ts";
 import { isStaying } from "../service/member/members.ts";
-import { modeOf } from "../service/member/sync-standbys.ts";
-import { isOutdated } from "../service/trial/other-image.ts";
+import { replicationModeOf } from "../service/member/sync-standbys.ts";
+import { hasOutdatedData } from "../service/trial/other-image.ts";
 import { imageOffer } from "./image-offer.ts";
 import type { NodeImageObject } from "./node-image.ts";
 import { changedTextOrder } from "./image-update.ts";
-import type { MaintenanceWorld } from "./pending-update.ts";
+import type { MaintenanceContext } from "./pending-update.ts";
 import { obstacleOf, unreachableHostOf } from "./update-terms.ts";
 
 /** An obstacle that the agent found in the data, with the agent's code. */
@@ -67,7 +67,7 @@ export function requireNewer({ spec }: ManagedServiceObject, version: string): v
 export function planUpgrade(
   service: ManagedServiceObject,
   version: string,
-  context: MaintenanceWorld,
+  context: MaintenanceContext,
   obstacles: readonly UpgradeObstacle[] = [],
   acceptsTextOrder = false,
 ): UpgradePlan {
@@ -76,7 +76,7 @@ export function planUpgrade(
   const supported = parametersOf(spec.databaseType, version);
   const unknown = Object.keys(spec.parameters).filter((name) => !supported.has(name));
   // The operation that began the change may have ended before the new primary responded.
-  const changing = spec.succession && "Its primary is changing. Wait until the new one responds.";
+  const changing = spec.primaryChange && "Its primary is changing. Wait until the new one responds.";
   const obstacle = obstacleOf(service, context) ?? unreachableHostOf(context) ?? changing;
   const findings: UpgradeFinding[] = [];
   const report = (code: FindingCode, message: string, blocking = false) => findings.push({ code, message, blocking });
@@ -90,13 +90,13 @@ export function planUpgrade(
     reportDataFindings(service, image, context, acceptsTextOrder, report);
     return { findings: sorted(findings), image: image?.metadata.id };
   }
-  if (rollsImages(service))
+  if (canRollImages(service))
     report(
       "connections",
       "Nodes restart one after another; a replica becomes the primary, and clients reconnect once.",
     );
   else report("downtime", "The engine is down while its image changes: some seconds without clients.");
-  const isWithoutSnapshot = context.noSnapshots !== "" && !rollsImages(service);
+  const isWithoutSnapshot = context.noSnapshots !== "" && !canRollImages(service);
   if (isWithoutSnapshot)
     report("no_snapshot", `The data cannot be rolled back together with the version: ${context.noSnapshots}`);
   // Without a snapshot and a backup the data could not be rolled back at all.
@@ -124,15 +124,15 @@ type Report = (code: FindingCode, message: string, blocking?: boolean) => unknow
 function reportDataFindings(
   service: ManagedServiceObject,
   image: NodeImageObject | undefined,
-  context: MaintenanceWorld,
+  context: MaintenanceContext,
   acceptsTextOrder: boolean,
   report: Report,
 ): void {
   const { nodes } = service.spec;
-  const isChanging = nodes.some((node) => !isStaying(node) || isOutdated(service.spec, node));
+  const isChanging = nodes.some((node) => !isStaying(node) || hasOutdatedData(service.spec, node));
   if (isChanging)
     report("replicas", "A replica is being created or removed. Wait until it follows, or remove it.", true);
-  else if (nodes.length > 1) report("replicas", `${replicaCopyNote} ${commitNotes[modeOf(service.spec)]}`.trim());
+  else if (nodes.length > 1) report("replicas", `${replicaCopyNote} ${commitNotes[replicationModeOf(service.spec)]}`.trim());
   const from = context.images.find(({ metadata }) => metadata.id === context.image);
   const changed = image === undefined ? [] : changedTextOrder(from, image, context.instance);
   if (changed.length > 0)

@@ -19,7 +19,7 @@ export function autoscaleTargetGb(
   now: number,
 ): number | undefined {
   const { enabled, maxGb } = autoscaleOf(spec);
-  const { storageSizeGb, resizing, trial, succession } = spec;
+  const { storageSizeGb, resizing, canary: trial, primaryChange: succession } = spec;
   if (!enabled || maxGb === null || storageSizeGb >= maxGb) return undefined;
   if (metadata.deletionRequestedAt !== undefined || metadata.managedBy !== undefined) return undefined;
   const isBusy =

@@ -8,7 +8,7 @@ import { operationKind, type OperationObject } from "#operation/operation.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { refuseWhileBusy } from "../service/service-verbs.ts";
-import { type AskedSize, beginResizing, hasSize, requireResizable, requireSize } from "./size-request.ts";
+import { type RequestedSize, beginResizing, hasSize, requireResizable, requireSize } from "./size-request.ts";
 import { machineSizeOf, sizeChangeOf, sizeForBoth } from "./service-size.ts";
 
 export interface ResizeDeps extends MachineResizeDeps {
@@ -36,7 +36,7 @@ export interface Resized {
  */
 export async function resizeService(
   service: ManagedServiceObject,
-  requested: AskedSize,
+  requested: RequestedSize,
   inProgress: OperationObject | undefined,
   unit: UnitOfWork,
   deps: ResizeDeps,
@@ -61,7 +61,7 @@ export async function resizeService(
   return { after, operation };
 }
 
-function sameSizeMessage({ spec }: ManagedServiceObject, { planName }: AskedSize): string {
+function sameSizeMessage({ spec }: ManagedServiceObject, { planName }: RequestedSize): string {
   if (planName !== undefined) return `The service already has plan ${spec.planName}. Name another one.`;
   return `The service already has ${spec.storageSizeGb} GB. Request more.`;
 }

@@ -31,7 +31,7 @@ export function planSize(
   if (resizing === undefined || machine === undefined) return undefined;
   const { spec } = machine;
   const goal = goalOf(resizing, machine);
-  if (!isMade(machine)) {
+  if (!hasRequestedSize(machine)) {
     const reachable = eachOf((each) => Math.max(goal[each], Math.min(spec[each], machine.status.size?.[each] ?? 0)));
     return resizing.isRolledBack === true && !isSame(reachable, spec)
       ? { kind: "fit", size: reachable }
@@ -44,7 +44,7 @@ export function planSize(
 export function isSized(service: ManagedServiceObject, { machine, instance }: SizedNode): boolean {
   const { resizing } = service.spec;
   if (resizing === undefined) return true;
-  if (machine === undefined || !isMade(machine)) return false;
+  if (machine === undefined || !hasRequestedSize(machine)) return false;
   const goal = goalOf(resizing, machine);
   return (
     isSame(goal, machine.spec) &&
@@ -53,7 +53,7 @@ export function isSized(service: ManagedServiceObject, { machine, instance }: Si
 }
 
 /** True if the provider reports the size that the machine's spec asks for. */
-export function isMade({ spec, status: { size } }: MachineObject): boolean {
+export function hasRequestedSize({ spec, status: { size } }: MachineObject): boolean {
   if (size === undefined || size.diskBytes < spec.diskBytes || size.rootBytes < spec.rootBytes) return false;
   return size.vcpu === spec.vcpu && size.memoryBytes === spec.memoryBytes;
 }

@@ -1,11 +1,11 @@
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
-import { excessWords, planExcesses } from "@holdfast/common/engine-catalog/plan-limits.ts";
+import { excessMessage, planExcesses } from "@holdfast/common/engine-catalog/plan-limits.ts";
 import { valkeyMaxmemoryBytes } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type CatalogData, planOf } from "#catalog/catalog.ts";
 import type { ServiceSize } from "#operation/operation-details.ts";
 import type { OperationObject } from "#operation/operation.ts";
-import { heldReason } from "../service/managed-service-health.ts";
+import { drainReason } from "../service/managed-service-health.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { operationMembers } from "../service/operation-members.ts";
 import { beginOperation } from "../service/service-verbs.ts";
@@ -15,10 +15,10 @@ import { machineSizeOf } from "./service-size.ts";
 const mib = 1024 ** 2;
 
 /** The requested plan, storage, or both. */
-export type AskedSize = Partial<ServiceSize>;
+export type RequestedSize = Partial<ServiceSize>;
 
 /** Pure: true if this is the size that the service has or changes to. */
-export function hasSize({ spec }: ManagedServiceObject, { planName, storageSizeGb }: AskedSize): boolean {
+export function hasSize({ spec }: ManagedServiceObject, { planName, storageSizeGb }: RequestedSize): boolean {
   return (planName ?? spec.planName) === spec.planName && (storageSizeGb ?? spec.storageSizeGb) === spec.storageSizeGb;
 }
 
@@ -29,7 +29,7 @@ export function requireResizable(service: ManagedServiceObject, inProgress: Oper
   if (metadata.deletionRequestedAt !== undefined)
     throw new HoldfastError("OPERATION_IN_PROGRESS", "The service is being deleted.", { members });
   if (status.state === "Stopped" && spec.power === "on")
-    throw new HoldfastError("WRONG_STATE", heldReason, { members });
+    throw new HoldfastError("WRONG_STATE", drainReason, { members });
   if (status.state === "Running" || status.state === "Stopped" || status.state === "Error") return;
   throw new HoldfastError("WRONG_STATE", `The service is ${status.state}; wait until it is Running.`, { members });
 }
@@ -40,7 +40,7 @@ export function requireResizable(service: ManagedServiceObject, inProgress: Oper
  */
 export function requireSize(
   { spec }: ManagedServiceObject,
-  requested: AskedSize,
+  requested: RequestedSize,
   context: { readonly catalog: CatalogData; readonly observed: readonly (InstanceObservation | undefined)[] },
 ): ServiceSize {
   const { planName = spec.planName, storageSizeGb = spec.storageSizeGb } = requested;
@@ -72,7 +72,7 @@ function requirePlan(
   const names = after.memoryGb < before.memoryGb ? Object.keys(parameters) : [];
   const [excess] = planExcesses(databaseType, version, { vcpu, memoryBytes, storageBytes }, parameters, names);
   if (excess !== undefined)
-    throw new HoldfastError("NOT_POSSIBLE", `In ${planName}, ${excessWords(excess)}. Change the parameter first.`);
+    throw new HoldfastError("NOT_POSSIBLE", `In ${planName}, ${excessMessage(excess)}. Change the parameter first.`);
   if (databaseType !== "valkey") return;
   const availableBytes = valkeyMaxmemoryBytes({ vcpu, memoryBytes, storageBytes });
   const usedBytes = Math.max(0, ...observed.map((instance) => Number(instance?.memoryDataBytes ?? 0n)));

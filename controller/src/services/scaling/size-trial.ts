@@ -4,9 +4,9 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { faultOf } from "../service/managed-service-plan.ts";
 import type { ObservedNode, ObservedService } from "../service/observed-service.ts";
 import type { Fault } from "../service/procedure/procedure.ts";
-import { isBehind, restartsOf } from "../service/member/restarts.ts";
-import { turnFault } from "../service/member/turn-fault.ts";
-import { isMade, isSized } from "./size-plan.ts";
+import { awaitsRestart, restartsOf } from "../service/member/restarts.ts";
+import { rolloutFault } from "../service/member/turn-fault.ts";
+import { hasRequestedSize, isSized } from "./size-plan.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import { sizeChangeOf } from "./service-size.ts";
 import { serviceEvent } from "../service/service-events.ts";
@@ -28,10 +28,10 @@ export function sizeFault(
   if (resizing === undefined || resizing.isRolledBack === true || isOver(operation)) return undefined;
   for (const { machine } of observed.nodes) {
     const problem = machine?.status.sizeProblem ?? "";
-    if (machine !== undefined && !isMade(machine) && problem !== "")
+    if (machine !== undefined && !hasRequestedSize(machine) && problem !== "")
       return { code: "machine_failed", message: problem };
   }
-  const unfit = turnFault(observed, operation, now, service);
+  const unfit = rolloutFault(observed, operation, now, service);
   if (unfit !== undefined) return unfit;
   // A service that was in Error may recover with the new size, and is no worse off otherwise: its fault rolls nothing
   // back.
@@ -58,7 +58,7 @@ export function rollBackSize(
   if (resizing === undefined) return { after: service, operation };
   const { planName, storageSizeGb } = resizing.from;
   const hasGrown = nodes.some(({ machine }) => (machine?.status.size?.diskBytes ?? 0) > resizing.fromMachine.diskBytes);
-  const wasDelivered = nodes.some(({ machine }) => machine !== undefined && isMade(machine));
+  const wasDelivered = nodes.some(({ machine }) => machine !== undefined && hasRequestedSize(machine));
   const { diskBytes } = hasGrown ? resizing.toMachine : resizing.fromMachine;
   const after = {
     ...service,
@@ -82,15 +82,15 @@ export function rollBackSize(
 function withRestartsBack({ spec }: ManagedServiceObject, nodes: readonly ObservedNode[], wasDelivered: boolean) {
   const isRolling = spec.nodes.some(({ restarts }) => restarts !== undefined);
   if (!isRolling) return { restartCount: spec.restartCount + (wasDelivered ? 1 : -1) };
-  const wanted = spec.restartCount + 1;
+  const desired = spec.restartCount + 1;
   const members = spec.nodes.map((node) => {
-    const { told } = restartsOf(spec, node);
-    if (isBehind(spec, node)) return { ...node, restarts: { told, wanted: told } };
+    const { delivered } = restartsOf(spec, node);
+    if (awaitsRestart(spec, node)) return { ...node, restarts: { delivered, desired: delivered } };
     const seen = nodes.find((each) => each.node.id === node.id);
     const serves = seen?.connected === true && seen.isCurrent && seen.instance?.state === "running";
-    return { ...node, restarts: { told: serves ? told : wanted, wanted } };
+    return { ...node, restarts: { delivered: serves ? delivered : desired, desired } };
   });
-  return { restartCount: wanted, nodes: members };
+  return { restartCount: desired, nodes: members };
 }
 
 /** Pure: error of the operation of a size that was rolled back. */

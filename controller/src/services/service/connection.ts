@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { type Connection, ConnectionSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { privateNameOf } from "#fleet/zone/private-name.ts";
-import { engineFormOf } from "../engine/engine-forms.ts";
+import { engineProfileOf } from "../engine/engine-forms.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { clientPorts, poolerPortOf } from "./pooler.ts";
 import { replicaHostnameOf } from "./service-names.ts";
@@ -15,7 +15,7 @@ import { roleOf } from "./managed-service-message.ts";
 export function connectionOf(service: ManagedServiceObject, trustBundle: string): Connection {
   const { spec, status } = service;
   const privateHost = privateNameOf(spec.hostname);
-  const profile = engineFormOf(spec.databaseType);
+  const profile = engineProfileOf(spec.databaseType);
   const poolerPort = poolerPortOf(spec);
   return create(ConnectionSchema, {
     host: spec.hostname,

@@ -67,7 +67,7 @@ export function createEngineTasks({ fleet, services, clock }: EngineTaskDeps): E
       const until = clock.monotonicMs() + engineTimeoutMs;
       for (;;) {
         const current = currentOf(service);
-        if (current.spec.succession === undefined) {
+        if (current.spec.primaryChange === undefined) {
           const result = await runOnce(current, input, signal);
           const { failure } = result;
           if (failure === undefined) return outputOf(result, input);
@@ -85,7 +85,7 @@ export function createEngineTasks({ fleet, services, clock }: EngineTaskDeps): E
 
 /** True if the primary has changed or is changing. */
 function hasPrimaryChanged(before: ManagedServiceObject, now: ManagedServiceObject): boolean {
-  return now.spec.succession !== undefined || now.status.term > before.status.term;
+  return now.spec.primaryChange !== undefined || now.status.term > before.status.term;
 }
 
 function outputOf<C extends Case>({ output }: TaskResult, input: Extract<TaskInput, { case: C }>): OutputOf<C> {

@@ -8,10 +8,10 @@ import {
 import { type CatalogData, planOf } from "#catalog/catalog.ts";
 import type { DatabaseUserObject } from "../contents/user/database-user.ts";
 import type { MachineStatus } from "#fleet/machine/machine.ts";
-import { engineFormOf } from "../engine/engine-forms.ts";
+import { engineProfileOf } from "../engine/engine-forms.ts";
 import { privateNameOf } from "#fleet/zone/private-name.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
-import { hasRights, isReplicated, namedPrimary, numberOf, failoverCandidatesOf } from "./member/members.ts";
+import { needsPrimaryLease, isReplicated, namedPrimary, numberOf, failoverCandidatesOf } from "./member/members.ts";
 import { clientPorts, poolerOf, poolerPortOf } from "./pooler.ts";
 import { restartsOf } from "./member/restarts.ts";
 import { syncStandbysOf } from "./member/sync-standbys.ts";
@@ -46,7 +46,7 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
   const plan = planOf(catalog, spec.planName);
   const pooler = poolerOf(spec);
   const poolerPort = poolerPortOf(spec);
-  const isClosed = spec.trial !== undefined || spec.closed === true;
+  const isClosed = spec.canary !== undefined || spec.closed === true;
   return create(InstanceSpecSchema, {
     serviceId: service.metadata.id,
     nodeId: node.id,
@@ -63,7 +63,7 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     platformAccess: isClosed
       ? []
       : (spec.platformAccess ?? []).map(({ role, database, from }) => ({ role, database, from: [...from] })),
-    onTrial: spec.trial !== undefined,
+    onTrial: spec.canary !== undefined,
     closed: spec.closed === true,
     address: addresses.address,
     port: spec.port,
@@ -74,9 +74,9 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     users: users.map(({ spec: user }) =>
       create(EngineUserSchema, { username: user.username, role: user.role, verifier: user.verifier }),
     ),
-    restartCount: BigInt(restartsOf(spec, node).told),
+    restartCount: BigInt(restartsOf(spec, node).delivered),
     writesAllowedUntilMs: BigInt(spec.writesAllowedUntil ?? 0),
-    databases: [...engineFormOf(spec.databaseType).databases],
+    databases: [...engineProfileOf(spec.databaseType).databases],
     ...(pooler !== undefined && poolerPort !== undefined && { pooler: { mode: pooler.mode, port: poolerPort } }),
     ...(isReplicated(spec) && { replication: replicationOf(args) }),
   });
@@ -88,10 +88,10 @@ function replicationOf({ service, node, addressOf, replicationSecret: secret, le
   return create(ReplicationSchema, {
     primaryNodeId,
     secret,
-    underRight: hasRights(service, leaseProtocol) && primaryNodeId === node.id && members.length > 1,
+    underRight: needsPrimaryLease(service, leaseProtocol) && primaryNodeId === node.id && members.length > 1,
     vouchers: failoverCandidatesOf(service).map(({ id }) => id),
     // During a canary commits do not wait for replicas, which are pinned to the data from before.
-    syncNumbers: service.spec.trial !== undefined && running ? [] : syncStandbysOf(service).map(numberOf),
+    syncNumbers: service.spec.canary !== undefined && running ? [] : syncStandbysOf(service).map(numberOf),
     members: members.map((node) => ({
       nodeId: node.id,
       number: numberOf(node),

@@ -43,14 +43,14 @@ import { requestVerb, type Verb } from "./service-verbs.ts";
 import { updateService, updateServiceFaults } from "./update-service.ts";
 import { type ResizeDeps, resizeService } from "../scaling/resize-service.ts";
 import { withWritesAllowed } from "../scaling/storage-warning.ts";
-import { type AskedSize, hasSize } from "../scaling/size-request.ts";
+import { type RequestedSize, hasSize } from "../scaling/size-request.ts";
 
 export interface ManagedServiceApiDeps extends ResizeDeps {
   readonly begin: () => UnitOfWork;
   readonly services: Collection<ManagedServiceObject>;
   readonly operations: Collection<OperationObject>;
   /** The message of a service in responses. */
-  readonly shown: (object: ManagedServiceObject, operation: OperationObject | undefined) => ManagedService;
+  readonly serviceMessage: (object: ManagedServiceObject, operation: OperationObject | undefined) => ManagedService;
   readonly creation: ServiceCreation;
   readonly access: ServiceAccess;
   readonly cursors: Cursors;
@@ -76,7 +76,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
   >();
   const { withCurrentHealth: live } = createLiveServices(deps.fleet, deps.clock.now);
 
-  const { shown } = deps;
+  const { serviceMessage } = deps;
 
   async function message({ object: stored }: Stored<ManagedServiceObject>, call: Call): Promise<ManagedService> {
     const object = live(stored);
@@ -102,7 +102,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
     call.setHeader("Holdfast-Revision", String(revision));
     call.setHeader("ETag", etag(after));
     await Promise.all([services.reached(revision, 1_000), deps.operations.reached(revision, 1_000)]);
-    return shown(after, operation ?? (await access.inProgress(after, call.signal))?.object);
+    return serviceMessage(after, operation ?? (await access.inProgress(after, call.signal))?.object);
   }
 
   const verb = (name: Verb) => (input: { id: string; skipFinalBackup?: boolean | undefined }, call: Call) =>
@@ -120,11 +120,11 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
       unit.create(operationKind, outcome.operation);
       unit.update(managedServiceKind, service, outcome.after);
       unit.audit(auditOf(call, `managed-service.${name}`, "managed-service", input.id));
-      unit.answer(call, shown(outcome.after, outcome.operation));
+      unit.storeResponse(call, serviceMessage(outcome.after, outcome.operation));
       return answer(call, input.id, await unit.commit(call.signal), outcome.after, outcome.operation);
     });
 
-  const resize = (name: "resize" | "expand", id: string, size: AskedSize, call: Call) =>
+  const resize = (name: "resize" | "expand", id: string, size: RequestedSize, call: Call) =>
     retryConflict(call.signal, async () => {
       const service = access.require(id, call);
       refuseIfManaged(service.object, name);
@@ -135,7 +135,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
       if (operation === undefined) return message(service, call);
       unit.update(managedServiceKind, service, after);
       unit.audit(auditOf(call, `managed-service.${name}`, "managed-service", id));
-      unit.answer(call, shown(after, operation));
+      unit.storeResponse(call, serviceMessage(after, operation));
       return answer(call, id, await unit.commit(call.signal), after, operation);
     });
 
@@ -213,7 +213,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
         unit.update(managedServiceKind, service, after);
         unit.audit(auditOf(call, "managed-service.enable-writes", "managed-service", id));
         const operation = (await access.inProgress(after, call.signal))?.object;
-        unit.answer(call, shown(after, operation));
+        unit.storeResponse(call, serviceMessage(after, operation));
         return answer(call, id, await unit.commit(call.signal), after, operation);
       }),
     expandStorage: ({ id, storageSizeGb }, call) => resize("expand", id, { storageSizeGb }, call),
@@ -246,7 +246,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
 }
 
 /** The sizes that the update mask names. */
-function requestedSize({ planName, storageSizeGb, updateMask }: UpdateManagedServiceRequest): AskedSize {
+function requestedSize({ planName, storageSizeGb, updateMask }: UpdateManagedServiceRequest): RequestedSize {
   const paths = updateMask?.paths ?? [];
   return {
     ...(paths.includes("plan_name") && planName !== undefined && { planName }),

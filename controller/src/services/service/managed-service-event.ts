@@ -30,7 +30,7 @@ export function managedServiceEvent(
   const isUpgrade = isInFlight(operation, service);
   if (state === "Running" && isUpgrade) return isDone(service, observed, operation) ? undefined : "upgradeStarted";
   // A primary that does not come up is handled by its primary change, or by the failover that is about to begin.
-  const isReplaced = service.spec.succession !== undefined || canFailOver(service, observed);
+  const isReplaced = service.spec.primaryChange !== undefined || canFailOver(service, observed);
   // An operation stuck at a replica does not fail a service whose primary serves.
   const answersFor = state === "Running" && servesByItsPrimary(service, observed) ? undefined : operation;
   const fault = isReplaced ? undefined : faultOf(observed, answersFor, now);

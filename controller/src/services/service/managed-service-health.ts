@@ -13,7 +13,7 @@ const order: readonly Level[] = ["healthy", "degraded", "unknown", "unhealthy"];
 /** Reason of a machine that was just started: earlier reports about its engine are obsolete. */
 export const startingReason = "The machine was started and its engine has not reported yet.";
 /** Reason of a service whose host is drained. */
-export const heldReason = "The service is stopped for maintenance of its host, and starts automatically afterwards.";
+export const drainReason = "The service is stopped for maintenance of its host, and starts automatically afterwards.";
 /** Reason of a node whose agent is not connected. */
 export const silentReason = "The agent is silent.";
 
@@ -61,7 +61,7 @@ function checksOf(
     { name, nodeId: node.id, status, since: now, reason },
   ];
   if (service.spec.power === "off") return single("agent", "unknown", "The service is stopped.");
-  if (stoppedForDrain) return single("agent", "unknown", heldReason);
+  if (stoppedForDrain) return single("agent", "unknown", drainReason);
   if (machine === undefined) return single("agent", "unknown", "The machine is being created.");
   if (service.metadata.deletionRequestedAt !== undefined && machine.status.reason !== "")
     return single("machine", "unknown", `The deletion waits: ${machine.status.reason}`);

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { asks, createServiceWorld, faultsOfImages } from "../../../../test/support/controller/service-world.ts";
+import { requests, createServiceScenario, faultsOfImages } from "../../../../test/support/controller/service-world.ts";
 import { isOver, stuckAfterMs } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
-import { heldReason } from "./managed-service-health.ts";
+import { drainReason } from "./managed-service-health.ts";
 import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";
 import { requestVerb } from "./service-verbs.ts";
 
@@ -14,10 +14,10 @@ test("every operation ends in the requested state, or in Error with a reason", (
       fc.constantFrom(undefined, ...faultsOfImages),
     )
     .map(([broken, image]) => ({ ...broken, image }));
-  const commands = fc.array(fc.tuple(fc.nat(3), fc.nat(2_000), fc.constantFrom(...asks)), { maxLength: 12 });
+  const commands = fc.array(fc.tuple(fc.nat(3), fc.nat(2_000), fc.constantFrom(...requests)), { maxLength: 12 });
   fc.assert(
     fc.property(worlds, commands, (broken, requested) => {
-      const observed = createServiceWorld(broken);
+      const observed = createServiceScenario(broken);
       for (const [rounds, elapsedMs, verb] of requested) {
         for (let i = 0; i < rounds; i++) observed.round(elapsedMs);
         observed.command(verb);
@@ -46,7 +46,7 @@ test("every state of the table but the first can be left and reached", () => {
 });
 
 test("stays stopped with a reason while its host is drained, and starts afterwards unless it was stopped", () => {
-  const observed = createServiceWorld();
+  const observed = createServiceScenario();
   const rounds = () => {
     for (let round = 0; round < 10; round += 1) observed.round(1_000);
   };
@@ -57,11 +57,11 @@ test("stays stopped with a reason while its host is drained, and starts afterwar
   expect(observed.service?.status).toMatchObject({
     state: "Stopped",
     nodes: [{ status: "Stopped" }],
-    health: { status: "unknown", reason: heldReason },
+    health: { status: "unknown", reason: drainReason },
   });
   expect(() =>
     requestVerb(observed.service as ManagedServiceObject, "start", undefined, { operationId: "op", now: 1 }),
-  ).toThrow(heldReason);
+  ).toThrow(drainReason);
   observed.hold(false);
   rounds();
   expect(observed.service?.status).toMatchObject({ state: "Running", health: { status: "healthy" } });

@@ -30,7 +30,7 @@ import type {
 import { autoscaleOf } from "../scaling/storage-autoscale.ts";
 import { poolerOf } from "./pooler.ts";
 import { isPrimary, standbysOf } from "./member/members.ts";
-import { modeOf, syncStandbysOf } from "./member/sync-standbys.ts";
+import { replicationModeOf, syncStandbysOf } from "./member/sync-standbys.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import type { ServiceOrigin } from "./service-origin.ts";
 import type { DeletedService } from "./deleted-services.ts";
@@ -122,7 +122,7 @@ function replicationMessage(service: ManagedServiceObject): MessageInitShape<typ
   const { checks } = service.status.health;
   const isHealthy = ({ id }: NodeSpec) =>
     checks.some(({ name, nodeId, status }) => nodeId === id && name === "replication" && status === "healthy");
-  const mode = modeOf(service.spec);
+  const mode = replicationModeOf(service.spec);
   const named = mode === "async" ? standbys : syncStandbysOf(service);
   const healthy = standbys.every(isHealthy) && (mode === "async" || named.length > 0);
   return { mode, healthy, standbyNames: named.map(({ hostname }) => hostname) };

@@ -65,9 +65,9 @@ test.each([
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
-  ["one that is disconnected and awaits no update",      { told: 1, wanted: 1 }, 0,               true],
-  ["none that awaits its update and was just disconnected", { told: 0, wanted: 1 }, disconnectedAfterMs - 1, false],
-  ["one that awaits its update and stays disconnected",  { told: 0, wanted: 1 }, disconnectedAfterMs,     true],
+  ["one that is disconnected and awaits no update",      { delivered: 1, desired: 1 }, 0,               true],
+  ["none that awaits its update and was just disconnected", { delivered: 0, desired: 1 }, disconnectedAfterMs - 1, false],
+  ["one that awaits its update and stays disconnected",  { delivered: 0, desired: 1 }, disconnectedAfterMs,     true],
 ])("a service is well without %s", (_, restarts, awayMs, expected) => {
   const replica = { ...replicaOf("r2", 2), restarts };
   const service = runningService({}, { nodes: [node, replica], nextNodeNumber: 3, restartCount: 1 });

@@ -10,7 +10,7 @@ import { isPrimary, isStaying } from "./member/members.ts";
 import { disconnectedAfterMs } from "./member/proven-replicas.ts";
 import { restartsOf } from "./member/restarts.ts";
 import { awaitsRollout } from "./member/rolling-update.ts";
-import { hasDifferentImage, isOutdated, lacksServiceImage } from "./trial/other-image.ts";
+import { hasDifferentImage, hasOutdatedData, lacksServiceImage } from "./trial/other-image.ts";
 import { isSized, planSize, type SizeStep } from "../scaling/size-plan.ts";
 
 /** Time after which a failed engine makes the service fail. */
@@ -24,7 +24,7 @@ export function planManagedService(service: ManagedServiceObject, observed: Obse
     const steps = planDeletion(observed);
     if (observed.awaitsFinalBackup !== true) return steps;
     // A final backup needs a primary, so a change of the primary completes first.
-    if (service.spec.succession !== undefined) return steps.length === 0 ? planned() : steps;
+    if (service.spec.primaryChange !== undefined) return steps.length === 0 ? planned() : steps;
     return [...planClosing(service, observed), ...steps];
   }
   return [...planned(), ...planNames(service, observed)];
@@ -96,7 +96,7 @@ function hasSettings({ spec }: ManagedServiceObject, { node, instance, connected
     isCurrent &&
     instance?.state === "running" &&
     hasGeneration(spec.instanceGeneration, instance) &&
-    Number(instance.restartCount) >= restartsOf(spec, node).wanted
+    Number(instance.restartCount) >= restartsOf(spec, node).desired
   );
 }
 
@@ -128,7 +128,7 @@ function hasGeneration(generation: number, instance: InstanceObservation | undef
  * its part. The state of a service is that of its primary.
  */
 export function isHealthy(service: ManagedServiceObject, observed: ObservedService): boolean {
-  if (observed.names !== "verified" || service.spec.succession !== undefined) return false;
+  if (observed.names !== "verified" || service.spec.primaryChange !== undefined) return false;
   return observed.nodes.every((node) =>
     isPrimary(service, node.node) ? nodeIsHealthy(service, node) : replicaIsSettled(service, node),
   );
@@ -140,7 +140,7 @@ export function isHealthy(service: ManagedServiceObject, observed: ObservedServi
  */
 function replicaIsSettled(service: ManagedServiceObject, observed: ObservedNode): boolean {
   const { node, connected, isCurrent, instance, disconnectedMs: awayMs = 0 } = observed;
-  if (!isStaying(node) || isOutdated(service.spec, node)) return true;
+  if (!isStaying(node) || hasOutdatedData(service.spec, node)) return true;
   if (!connected || !isCurrent || instance === undefined)
     return !awaitsRollout(service.spec, node) || awayMs >= disconnectedAfterMs;
   if (instance.state === "failed") return true;
@@ -169,7 +169,7 @@ function admitsClients({ checks }: InstanceObservation): boolean {
 
 /** True if the primary of a service with replicas serves under its name, with any settings. */
 export function servesByItsPrimary(service: ManagedServiceObject, { nodes, names }: ObservedService): boolean {
-  if (service.spec.nodes.length === 1 || service.spec.trial !== undefined || names !== "verified") return false;
+  if (service.spec.nodes.length === 1 || service.spec.canary !== undefined || names !== "verified") return false;
   const primary = nodes.find(({ node }) => isPrimary(service, node));
   if (primary?.machine?.status.state !== "running" || !primary.connected || !primary.isCurrent) return false;
   const { instance } = primary;
@@ -187,7 +187,7 @@ export function isHealthyOnImage(
 ): boolean {
   if (!isHealthy(service, observed)) return false;
   const version = operation?.status.rollback === undefined ? (replacementOf(operation)?.image?.toVersion ?? "") : "";
-  const nodes = observed.nodes.filter(({ node }) => !isOutdated(service.spec, node));
+  const nodes = observed.nodes.filter(({ node }) => !hasOutdatedData(service.spec, node));
   return version === "" || nodes.every(({ instance }) => versionNumber(instance?.engineVersion ?? "") === version);
 }
 
@@ -197,7 +197,7 @@ export function isUpgraded(
   observed: ObservedService,
   operation: OperationObject | undefined,
 ): boolean {
-  return service.spec.trial === undefined && isHealthyOnImage(service, observed, operation);
+  return service.spec.canary === undefined && isHealthyOnImage(service, observed, operation);
 }
 
 /** Reason why provisioning cannot proceed, in a message for users; undefined while it can. */

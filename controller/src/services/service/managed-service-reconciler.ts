@@ -33,9 +33,9 @@ export interface ManagedServiceReconcilerDeps extends StepDeps, ObserverDeps {
   readonly quotas: StorageGrowthDeps["quotas"];
   readonly services: Collection<ManagedServiceObject>;
   readonly maintenance: ServiceMaintenance;
-  readonly holds: AutomaticFailoverDeps["holds"];
+  readonly automationPauses: AutomaticFailoverDeps["automationPauses"];
   /** True while deletions by expiry are deferred. */
-  readonly held: () => boolean;
+  readonly expiryDeferred: () => boolean;
   /** True if the wall clock jumped recently. */
   readonly clockJumped: () => boolean;
   readonly newId: () => string;
@@ -86,7 +86,7 @@ export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDep
       const archivingInMs = archivingRecheckInMs(service.object, observed, deps.clock.now());
       const [next] = plan(service.object, observed, operation);
       const recheckInMs = [
-        maintenance.lookAgainMs,
+        maintenance.recheckInMs,
         healthInMs,
         warningsInMs,
         archivingInMs,
@@ -114,7 +114,7 @@ function recheck(
   if (service.status.operationId !== null)
     return again(hasFailed ? engineFailureTimeoutMs : 15_000, "operation in progress");
   if (hasFailed) return again(engineFailedForMs, "engine failed");
-  const expiry = expiryOf(service, deps.clock.now(), deps.held());
+  const expiry = expiryOf(service, deps.clock.now(), deps.expiryDeferred());
   const timed = [expiry.action === "none" ? expiry.recheckInMs : null, ...recheckInMs].filter((ms) => ms !== null);
   // Node timers are limited to 2^31 ms; a longer delay is split.
   return timed.length === 0 ? settled : again(Math.min(...timed, 86_400_000), "expiry, maintenance or health");
@@ -122,7 +122,7 @@ function recheck(
 
 /** A primary that was named or recalled needs time, and its next report wakes the service. */
 function isNaming({ spec }: ManagedServiceObject): boolean {
-  const { step } = spec.succession ?? {};
+  const { step } = spec.primaryChange ?? {};
   return step === "promote" || step === "recall";
 }
 
@@ -134,7 +134,7 @@ async function settleExpiry(
 ): Promise<Outcome | undefined> {
   const { object } = service;
   const now = deps.clock.now();
-  const expiry = expiryOf(object, now, deps.held());
+  const expiry = expiryOf(object, now, deps.expiryDeferred());
   if (expiry.action === "none") return undefined;
   const unit = deps.begin();
   if (expiry.action === "delete") {
@@ -184,7 +184,7 @@ async function writeStatus(
     clockJumped: deps.clockJumped(),
   });
   const unit = deps.begin();
-  if (after.spec.trial?.writesFenced === true && before.spec.trial?.writesFenced !== true)
+  if (after.spec.canary?.writesFenced === true && before.spec.canary?.writesFenced !== true)
     await requireUnchanged(service, observed, unit, deps);
   const operationChanged =
     stored !== undefined && operation !== undefined && !same(stored.object.status, operation.status);

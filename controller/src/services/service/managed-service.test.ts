@@ -9,14 +9,14 @@ const service = runningService(
   {},
   {
     nodes: [...runningService().spec.nodes, { ...replica, replaces: { nodeId: "n", switchoverRequested: true } }],
-    trial: { operationId: "o", generation: 2, writesFenced: true, dataRolledBack: true },
+    canary: { operationId: "o", generation: 2, writesFenced: true, dataRolledBack: true },
   },
   { recoveryPointStale: true, warnings: { "node.unhealthy r": { since: 1, announced: false } } },
 );
 const stored = {
   spec: {
     nodes: [{}, { vouches: 3, keeps: { image: "old" }, replaces: { nodeId: "n", asked: true } }],
-    trial: { sealed: true, dataBack: true },
+    canary: { sealed: true, dataBack: true },
   },
   status: { restorableStale: true, warnings: { "node.unhealthy r": { since: 1, told: false } } },
 };

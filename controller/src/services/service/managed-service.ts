@@ -40,10 +40,10 @@ export const managedServiceKind = defineKind<ManagedServiceObject>("managed-serv
   storedNames: managedServiceStoredNames,
   afterRestore,
   quotas: [
-    { name: "services", words: "services", limit: 100 },
+    { name: "services", label: "services", limit: 100 },
     {
       name: "storageGb",
-      words: "GB of storage",
+      label: "GB of storage",
       limit: 102_400,
       amountOf: ({ spec }) => spec.storageSizeGb * spec.nodes.length,
     },
@@ -80,7 +80,7 @@ export interface ManagedServiceSpec {
   /** Ids of the synchronous standbys: a commit is acknowledged once one of them has it. */
   readonly syncStandbys?: readonly string[];
   /** A switchover or failover in progress; absent: none. */
-  readonly succession?: PrimaryChange;
+  readonly primaryChange?: PrimaryChange;
   /** Processes of the platform that are clients of the engine; absent: none. */
   readonly platformAccess?: readonly PlatformAccess[];
   readonly power: "on" | "off";
@@ -99,7 +99,7 @@ export interface ManagedServiceSpec {
   /** Raised by one with each change that an agent must apply. */
   readonly instanceGeneration: number;
   /** A new image or kernel is tried over the data while no client is admitted, whatever the allow-list. */
-  readonly trial?: ImageCanary;
+  readonly canary?: ImageCanary;
   /** Absent: the default of `poolerOf`. */
   readonly pooler?: Pooler;
   /** Absent: the default of `autoscaleOf`. */
@@ -159,9 +159,9 @@ export interface NodeSpec {
 /** Restarts of a node's engine, comparable with the service's `restartCount`. */
 export interface Restarts {
   /** Restarts that the settings of its agent contain. */
-  readonly told: number;
+  readonly delivered: number;
   /** Restarts that were requested. Larger than `delivered` while the node waits for its part of a rolling update. */
-  readonly wanted: number;
+  readonly desired: number;
 }
 
 /** A member that replaces another one. */
@@ -315,13 +315,13 @@ function afterRestore(service: ManagedServiceObject): ManagedServiceObject {
 }
 
 function specAfterRestore(spec: ManagedServiceSpec): ManagedServiceSpec {
-  const { instanceGeneration: generation, nodes, trial } = spec;
+  const { instanceGeneration: generation, nodes, canary } = spec;
   return {
     ...spec,
     ...(typeof generation === "number" && { instanceGeneration: generation + restoreStep }),
     ...(nodes !== undefined && { nodes: nodes.map(withoutFailoverCandidacy) }),
-    ...(trial !== undefined && {
-      trial: { operationId: trial.operationId, generation: trial.generation, writesFenced: false },
+    ...(canary !== undefined && {
+      canary: { operationId: canary.operationId, generation: canary.generation, writesFenced: false },
     }),
   };
 }

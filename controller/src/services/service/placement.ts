@@ -1,6 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
-import { claimedMachine, type WaitingMachines } from "#fleet/waiting-machine/waiting-machines.ts";
+import { claimedMachine, type WarmPool } from "#fleet/waiting-machine/waiting-machines.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
 import { machineSpecOf, onMachine } from "./service-machine.ts";
@@ -21,7 +21,7 @@ export interface Placement {
 }
 
 export interface PlacementDeps {
-  readonly waiting: WaitingMachines;
+  readonly warmPool: WarmPool;
   readonly catalog: CatalogData;
   readonly clock: Clock;
 }
@@ -29,13 +29,13 @@ export interface PlacementDeps {
 /** Places a new service on a machine of the warm pool. Without one, the reconciler creates a machine. */
 export async function placeService(
   requested: ManagedServiceObject,
-  { waiting, catalog, clock }: PlacementDeps,
+  { warmPool, catalog, clock }: PlacementDeps,
   signal: AbortSignal,
 ): Promise<Placement> {
   const desired = machineSpecOf(requested, primaryOf(requested), catalog);
-  const taken = await waiting.take(desired, signal);
+  const taken = await warmPool.take(desired, signal);
   if (taken === undefined) return { service: requested, claim() {}, release() {} };
-  const { machine, promise, giveBack: release } = taken;
+  const { machine, reservation: promise, release } = taken;
   const service = onMachine(requested, machine.object.metadata.id);
   const node = primaryOf(service);
   const { organizationId } = service.metadata;

@@ -86,7 +86,7 @@ export function advance(
     current = failed(current, operationFault, now);
   }
   // Stored before a client is admitted, so that a later rollback knows it.
-  if (after.spec.trial !== undefined && canAdmitClients(after, observed, current)) {
+  if (after.spec.canary !== undefined && canAdmitClients(after, observed, current)) {
     log.info("clients admitted", { service: before.metadata.id, image: after.spec.image });
     return { after: admitClients(after, now), operation: current, events };
   }

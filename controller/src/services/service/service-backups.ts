@@ -8,14 +8,14 @@ export interface ServiceBackups {
   /** Parts of the instance spec: the source of its data, and the archive of its log. */
   instanceOf(service: ManagedServiceObject): Pick<InstanceSpec, "source" | "archive">;
   /** True if the machines of a deleted service may be deleted; false while its final backup is taken. */
-  mayGo(service: ManagedServiceObject): boolean;
+  canDeleteMachines(service: ManagedServiceObject): boolean;
   /**
    * Newest moment that the archived log can restore, in milliseconds since 1970; before the first backup, the moment up
    * to which log is archived. Undefined without an archive.
    */
-  newestPoint(service: ManagedServiceObject): number | undefined;
+  newestRecoveryPoint(service: ManagedServiceObject): number | undefined;
   /** True if the machines of a deleted service stay, powered off, because it has no backup of its last moment. */
-  keepsDisk(service: ManagedServiceObject): boolean;
+  retainsDisks(service: ManagedServiceObject): boolean;
   /** Adds the data of an undelete to the transaction that removes the service. */
-  leave(unit: UnitOfWork, service: ManagedServiceObject, users: readonly DatabaseUserObject[]): void;
+  recordDeletion(unit: UnitOfWork, service: ManagedServiceObject, users: readonly DatabaseUserObject[]): void;
 }

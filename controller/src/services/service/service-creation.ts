@@ -13,7 +13,7 @@ import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { WaitingMachines } from "#fleet/waiting-machine/waiting-machines.ts";
+import type { WarmPool } from "#fleet/waiting-machine/waiting-machines.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { maxNodes } from "./member/members.ts";
 import type { NewServiceContext } from "./new-service.ts";
@@ -26,13 +26,13 @@ export interface ServiceCreationDeps {
   readonly services: Pick<Collection<unknown>, "reached">;
   readonly operations: Pick<Collection<unknown>, "reached">;
   readonly organizations: Pick<Collection<unknown>, "reached">;
-  readonly waiting: WaitingMachines;
+  readonly warmPool: WarmPool;
   readonly catalog: CatalogData;
   readonly engines: () => readonly EngineOffer[];
   readonly defaultAllowedCidrs: readonly string[];
   readonly domain: string;
   /** Message of the service, for the response and for retries with the same Idempotency-Key. */
-  readonly shown: (service: ManagedServiceObject, operation: OperationObject) => ManagedService;
+  readonly serviceMessage: (service: ManagedServiceObject, operation: OperationObject) => ManagedService;
   readonly clock: Clock;
   readonly newId: () => string;
 }
@@ -59,7 +59,7 @@ export interface ServiceCreation {
     signal: AbortSignal,
   ): Promise<AddedService>;
   /** Runs creations of one organization one at a time: they share a quota counter and would collide in the store. */
-  inTurn<T>(organizationId: string, work: () => Promise<T>): Promise<T>;
+  runExclusive<T>(organizationId: string, work: () => Promise<T>): Promise<T>;
   /**
    * Creates the service that `design` returns in one transaction, with its name, its share of the quota and a machine
    * of the warm pool. `design` is called again after a conflict; it may add to the unit of work. Throws its errors, and
@@ -79,11 +79,11 @@ export interface ServiceCreation {
 export interface AddedService {
   readonly service: ManagedServiceObject;
   readonly operation: OperationObject;
-  giveBack(): void;
+  release(): void;
 }
 
 export function createServiceCreation(deps: ServiceCreationDeps): ServiceCreation {
-  const inTurn = createKeyedMutex();
+  const runExclusive = createKeyedMutex();
 
   async function addTo(unit: UnitOfWork, designed: ServiceDesign, signal: AbortSignal): Promise<AddedService> {
     const { id, name, organizationId } = designed.service.metadata;
@@ -100,26 +100,26 @@ export function createServiceCreation(deps: ServiceCreationDeps): ServiceCreatio
     unit.create(operationKind, designed.operation);
     for (const user of designed.users) unit.create(databaseUserKind, user);
     placement.claim(unit);
-    return { service, operation: designed.operation, giveBack: placement.release };
+    return { service, operation: designed.operation, release: placement.release };
   }
 
   return {
-    inTurn,
+    runExclusive,
     add: (unit, { organizationId, serviceId }, design, signal) =>
       addTo(unit, design({ ...contextOf(organizationId, deps), serviceId }), signal),
     create(call, action, design) {
       requireUnlimited(call);
       const organizationId = organizationOf(call);
-      return inTurn(organizationId, () =>
+      return runExclusive(organizationId, () =>
         retryConflict(call.signal, async () => {
           const unit = deps.begin();
           const designed = await design(contextOf(organizationId, deps), unit);
-          const { service, operation, giveBack } = await addTo(unit, designed, call.signal);
+          const { service, operation, release } = await addTo(unit, designed, call.signal);
           unit.audit(auditOf(call, action, "managed-service", service.metadata.id));
-          const message = deps.shown(service, operation);
-          unit.answer(call, message);
+          const message = deps.serviceMessage(service, operation);
+          unit.storeResponse(call, message);
           const revision = await unit.commit(call.signal).catch((error: unknown) => {
-            giveBack();
+            release();
             throw error;
           });
           call.setHeader("Holdfast-Revision", String(revision));

@@ -4,14 +4,14 @@ import { silentLog } from "@holdfast/common/log.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { newServiceObject, node, runningService } from "../../../../test/support/controller/service-object.ts";
-import { asks, createServiceWorld } from "../../../../test/support/controller/service-world.ts";
+import { requests, createServiceScenario } from "../../../../test/support/controller/service-world.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { stuckAfterMs } from "#operation/operation.ts";
 import type { ObservedService } from "./observed-service.ts";
 import { advance } from "./service-advance.ts";
 import { planManagedService } from "./managed-service-plan.ts";
 import { requestDeletion } from "./service-deletion.ts";
-import { revived } from "../backup/revived-service.ts";
+import { recreated } from "../backup/revived-service.ts";
 
 test.each([
   ["of a running service lets its clients go before the final backup", {}, false, true],
@@ -45,7 +45,7 @@ test.each([
 test("a service that comes back admits its clients again", () => {
   const { after } = requestDeletion(runningService(), { operationId: "op-1", now: 1 });
   const from = { kind: "undelete", backupId: "b", targetTime: null } as const;
-  const { service } = revived(after, from, { now: 2, nodeId: "node-2", operationId: "op-2" });
+  const { service } = recreated(after, from, { now: 2, nodeId: "node-2", operationId: "op-2" });
   expect(service.spec).not.toHaveProperty("closed");
   expect(service.spec.instanceGeneration).toBeGreaterThan(after.spec.instanceGeneration);
 });
@@ -53,10 +53,10 @@ test("a service that comes back admits its clients again", () => {
 test("a deletion ends with nothing, from every state", () => {
   fc.assert(
     fc.property(
-      fc.array(fc.tuple(fc.nat(3), fc.constantFrom(...asks)), { maxLength: 6 }),
+      fc.array(fc.tuple(fc.nat(3), fc.constantFrom(...requests)), { maxLength: 6 }),
       fc.boolean(),
       (request, engine) => {
-        const scenario = createServiceWorld({ engine });
+        const scenario = createServiceScenario({ engine });
         for (const [rounds, verb] of request) {
           for (let i = 0; i < rounds; i++) scenario.round(1_000);
           scenario.command(verb);

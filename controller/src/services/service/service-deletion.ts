@@ -40,7 +40,7 @@ export function requestDeletion(
 function finalBackupOf({ spec, status }: ManagedServiceObject, skipped: boolean): Partial<ManagedServiceSpec> {
   if (skipped) return { finalBackup: "skipped" };
   // During a canary the engine may be off, and a deletion does not start it again.
-  const hasCanary = spec.trial !== undefined;
+  const hasCanary = spec.canary !== undefined;
   const isUp = spec.power === "on" && !hasCanary && (status.state === "Running" || status.state === "Upgrading");
   if (!isUp || engineOf(spec.databaseType)?.backups === undefined) return {};
   return { finalBackup: "wanted", closed: true, instanceGeneration: spec.instanceGeneration + 1 };

@@ -57,9 +57,9 @@ export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedN
       { name: privateNameOf(name), addresses: privateAddresses, ttlS },
     ];
   };
-  const { hostname, succession } = service.spec;
+  const { hostname, primaryChange } = service.spec;
   // Clients are directed to a new primary once it has taken a write.
-  const primary = succession?.from ?? service.status.primaryNodeId;
+  const primary = primaryChange?.from ?? service.status.primaryNodeId;
   const readers = readersOf(service, nodes);
   const names = [
     ...named(hostname, [primary], 1),

@@ -1,5 +1,5 @@
 import type { Fleet } from "#fleet/fleet.ts";
-import { type HostObject, holdsServices, isLeft, isSilent } from "#fleet/host/host.ts";
+import { type HostObject, stopsSingleNodes, isBeingVacated, isUnreachable } from "#fleet/host/host.ts";
 import { isUp, type MachineObject } from "#fleet/machine/machine.ts";
 import { type EngineChangeObject, serviceOfChange } from "../contents/change/engine-change.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -24,7 +24,7 @@ export interface ObserverDeps {
   readonly fleet: Fleet;
   readonly names: NameVerification;
   readonly backups: ServiceBackups;
-  readonly pulse: FailureDetector;
+  readonly failureDetector: FailureDetector;
   readonly catalog: CatalogData;
 }
 
@@ -44,15 +44,15 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
       machine,
       connected: up && session !== undefined,
       instance: observation?.instance,
-      stoppedForDrain: isAlone && host !== undefined && holdsServices(host),
-      ...(host !== undefined && isLeft(host) && { mustMove: true }),
-      silentHost: host !== undefined && isSilent(host) ? host.metadata.id : undefined,
+      stoppedForDrain: isAlone && host !== undefined && stopsSingleNodes(host),
+      ...(host !== undefined && isBeingVacated(host) && { mustMove: true }),
+      silentHost: host !== undefined && isUnreachable(host) ? host.metadata.id : undefined,
       isCurrent: observation !== undefined && observation.bootId === session?.bootId,
     };
     if (isAlone || isPrimary(service, node)) return seen;
     const fact = `away ${node.id}`;
-    if (!follows(seen)) return { ...seen, disconnectedMs: deps.pulse.trueForMs(fact) };
-    deps.pulse.forget(fact);
+    if (!follows(seen)) return { ...seen, disconnectedMs: deps.failureDetector.trueForMs(fact) };
+    deps.failureDetector.forget(fact);
     return seen;
   });
   return {
@@ -60,14 +60,14 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
     names: observeNames(service, nodes, deps),
     isChanging: isChanging(service, deps),
     awaitsFinalBackup: awaitsFinalBackup(service, deps),
-    retainsDisks: deps.backups.keepsDisk(service),
-    newestRecoveryPoint: deps.backups.newestPoint(service),
+    retainsDisks: deps.backups.retainsDisks(service),
+    newestRecoveryPoint: deps.backups.newestRecoveryPoint(service),
     ...standbySensitiveChangeOf(service, nodes, deps.catalog),
   };
 }
 
 function awaitsFinalBackup(service: ManagedServiceObject, { backups }: ObserverDeps): boolean {
-  return service.metadata.deletionRequestedAt !== undefined && !backups.mayGo(service);
+  return service.metadata.deletionRequestedAt !== undefined && !backups.canDeleteMachines(service);
 }
 
 function isChanging({ metadata }: ManagedServiceObject, { changes }: ObserverDeps): boolean {

@@ -5,7 +5,7 @@ import type { MachineObject } from "#fleet/machine/machine.ts";
 import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import { managedServiceKind, type ManagedServiceObject } from "./managed-service.ts";
-import { createServiceReach, serviceRulesOf } from "./service-reach.ts";
+import { createServiceNetworkPolicy, servicePolicyRules } from "./service-reach.ts";
 
 const service = (id: string, nodes: string[], allowedCidrs: string[]) =>
   runningService({ id }, { allowedCidrs, nodes: nodes.map(nodeOf) });
@@ -93,7 +93,7 @@ test.each([
   ["a machine without an address has no rule", service("three", ["current", "missing"], ["9.0.0.0/8"]), []],
   ["a machine of another owner is left alone", service("one", ["taken"], ["9.0.0.0/8"]), []],
 ])("%s", (_, input, expected) => {
-  const rules = serviceRulesOf(input, "here", (id) => machines[id]);
+  const rules = servicePolicyRules(input, "here", (id) => machines[id]);
   expect(rules.map(({ to, port, from }) => [to, port, from])).toEqual(expected);
 });
 
@@ -114,7 +114,7 @@ describe("a change notifies the hosts whose rules it changes", () => {
     unit.create(managedServiceKind, service("s", ["a", "b"], ["9.0.0.0/8"]));
     unit.create(managedServiceKind, service("t", ["c"], []));
     await scenario.collections.reached(await unit.commit(), 60_000);
-    watch = createServiceReach(scenario.collections).subscribe((hostIds) =>
+    watch = createServiceNetworkPolicy(scenario.collections).subscribe((hostIds) =>
       notified.push([...(hostIds ?? ["all"])].toSorted()),
     );
   });

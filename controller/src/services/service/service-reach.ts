@@ -1,18 +1,18 @@
-import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
+import type { PolicyRule } from "@holdfast/compute/compute-provider.ts";
 import { isDeepStrictEqual } from "node:util";
 import { hostOfMachine, type MachineObject } from "#fleet/machine/machine.ts";
-import type { ReachOwner } from "#fleet/reach/reach-owner.ts";
+import type { PolicySource } from "#fleet/reach/reach-owner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { managedServiceKind, type ManagedServiceObject } from "./managed-service.ts";
 import { clientPorts } from "./pooler.ts";
 
-export interface ServiceReachDeps {
+export interface ServiceNetworkPolicyDeps {
   readonly services: Pick<Collection<ManagedServiceObject>, "get" | "subscribe">;
   readonly machines: Pick<Collection<MachineObject>, "get" | "by" | "subscribe">;
 }
 
 /** Network policy of services: admits the allow-list and the other members to each service's machines. */
-export function createServiceReach({ services, machines }: ServiceReachDeps): ReachOwner {
+export function createServiceNetworkPolicy({ services, machines }: ServiceNetworkPolicyDeps): PolicySource {
   const machine = (id: string) => machines.get(id)?.object;
   const hostsOf = (...objects: (ManagedServiceObject | undefined)[]) =>
     new Set(
@@ -25,7 +25,7 @@ export function createServiceReach({ services, machines }: ServiceReachDeps): Re
       const ids = new Set(here.flatMap(({ object }) => ownerOf(object) ?? []));
       return [...ids].flatMap((id) => {
         const service = services.get(id)?.object;
-        return service === undefined ? [] : serviceRulesOf(service, hostId, machine);
+        return service === undefined ? [] : servicePolicyRules(service, hostId, machine);
       });
     },
     subscribe(onChange) {
@@ -73,11 +73,11 @@ function machineInputsOf(machine: MachineObject | undefined): unknown {
  * Pure: rules for the machines of a service on one host, whatever host its peers are on. Clients use either address,
  * peers the private one. Everything without a rule is denied.
  */
-export function serviceRulesOf(
+export function servicePolicyRules(
   { metadata, spec }: ManagedServiceObject,
   hostId: string,
   machine: (id: string) => MachineObject | undefined,
-): ReachRule[] {
+): PolicyRule[] {
   const owner = { kind: managedServiceKind.name, id: metadata.id };
   const members = spec.nodes.flatMap(({ id }) => {
     const object = machine(id);

@@ -46,14 +46,14 @@ async function makeService({ withMachine }: { withMachine: boolean }) {
   const delivery = { deliver: () => expect.unreachable("nothing is delivered") };
   const backups = {
     instanceOf: () => ({}),
-    mayGo: () => true,
-    keepsDisk: () => false,
-    newestPoint: () => undefined,
-    leave() {},
+    canDeleteMachines: () => true,
+    retainsDisks: () => false,
+    newestRecoveryPoint: () => undefined,
+    recordDeletion() {},
   };
   const deps: StepDeps = {
     backups,
-    pulse: { leaseReport: () => undefined, trueForMs: () => 0, forget() {} },
+    failureDetector: { leaseReport: () => undefined, trueForMs: () => 0, forget() {} },
     fences: { isEnded: () => expect.unreachable("no machine is fenced") },
     machines,
     records,

@@ -42,7 +42,7 @@ export interface StepDeps {
   readonly names: NameVerification;
   readonly backups: ServiceBackups;
   readonly fleet: Fleet;
-  readonly pulse: FailureDetector;
+  readonly failureDetector: FailureDetector;
   readonly fences: FenceOrders;
   readonly services: Pick<Collection<unknown>, "reached">;
   readonly catalog: CatalogData;
@@ -102,7 +102,7 @@ export async function performServiceStep(
       const { node, running, generation } = step;
       const addressOf = (nodeId: string) => deps.machines.get(nodeId)?.object.status.address ?? "";
       const replicationSecret = replicationSecretOf(object, deps.sealer);
-      const leaseProtocol = deps.fleet.session(node.id)?.rights ?? 0;
+      const leaseProtocol = deps.fleet.session(node.id)?.primaryLeaseVersion ?? 0;
       const { catalog } = deps;
       const target = { service: object, node, running, generation, leaseProtocol };
       const args = { ...target, addresses, addressOf, users, replicationSecret, catalog };
@@ -201,10 +201,10 @@ async function forget(service: Stored<ManagedServiceObject>, deps: StepDeps, sig
   for (const { id } of spec.nodes) {
     const machine = deps.machines.get(id);
     if (machine === undefined) continue;
-    if (!deps.backups.keepsDisk(service.object) || machine.object.spec.power === "on") throw new Conflict();
+    if (!deps.backups.retainsDisks(service.object) || machine.object.spec.power === "on") throw new Conflict();
     unit.onlyWhile({ key: keyOf(machineKind, id), modRevision: machine.modRevision });
   }
-  deps.backups.leave(unit, service.object, usersOfService(deps.users, metadata.id));
+  deps.backups.recordDeletion(unit, service.object, usersOfService(deps.users, metadata.id));
   for (const user of usersOfService(deps.users, metadata.id)) {
     const stored = deps.users.get(user.metadata.id);
     if (stored !== undefined) unit.remove(databaseUserKind, stored);

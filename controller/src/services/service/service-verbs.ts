@@ -3,7 +3,7 @@ import { cancelled, newOperation, type OperationObject, type OperationType } fro
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { operationMembers } from "./operation-members.ts";
 import { type ManagedServiceObject, type ManagedServiceSpec, serviceSubject } from "./managed-service.ts";
-import { heldReason } from "./managed-service-health.ts";
+import { drainReason } from "./managed-service-health.ts";
 import { withoutRestarts, withRestart } from "./member/restarts.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import { type DeletionRequest, requestDeletion } from "./service-deletion.ts";
@@ -59,7 +59,7 @@ export function requestVerb(
   refuseWhileBusy(service, inProgress);
   // Stopped although it should run: its host is drained. Only a stop is accepted.
   const stoppedForDrain = service.status.state === "Stopped" && service.spec.power === "on";
-  const refusal = stoppedForDrain ? (verb === "stop" ? undefined : heldReason) : refusals[verb][service.status.state];
+  const refusal = stoppedForDrain ? (verb === "stop" ? undefined : drainReason) : refusals[verb][service.status.state];
   if (refusal !== undefined)
     throw new HoldfastError("WRONG_STATE", refusal, { members: operationMembers(service, inProgress) });
   return {

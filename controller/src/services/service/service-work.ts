@@ -1,7 +1,7 @@
 import type { Fleet } from "#fleet/fleet.ts";
-import { whenHostsChange } from "#fleet/host/host-changes.ts";
-import { imagesInShort } from "#fleet/host/host-images.ts";
-import { type HostObject, holdsServices, isLeft, isOpen } from "#fleet/host/host.ts";
+import { watchHosts } from "#fleet/host/host-changes.ts";
+import { imagesFingerprint } from "#fleet/host/host-images.ts";
+import { type HostObject, stopsSingleNodes, isBeingVacated, acceptsMachines } from "#fleet/host/host.ts";
 import { hostOfMachine, type MachineObject } from "#fleet/machine/machine.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -46,7 +46,7 @@ export function createServiceWork(deps: ServiceWorkDeps): ControlLoop {
       // A silent primary produces no event, so poll for suspects.
       const suspectPoll = setInterval(() => {
         for (const { object } of services.values()) {
-          if (object.spec.nodes.length > 1 && isSuspect(deps.pulse.leaseReport(object.status.primaryNodeId)))
+          if (object.spec.nodes.length > 1 && isSuspect(deps.failureDetector.leaseReport(object.status.primaryNodeId)))
             onChange(object.metadata.id);
         }
       }, suspectPollMs).unref();
@@ -55,7 +55,7 @@ export function createServiceWork(deps: ServiceWorkDeps): ControlLoop {
         services.subscribe(onChange),
         machines.subscribe(machineChanged),
         fleet.subscribe(machineChanged),
-        whenHostsChange(hosts, hostFingerprint, (hostId) => {
+        watchHosts(hosts, hostFingerprint, (hostId) => {
           for (const { object } of machines.by(hostOfMachine, hostId)) machineChanged(object.metadata.id);
         }),
         deps.backupObjects.subscribe((id) => {
@@ -97,5 +97,5 @@ function fingerprintOf(id: string, { services, machines, hosts, nodeImages, flee
 /** Fields of a host that the services on it depend on, as a text. */
 function hostFingerprint(host: HostObject): string {
   const { keeperProtocol = 0 } = host.status.facts ?? {};
-  return `${holdsServices(host)} ${isLeft(host)} ${isOpen(host)} ${imagesInShort(host)} ${keeperProtocol}`;
+  return `${stopsSingleNodes(host)} ${isBeingVacated(host)} ${acceptsMachines(host)} ${imagesFingerprint(host)} ${keeperProtocol}`;
 }

@@ -113,7 +113,7 @@ describe.each([false, true])("with a replica: %s", (isReplicated) => {
       runningService({}, {
         power,
         nodes: isReplicated ? [node, replica] : [node],
-        ...(step !== "" && { succession: { from: node.id, to: replica.id, step, since: 0 } }),
+        ...(step !== "" && { primaryChange: { from: node.id, to: replica.id, step, since: 0 } }),
       } as Partial<ManagedServiceObject["spec"]>),
     );
 

@@ -3,7 +3,7 @@ import type { UpdateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/ma
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { windowOf } from "./window-message.ts";
 import { canonicalCidrs } from "./allowed-cidrs.ts";
-import { replicationModeChange, modeOf } from "./member/sync-standbys.ts";
+import { replicationModeChange, replicationModeOf } from "./member/sync-standbys.ts";
 import type { ManagedServiceObject, ManagedServiceSpec, ReplicationMode } from "./managed-service.ts";
 import { expiresAt } from "./new-service.ts";
 import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";
@@ -38,7 +38,7 @@ export function updateService(
   const spec = { ...service.spec, ...change };
   const renamed = name !== service.metadata.name;
   if (!renamed && JSON.stringify(spec) === JSON.stringify(service.spec)) return { after: service, rename: undefined };
-  const agentSettings = (of: ManagedServiceSpec) => JSON.stringify([of.allowedCidrs, poolerOf(of), modeOf(of)]);
+  const agentSettings = (of: ManagedServiceSpec) => JSON.stringify([of.allowedCidrs, poolerOf(of), replicationModeOf(of)]);
   const lifeChanged =
     spec.expiresAt !== service.spec.expiresAt || spec.deletionProtection !== service.spec.deletionProtection;
   return {

@@ -36,7 +36,7 @@ export function createClusterBackup(memberOf: (instance: Instance) => string): B
       };
     },
     restore: {
-      async place(instance, stream, bytes, signal) {
+      async unpack(instance, stream, bytes, signal) {
         if (!/^shard-\d+\.json$/.test(stream)) throw new Error(`a backup of a cluster has no ${stream}`);
         const content = await buffer(bytes);
         signal.throwIfAborted();

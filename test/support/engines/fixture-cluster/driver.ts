@@ -84,10 +84,10 @@ export function createClusterDriver(): EngineDriver {
         const desired = instance.spec.parameters["shards"] ?? "1";
         const pendingRestart = parameters["shards"] === desired ? [] : ["shards"];
         const checks: EngineCheck[] = [{ name: "liveness", status: "healthy", reason: "" }];
-        return { answered: true, version, checks, pendingRestart, effectiveParameters: parameters, dataBytes: 0 };
+        return { responded: true, version, checks, pendingRestart, effectiveParameters: parameters, dataBytes: 0 };
       } catch {
         const checks: EngineCheck[] = [{ name: "liveness", status: "unhealthy", reason: "not listening" }];
-        return { answered: false, version: "", checks, pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
+        return { responded: false, version: "", checks, pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
       }
     },
     parseLog(line) {

@@ -30,10 +30,10 @@ export function createBackup(deps: EngineDeps): BackupFacet {
       follow: followLog,
       commit,
       settings,
-      kept: retention,
+      retention,
       distance,
-      note: saveArchiveState,
-      noted: readArchiveState,
+      saveArchiveState,
+      readArchiveState,
       branchEnd,
     },
   };

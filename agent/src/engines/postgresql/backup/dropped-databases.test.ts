@@ -210,7 +210,7 @@ describe.each(["17", "18"])("point-in-time restores of PostgreSQL %s around DROP
       // The engine's user writes into segments that this process owns.
       const mask = process.umask(0);
       const work = copy.asComponent(async () => {
-        await facetOf(copy).restore.place(instance, "base.tar", chunks(base), signal);
+        await facetOf(copy).restore.unpack(instance, "base.tar", chunks(base), signal);
         const end = await facetOf(copy).restore.finish(instance, plan, signal);
         // There is none without a transaction since the start of the base backup.
         expect(end.reachedTime?.getTime() ?? 0).toBeLessThanOrEqual(time.getTime());

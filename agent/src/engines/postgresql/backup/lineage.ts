@@ -1,4 +1,4 @@
-import { LogGone, type LogPosition } from "../../backup-facet.ts";
+import { LogRemoved, type LogPosition } from "../../backup-facet.ts";
 import type { Instance } from "../../instance.ts";
 import { walsenderClient } from "../platform-client.ts";
 import { formatLsn } from "./lsn.ts";
@@ -49,6 +49,6 @@ export async function branchEnd(instance: Instance, branch: string, signal: Abor
   const { current, ancestors } = await lineageOf(instance, signal);
   if (branch === current) return undefined;
   const at = ancestors.find(({ timeline }) => timeline === branch)?.at;
-  if (at === undefined) throw new LogGone(`the engine's timeline ${current} does not descend from ${branch}`);
+  if (at === undefined) throw new LogRemoved(`the engine's timeline ${current} does not descend from ${branch}`);
   return formatLsn(at);
 }

@@ -1,4 +1,4 @@
-import { LogGone, type LogPiece, type LogPosition, type LogStream } from "../../backup-facet.ts";
+import { LogRemoved, type LogPiece, type LogPosition, type LogStream } from "../../backup-facet.ts";
 import type { Instance } from "../../instance.ts";
 import { platform } from "../layout.ts";
 import { type RequiredSettings, requiredNames } from "../required-settings.ts";
@@ -83,7 +83,7 @@ export function followLog(instance: Instance, from: LogPosition | undefined, sig
     get end() {
       return end;
     },
-    durable(position) {
+    confirmDurable(position) {
       durable = parseLsn(position);
       sendStatus();
     },
@@ -98,7 +98,7 @@ async function prepareSlot(instance: Instance, from: LogPosition | undefined, si
     if (from !== undefined) {
       // A lost or missing slot retains nothing. The next bytes may still exist; the stream reports if they do not.
       if (found?.status === "lost") {
-        throw new LogGone("the engine had to remove log that was not archived: the limit of its slot was reached");
+        throw new LogRemoved("the engine had to remove log that was not archived: the limit of its slot was reached");
       }
       if (found === undefined) await session.rows(`SELECT pg_create_physical_replication_slot('${slot}', true)`);
       return parseLsn(from.position);
@@ -119,7 +119,7 @@ async function prepareSlot(instance: Instance, from: LogPosition | undefined, si
 function classified(error: unknown): unknown {
   const message = messageOf(error);
   return /has already been removed|is not in this server's history|can no longer get changes|invalidated/.test(message)
-    ? new LogGone(message, { cause: error })
+    ? new LogRemoved(message, { cause: error })
     : error;
 }
 

@@ -74,7 +74,7 @@ describe.skipIf(!hasImage)(
     /** Log of the source up to now. */
     async function follow(): Promise<void> {
       const last = pieces.at(-1);
-      const { end } = await log.kept(source.instance, source.signal);
+      const { end } = await log.retention(source.instance, source.signal);
       const over = new AbortController();
       const from = last && { branch: last.branch, position: last.to };
       for await (const piece of log.follow(source.instance, from, over.signal).pieces) {
@@ -122,7 +122,7 @@ describe.skipIf(!hasImage)(
         yield bytes;
       }
       const plan = { isSameService: false, scratch: join(data, "scratch"), report: () => undefined, ...change };
-      await copy.asComponent(() => facetOf(copy).restore.place(copy.instance, name, once(), copy.signal));
+      await copy.asComponent(() => facetOf(copy).restore.unpack(copy.instance, name, once(), copy.signal));
       await copy.asComponent(() => facetOf(copy).restore.finish(copy.instance, plan, copy.signal));
     }
 
@@ -207,7 +207,7 @@ describe.skipIf(!hasImage)(
       await follow();
       await restore(base, { log: reader(), target: { kind: "log_end" } });
       const { max_prepared_transactions: needed } =
-        (await copy.driver.replication?.needs?.(copy.instance, copy.signal)) ?? {};
+        (await copy.driver.replication?.requiredParameters?.(copy.instance, copy.signal)) ?? {};
       expect(needed).toBe(1);
       await startEngine({ max_prepared_transactions: String(needed) });
       await sql(copy, "COMMIT PREPARED 'one'");

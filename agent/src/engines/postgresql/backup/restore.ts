@@ -28,7 +28,7 @@ const maxStarts = 100;
 
 export function createRestore(deps: EngineDeps): RestoreFacet {
   return {
-    place: (instance, stream, bytes, signal) => unpack(deps, instance, stream, bytes, signal),
+    unpack: (instance, stream, bytes, signal) => unpack(deps, instance, stream, bytes, signal),
     finish: (instance, plan, signal) => finish(deps, instance, plan, signal),
   };
 }

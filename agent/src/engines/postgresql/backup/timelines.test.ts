@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { OpenedLog } from "@holdfast/common/backup/log-object.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { runProgram } from "../../../os/program.ts";
-import { LogGone } from "../../backup-facet.ts";
+import { LogRemoved } from "../../backup-facet.ts";
 import { createLogStaging } from "./log-staging.ts";
 import { formatLsn, segmentBytes, segmentName } from "./lsn.ts";
 import { historyText, parseHistory, spansFrom } from "./timelines.ts";
@@ -34,7 +34,7 @@ test.each([
   ["beyond the end of the timeline", "1", "0/3000029"],
   ["on an unrelated timeline", "2", "0/3000000"],
 ])("log %s is nowhere", (_, branch, position) => {
-  expect(() => spansFrom({ branch, position }, "4", ancestors)).toThrow(LogGone);
+  expect(() => spansFrom({ branch, position }, "4", ancestors)).toThrow(LogRemoved);
 });
 
 /** Objects on these timelines with these sizes in bytes; every byte is the number of its object. */

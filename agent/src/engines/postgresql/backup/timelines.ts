@@ -1,4 +1,4 @@
-import { LogGone, type LogPosition } from "../../backup-facet.ts";
+import { LogRemoved, type LogPosition } from "../../backup-facet.ts";
 import { parseLsn, formatLsn } from "./lsn.ts";
 
 /** A range of the log on one timeline. */
@@ -42,7 +42,7 @@ export function spansFrom(
   const first = ancestors.findIndex(({ timeline }) => timeline === branch);
   const at = ancestors[first]?.at;
   if (at === undefined || at < from)
-    throw new LogGone(`the engine's timeline ${current} does not continue from ${position} of ${branch}`);
+    throw new LogRemoved(`the engine's timeline ${current} does not continue from ${position} of ${branch}`);
   const spans = ancestors.slice(first).map((each, index, all) => ({
     timeline: each.timeline,
     from: index === 0 ? from : (all[index - 1] as FormerTimeline).at,

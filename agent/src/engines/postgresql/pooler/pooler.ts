@@ -57,7 +57,7 @@ export function createPooler(deps: EngineDeps): Pooler {
         // Stops at once: the engine stops next and ends open transactions anyway.
         stop: { signal: "SIGQUIT", graceMs: 2_000 },
         isOptional: true,
-        isWanted: instance.spec.pooler !== undefined && !isMissing(instance),
+        isEnabled: instance.spec.pooler !== undefined && !isMissing(instance),
       };
     },
     async reload(instance, signal) {

@@ -1,4 +1,4 @@
-import { groupsOf } from "@holdfast/common/in-turns.ts";
+import { groupsBySize } from "@holdfast/common/in-turns.ts";
 import { inTransaction, type Session } from "../session.ts";
 import { type QueueTask, readTask } from "./task.ts";
 import { QueueRefused, refusing } from "./queue-refused.ts";
@@ -80,7 +80,7 @@ export function enqueue(session: Session, request: EnqueueTask): Promise<QueueTa
  * agent's event loop.
  */
 async function put(session: Session, { taskId, queue, bodyHash, messages }: EnqueueTask): Promise<void> {
-  const [first = [], ...remaining] = groupsOf(messages, ({ payload }) => payload.length);
+  const [first = [], ...remaining] = groupsBySize(messages, ({ payload }) => payload.length);
   const putGroup = (statement: string, group: readonly NewMessage[]) =>
     session.rows(statement, [
       taskId,

@@ -115,7 +115,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues with an older schema ver
       await open.query("BEGIN");
       const [pending] = (await open.query<{ id: string }>(functions.enqueue, ["functions", { pending: true }, 0])).rows;
       // A started agent does this without a request.
-      await createQueues().keep(database.machine.instance, database.machine.signal);
+      await createQueues().maintain(database.machine.instance, database.machine.signal);
       expect(await database.asPlatform(versionOf, name)).toBe(newest);
       await goOn();
       await open.query("COMMIT");

@@ -1,4 +1,4 @@
-import { createLane } from "@holdfast/common/lane.ts";
+import { createSemaphore } from "@holdfast/common/lane.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { EngineBusy } from "../../engine-errors.ts";
 import { listDatabases } from "../database-list.ts";
@@ -31,7 +31,7 @@ const scanIntervalMs = 10 * 60_000;
 
 export function createQueueMaintenance(sessions: QueueSessions): QueueMaintenance {
   /** One at a time, which leaves the other session to requests. */
-  const lane = createLane(1);
+  const lane = createSemaphore(1);
   const inFlight = new Set<string>();
   let scanned: { readonly engine: string; readonly names: Set<string>; readonly at: number } | undefined;
 

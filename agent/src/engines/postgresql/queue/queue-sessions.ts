@@ -1,4 +1,4 @@
-import { createLane } from "@holdfast/common/lane.ts";
+import { createSemaphore } from "@holdfast/common/lane.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { type OpenSession, openSession, type Session } from "../session.ts";
 import { agentRole } from "./schema/names.ts";
@@ -27,7 +27,7 @@ interface Idle {
 }
 
 export function createQueueSessions(): QueueSessions {
-  const lane = createLane(maxSessions);
+  const lane = createSemaphore(maxSessions);
   let idle: Idle[] = [];
   const working = new Set<OpenSession>();
 

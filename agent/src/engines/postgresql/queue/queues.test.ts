@@ -31,7 +31,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues whose database its users
     await queues.call(instance(), "before", request, signal);
   });
   afterAll(async () => {
-    queues.letGo();
+    queues.closeSessions();
     await database?.remove();
   });
 
@@ -71,7 +71,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues whose database its users
     await put("defaultdb");
     await changes("DROP DATABASE after");
     // The list of databases is as old as the last scan.
-    await expect.poll(() => queues.keep(instance(), signal).then(() => "done", String)).toBe("done");
+    await expect.poll(() => queues.maintain(instance(), signal).then(() => "done", String)).toBe("done");
     await expect(claim("after")).rejects.toThrow(EngineRefused);
     expect(await list()).toEqual([{ name: "defaultdb", id: "q" }]);
     expect(await claim("defaultdb")).toEqual([]);

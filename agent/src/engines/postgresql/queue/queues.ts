@@ -137,8 +137,8 @@ export function createQueues(): QueuesFacet {
     },
 
     sample: (instance, signal) => sampleQueues(sessions, instance, maintenance.scanned(instance), signal),
-    keep: maintenance.maintain,
-    letGo: sessions.closeAll,
+    maintain: maintenance.maintain,
+    closeSessions: sessions.closeAll,
   };
 
   /** Starts the task without waiting for it; another agent resumes it if this one ends. */

@@ -103,7 +103,7 @@ function rewinds(version: string): void {
     await start(next);
     const directory = join(old.instance.paths.data, "discarded");
     const save = (limit: number) =>
-      facet(old).keepDiscarded(old.instance, { directory, limitBytes: limit }, old.signal);
+      facet(old).saveDiscarded(old.instance, { directory, limitBytes: limit }, old.signal);
     await old.writeConfig();
     const cut = await save(1 << 20);
     expect(cut?.keptBytes).toBe(0);

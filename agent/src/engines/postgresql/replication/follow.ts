@@ -11,7 +11,7 @@ import { dataDirectory, program, programsOf } from "../layout.ts";
 import { memberName, primaryConninfo } from "./members.ts";
 import { controlSettings, type RequiredSettings } from "../required-settings.ts";
 import { versionOf } from "../upgrade/directories.ts";
-import type { StoppedAt } from "../../replication-facet.ts";
+import type { ShutdownPosition } from "../../replication-facet.ts";
 
 const standbySignal = "standby.signal";
 
@@ -80,7 +80,7 @@ export async function shutdownPosition(
   { run }: EngineDeps,
   instance: Instance,
   signal: AbortSignal,
-): Promise<StoppedAt | undefined> {
+): Promise<ShutdownPosition | undefined> {
   const version = (await versionOf(instance)) ?? instance.spec.version;
   const output = await run([join(programsOf(instance, version), "pg_controldata"), dataDirectory(instance)], {
     env: environment,

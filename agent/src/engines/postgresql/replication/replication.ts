@@ -17,15 +17,15 @@ import type { ReplicationFacet } from "../../replication-facet.ts";
  */
 export function createReplication(deps: EngineDeps): ReplicationFacet {
   return {
-    dataOf: dataRole,
+    dataRole,
     copy: (instance, signal) => copy(deps, instance, signal),
     rewind: (instance, signal) => rewind(deps, instance, signal),
-    keepDiscarded: (instance, target, signal) => saveDiscarded(deps, instance, target, signal),
+    saveDiscarded: (instance, target, signal) => saveDiscarded(deps, instance, target, signal),
     admit,
     prepareStop,
     confirm,
-    needs: (instance, signal) => requiredParameters(deps, instance, signal),
-    stoppedAt: (instance, signal) => shutdownPosition(deps, instance, signal),
+    requiredParameters: (instance, signal) => requiredParameters(deps, instance, signal),
+    shutdownPosition: (instance, signal) => shutdownPosition(deps, instance, signal),
     status,
   };
 }

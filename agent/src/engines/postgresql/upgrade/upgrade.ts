@@ -11,16 +11,16 @@ import type { UpgradeFacet } from "../../upgrade-facet.ts";
 export function createUpgrade(deps: EngineDeps): UpgradeFacet {
   return {
     versionOf,
-    keptVersionOf: retainedVersionOf,
+    retainedVersionOf,
     check: (instance, _version, signal) => check(deps, instance, signal),
     upgrade: (instance, from, signal) => upgradeData(deps, instance, from, signal),
     finish: (instance, signal) => finish(deps, instance, signal),
-    async goBack(instance, signal) {
+    async rollBack(instance, signal) {
       const retained = await retainedVersionOf(instance);
       if (retained === undefined) throw new Error("There are no retained data to roll back to.");
       await rollBack(deps, instance, retained, signal);
     },
-    forget: (instance, signal) => discardRetained(deps, instance, signal),
+    discardRetained: (instance, signal) => discardRetained(deps, instance, signal),
   };
 }
 

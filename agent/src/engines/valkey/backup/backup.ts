@@ -28,7 +28,7 @@ export function createBackup(deps: EngineDeps): BackupFacet {
  */
 function createRestore(deps: EngineDeps): RestoreFacet {
   return {
-    async place(instance, stream, bytes, signal) {
+    async unpack(instance, stream, bytes, signal) {
       if (stream !== snapshotStream) throw new Error(`a backup of Valkey has no ${stream}`);
       await bootstrap(deps, instance);
       // The agent, a member of the engine's group, signs in with this secret.

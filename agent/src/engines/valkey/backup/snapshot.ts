@@ -91,7 +91,7 @@ async function* untilMark(reader: Reader, mark: Buffer): AsyncGenerator<Buffer> 
   // chunk.
   let tail = await reader.take(markBytes);
   while (!tail.subarray(-markBytes).equals(mark)) {
-    const more = await reader.some();
+    const more = await reader.takeAvailable();
     const all = Buffer.concat([tail, more]);
     yield all.subarray(0, -markBytes);
     tail = all.subarray(-markBytes);

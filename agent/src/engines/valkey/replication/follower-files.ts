@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
+import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
@@ -51,7 +51,7 @@ export function isComplete(instance: Instance): boolean {
 
 /** Replication id of the data in a follower's append-only file; empty before it holds all data of any. */
 export async function completeHistory(instance: Instance): Promise<string> {
-  return (await readIfThere(completeFile(instance)))?.toString("utf8") ?? "";
+  return (await readIfExists(completeFile(instance)))?.toString("utf8") ?? "";
 }
 
 /** Records that the follower's append-only file holds all data of this replication id. */

@@ -4,7 +4,7 @@ import { writeDurably } from "@holdfast/common/durable-file.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { leaderOf, roleOf } from "../../members.ts";
-import type { ReplicationFacet, StoppedAt } from "../../replication-facet.ts";
+import type { ReplicationFacet, ShutdownPosition } from "../../replication-facet.ts";
 import { endCommands } from "../end-commands.ts";
 import { applyAuthority, applyMembers } from "../listener.ts";
 import { completeHistory, copy, dataRole, startFollowing, stopFollowing, stopPositionFile } from "./follower-files.ts";
@@ -17,13 +17,13 @@ import { readEngineFile } from "../../../os/engine-file.ts";
 /** Valkey's own replication, through the peer port. There is no rewind: a former primary copies all data again. */
 export function createReplication(deps: EngineDeps): ReplicationFacet {
   return {
-    dataOf: dataRole,
+    dataRole,
     copy: (instance, signal) => copy(deps, instance, signal),
     rewind: startFollowing,
     admit,
     prepareStop,
     confirm,
-    stoppedAt: shutdownPosition,
+    shutdownPosition,
     status,
   };
 }
@@ -135,7 +135,7 @@ async function prepareStop(instance: Instance, signal: AbortSignal): Promise<voi
 }
 
 /** The stored position is the end of the log, so the last record begins before it. */
-async function shutdownPosition(instance: Instance): Promise<StoppedAt | undefined> {
+async function shutdownPosition(instance: Instance): Promise<ShutdownPosition | undefined> {
   const text = await readEngineFile(stopPositionFile(instance)).catch(() => undefined);
   if (text === undefined) return undefined;
   const [position, history] = text.split(" ");

@@ -138,11 +138,11 @@ test("old samples are dropped by partition after the roll-up; minutes and hours 
   await samples.insert(samplesOf(machine, from, from + minuteMs));
   const later = now + 12 * hourMs;
   await history.prepare(later);
-  expect((await history.forget(later)).filter((name) => name.startsWith("sample_2026"))).not.toEqual([]);
+  expect((await history.dropExpired(later)).filter((name) => name.startsWith("sample_2026"))).not.toEqual([]);
   const tables = ["sample", "sample_minute", "sample_five_minutes", "sample_hour"];
   expect(await Promise.all(tables.map((table) => rowsOf(table, machine)))).toEqual([0, 1, 1, 1]);
   const week = await samples.points(query(machine, now - 7 * 24 * hourMs, later, 300));
   expect(week.filter(({ slot }) => slot === 1)).toMatchObject([{ average: 1.5, minimum: 0, maximum: 3 }]);
-  await history.forget(now + 10 * 24 * hourMs);
+  await history.dropExpired(now + 10 * 24 * hourMs);
   expect(await Promise.all(tables.map((table) => rowsOf(table, machine)))).toEqual([0, 0, 0, 1]);
 });

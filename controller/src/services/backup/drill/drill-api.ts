@@ -46,7 +46,7 @@ export function createDrillHandlers(deps: DrillApiDeps & { readonly owners: Back
         const drill = newDrill(unit, service, "request", deps);
         unit.audit(auditOf(call, "backup.drill", "drill", drill.metadata.id));
         const answer = drillMessage(drill);
-        unit.answer(call, answer);
+        unit.storeResponse(call, answer);
         await commitAndSee(call, unit, [archives, drills, operations]);
         return answer;
       }),

@@ -82,7 +82,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
 
   async function observe(drill: DrillObject, signal: AbortSignal): Promise<ObservedDrill> {
     const { serviceId } = drill.spec;
-    const service = (services.get(serviceId) ?? (await services.fresh(serviceId, signal)))?.object;
+    const service = (services.get(serviceId) ?? (await services.getCurrent(serviceId, signal)))?.object;
     const { machineId } = drill.status;
     const machine = machineId === null ? undefined : machines.get(machineId)?.object;
     const session = machineId === null ? undefined : fleet.session(machineId);
@@ -120,11 +120,11 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
    */
   async function forgetOld({ object: drill }: Stored<DrillObject>, signal: AbortSignal): Promise<Outcome> {
     const { machineId } = drill.status;
-    if (machineId !== null && (await machines.fresh(machineId, signal)) !== undefined)
+    if (machineId !== null && (await machines.getCurrent(machineId, signal)) !== undefined)
       return again(recheckMs, "its machine is being deleted");
     const { serviceId } = drill.spec;
     const all = drillIndex.of(serviceId);
-    const isDeleted = services.get(serviceId) === undefined && (await services.fresh(serviceId, signal)) === undefined;
+    const isDeleted = services.get(serviceId) === undefined && (await services.getCurrent(serviceId, signal)) === undefined;
     const isOld = all.length - all.findIndex(({ metadata }) => metadata.id === drill.metadata.id) > retainedPerService;
     const stored = drills.get(drill.metadata.id);
     if (stored === undefined || (!isDeleted && !isOld)) return settled;

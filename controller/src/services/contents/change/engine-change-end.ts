@@ -16,7 +16,7 @@ import { engineChangeKind, type EngineChangeObject } from "./engine-change.ts";
 import type { EngineChangeStep } from "./engine-change-plan.ts";
 import { taskIdOf } from "./engine-change-task.ts";
 import { taskKind } from "#fleet/task/task-object.ts";
-import { engineFormOf } from "../../engine/engine-forms.ts";
+import { engineProfileOf } from "../../engine/engine-forms.ts";
 import { isReplicated } from "../../service/member/members.ts";
 
 export interface EndDeps {
@@ -62,7 +62,7 @@ export async function endChange(
     unit.onlyWhile({ key: keyOf(managedServiceKind, service.object.metadata.id), modRevision: service.modRevision });
   if (userChange !== undefined) {
     const id = databaseUserId(change.object.spec.serviceId, change.object.metadata.name);
-    const before = await users.fresh(id, signal);
+    const before = await users.getCurrent(id, signal);
     if (userChange === "removed") {
       if (before !== undefined) unit.remove(databaseUserKind, before);
     } else {
@@ -114,5 +114,5 @@ function newUserObject(
 
 /** Pure: true if the service's replicas do not get users by replication. */
 export function hasUsersOnEachMember({ spec }: ManagedServiceObject): boolean {
-  return isReplicated(spec) && engineFormOf(spec.databaseType).replicas?.haveOwnUsers === true;
+  return isReplicated(spec) && engineProfileOf(spec.databaseType).replicas?.haveOwnUsers === true;
 }

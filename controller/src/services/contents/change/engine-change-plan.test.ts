@@ -22,7 +22,7 @@ function change(of: EngineChange = drop, status: Partial<EngineChangeStatus> = {
 
 const service = runningService();
 const leaving = runningService({ deletionRequestedAt: now });
-const tried = runningService({}, { trial: { operationId: "op-1", generation: 1 } });
+const tried = runningService({}, { canary: { operationId: "op-1", generation: 1 } });
 const off = runningService({}, { power: "off" });
 
 function observed(over: Partial<ObservedChange> = {}): ObservedChange {

@@ -98,7 +98,7 @@ function obstacleOf(
   before: number,
 ): { readonly kind: "wait"; readonly step: WaitStep } | undefined {
   // Changes during a canary of an image could be rolled back with the data.
-  if (spec.power === "off" || spec.trial !== undefined) return { kind: "wait", step: "WaitForEngine" };
+  if (spec.power === "off" || spec.canary !== undefined) return { kind: "wait", step: "WaitForEngine" };
   if (!connected) return { kind: "wait", step: "WaitForMachine" };
   return before >= concurrencyMax ? { kind: "wait", step: "WaitForTurn" } : undefined;
 }

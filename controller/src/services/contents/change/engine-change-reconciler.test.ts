@@ -145,7 +145,7 @@ test("a change with an unknown outcome fails at its deadline, is not repeated, a
   const settling = until("what the engine has is known", () => change() === undefined);
   const { id: taskId, input } = await again.expect("task");
   expect(input).toMatchObject({ case: "settleEngineChange", value: { withdrawnTasks: [`${operationId}-1`] } });
-  again.say({
+  again.send({
     case: "taskResult",
     value: { taskId, output: { case: "settleEngineChange", value: { taken: true, role: "readwrite" } } },
   });

@@ -55,7 +55,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     const { isGivenUp } = change.object.status;
     const operation = await findOperation(operations, operationId, signal);
     if (operation === undefined && !isGivenUp) throw new Error(`the change ${id} has no operation`);
-    const service = services.get(serviceId) ?? (await services.fresh(serviceId, signal));
+    const service = services.get(serviceId) ?? (await services.getCurrent(serviceId, signal));
     const now = deps.clock.now();
     const observed = observe(change.object, operation?.object, service?.object);
     const end = async (step: EndStep) => {
@@ -70,7 +70,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
       case "submit":
         if (service === undefined) return settled;
         // During a canary of an image nothing may be submitted, and memory may be stale: the store is read.
-        if ((await services.fresh(serviceId, signal))?.object.spec.trial !== undefined)
+        if ((await services.getCurrent(serviceId, signal))?.object.spec.canary !== undefined)
           return reportStep(operation, "WaitForEngine", signal);
         await submit(change, service.object, step.deadlineMs, signal);
         return again(startedAfterMs, "submitted");

@@ -15,7 +15,7 @@ import { type Collections, createCollections } from "../../../../../test/support
 import { createServiceAccess } from "../../service/service-access.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
-import { createKeptAnswers } from "#kernel/store/kept-answers.ts";
+import { createStoredResponses } from "#kernel/store/kept-answers.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { EngineChange } from "./engine-change.ts";
@@ -56,7 +56,7 @@ function callWith(key?: string): Call {
 
 const stored = async (call: Call) => {
   if (call.idempotency === undefined) throw new Error("the call has no key");
-  const answers = createKeptAnswers({ store, sealer, clock });
+  const answers = createStoredResponses({ store, sealer, clock });
   return answers.find(call.idempotency).finally(answers.close);
 };
 
@@ -109,8 +109,8 @@ async function end(serviceId: string, step: EndStep): Promise<void> {
   const change = await waitUntil("the change is on record", () =>
     [...collections.engineChanges.values()].find(({ object }) => object.spec.serviceId === serviceId),
   );
-  const operation = await collections.operations.fresh(change.object.spec.operationId);
-  const service = await collections.services.fresh(serviceId);
+  const operation = await collections.operations.getCurrent(change.object.spec.operationId);
+  const service = await collections.services.getCurrent(serviceId);
   if (operation === undefined) throw new Error("the change has no operation");
   const deps = { users: collections.databaseUsers, begin, clock };
   const records = { change, operation, service, attempt: undefined };
@@ -130,7 +130,7 @@ test("a slow change is returned with its operation, also for a repeated Idempote
   await end(id, taken);
   expect((await requested).operation).toBeUndefined();
   expect(await stored(call)).toMatchObject({ status: 200, secret: true });
-  const user = await collections.databaseUsers.fresh(`${id}.u`);
+  const user = await collections.databaseUsers.getCurrent(`${id}.u`);
   expect(user?.object.spec).toMatchObject({ role: "readwrite", sealedPassword: "sealed" });
 
   const hurried = callWith(uuidv7());
@@ -156,7 +156,7 @@ test("a change is returned only after memory has the stored user", async () => {
     .then(() => (hasResponded = true));
   await end(id, taken);
   await waitUntil("it waits for the users", () => waitedFor.length > 0);
-  expect(waitedFor).toEqual([(await collections.databaseUsers.fresh(`${id}.u`))?.modRevision]);
+  expect(waitedFor).toEqual([(await collections.databaseUsers.getCurrent(`${id}.u`))?.modRevision]);
   expect(hasResponded).toBe(false);
   known.resolve();
   await requested;
@@ -182,7 +182,7 @@ test("a refusal has the engine's message, and no response stays stored for its k
   await end(id, { kind: "fail", code: "engine_refused", message: "no" });
   await expect(requested).rejects.toMatchObject({ key: "ENGINE_REFUSED", detail: "no" });
   expect(await stored(call)).toBeUndefined();
-  expect(await collections.databaseUsers.fresh(`${id}.u`)).toBeUndefined();
+  expect(await collections.databaseUsers.getCurrent(`${id}.u`)).toBeUndefined();
 });
 
 test("nothing is stored for a machine that is not connected", async () => {

@@ -87,7 +87,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     const { serviceId, change, audit } = request;
     const service = access.requireRunning(serviceId, call);
     const { organizationId } = service.object.metadata;
-    const current = await changes.fresh(engineChangeId(serviceId, targetOf(change)), call.signal);
+    const current = await changes.getCurrent(engineChangeId(serviceId, targetOf(change)), call.signal);
     if (current !== undefined && !current.object.status.isGivenUp)
       return existingOperation(service.object, current.object, change, call);
     if (deps.fleet.session(primaryOf(service.object).id) === undefined)
@@ -103,7 +103,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     unit.create(operationKind, operation);
     unit.create(engineChangeKind, newEngineChange({ serviceId, organizationId, operationId, change, now }));
     unit.audit(auditOf(call, audit.action, audit.objectKind, audit.objectId));
-    unit.answer(call, request.inFlight(operationMessage(operation)));
+    unit.storeResponse(call, request.inFlight(operationMessage(operation)));
     const revision = await unit.commit(call.signal);
     await Promise.all([changes.reached(revision, 1_000), operations.reached(revision, 1_000)]);
     return operationId;
@@ -179,7 +179,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
   async function storeResponse(call: Call, answer: AnyMessage | undefined): Promise<void> {
     if (call.idempotency === undefined) return;
     const unit = deps.begin();
-    unit.answerInstead(call, answer);
+    unit.replaceResponse(call, answer);
     await unit.commit(call.signal);
   }
 }

@@ -1,7 +1,7 @@
 import { keyOf, newMetadata } from "#kernel/store/resource.ts";
 import { makePassword } from "#kernel/secrets/passwords.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
-import { engineFormOf } from "../../engine/engine-forms.ts";
+import { engineProfileOf } from "../../engine/engine-forms.ts";
 import { databaseUserId, databaseUserKind, type DatabaseUserObject } from "./database-user.ts";
 
 export interface NewUserArgs {
@@ -28,7 +28,7 @@ export function newUser({ serviceId, organizationId, username, role, engine, sea
       username,
       role,
       sealedPassword: sealer.seal(password, keyOf(databaseUserKind, id)),
-      verifier: engineFormOf(engine).verifierOf(password),
+      verifier: engineProfileOf(engine).verifierOf(password),
     },
     status: {},
   };

@@ -4,7 +4,7 @@ import type { Fleet } from "#fleet/fleet.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { cancelled, isOver, operationKind, type OperationObject } from "#operation/operation.ts";
 import { again, type Outcome } from "#kernel/runtime/reconciler.ts";
-import type { Hold, Holds } from "#kernel/clock/holds.ts";
+import type { AutomationPause, AutomationPauses } from "#kernel/clock/holds.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -22,8 +22,8 @@ export interface AutomaticFailoverDeps {
   readonly services: Pick<Collection<ManagedServiceObject>, "reached">;
   readonly operations: Collection<OperationObject>;
   readonly fleet: Pick<Fleet, "run">;
-  readonly pulse: FailureDetector;
-  readonly holds: Pick<Holds, "list" | "unheld">;
+  readonly failureDetector: FailureDetector;
+  readonly automationPauses: Pick<AutomationPauses, "list" | "unlessPaused">;
   readonly newId: () => string;
   readonly clock: Clock;
   readonly log: Log;
@@ -43,8 +43,8 @@ export async function failOverSilentPrimary(
   // Most services have no failover candidate: nothing else is examined.
   if (failoverCandidatesOf(object).length === 0) return undefined;
   const observed = observe();
-  if (!canFailOver(object, observed) || failoverSuspended(deps.holds.list())) return undefined;
-  const leaseReport = deps.pulse.leaseReport(object.status.primaryNodeId);
+  if (!canFailOver(object, observed) || failoverSuspended(deps.automationPauses.list())) return undefined;
+  const leaseReport = deps.failureDetector.leaseReport(object.status.primaryNodeId);
   if (leaseReport === undefined || !isSuspect(leaseReport)) return undefined;
   const queries = countedCandidatesOf(object, observed).map(({ id }) =>
     tryReadReplication(object, id, deps, signal, { replacesPrimary: true }),
@@ -53,12 +53,12 @@ export async function failOverSilentPrimary(
     response?.role === "replica" ? [{ streaming: response.streaming, silentMs: Number(response.silentMs) }] : [],
   );
   if (!isFailureConfirmed(leaseReport, peerReports)) return undefined;
-  const { askedAgoMs, isEngineSilent } = leaseReport;
+  const { requestedAgoMs: askedAgoMs, isEngineUnresponsive: isEngineSilent } = leaseReport;
   deps.log.warn("failover started", { service: object.metadata.id, askedAgoMs, isEngineSilent });
   const now = deps.clock.now();
   const failover = beginFailover(object, { operationId: deps.newId(), now });
   const unit = deps.begin();
-  unit.onlyWhile(deps.holds.unheld("failover"));
+  unit.onlyWhile(deps.automationPauses.unlessPaused("failover"));
   const reason = isEngineSilent ? "engine_silent" : "node_silent";
   await writeFailover(unit, service, { ...failover, reason, now }, deps.operations, signal);
   await deps.services.reached(await unit.commit(signal), 1_000);
@@ -100,17 +100,17 @@ export function beginFailover(
   { operationId, now }: { readonly operationId: string; readonly now: number },
   forced?: string,
 ): { after: ManagedServiceObject; operation: OperationObject } {
-  const succession: PrimaryChange = {
+  const primaryChange: PrimaryChange = {
     from: service.status.primaryNodeId,
     to: "",
     step: "fence",
     since: now,
     ...(forced !== undefined && { forced }),
   };
-  const { after, operation } = beginOperation(service, "failover", { succession }, operationId, now);
+  const { after, operation } = beginOperation(service, "failover", { primaryChange }, operationId, now);
   return {
     after,
-    operation: { ...operation, spec: { ...operation.spec, work: { nodeId: "", from: succession.from } } },
+    operation: { ...operation, spec: { ...operation.spec, work: { nodeId: "", from: primaryChange.from } } },
   };
 }
 
@@ -118,6 +118,6 @@ export function beginFailover(
  * Pure: true if an operator suspended automatic failovers. Pauses of everything concern wall-clock time, which a
  * failover does not use. The pauses are unknown until the store was read.
  */
-export function failoverSuspended(pauses: readonly Pick<Hold, "kind">[]): boolean {
+export function failoverSuspended(pauses: readonly Pick<AutomationPause, "kind">[]): boolean {
   return pauses.some(({ kind }) => kind === "failover" || kind === "unknown");
 }

@@ -4,7 +4,7 @@ import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec } from "../mana
 import { operationMembers } from "../operation-members.ts";
 import { beginOperation } from "../service-verbs.ts";
 import { isPrimary, isStaying, maxNodes, nextNumberOf } from "./members.ts";
-import { isOutdated } from "../trial/other-image.ts";
+import { hasOutdatedData } from "../trial/other-image.ts";
 import { refuseLastStandby } from "./sync-standbys.ts";
 import { replicaNode, requireReplicas } from "./new-replica.ts";
 
@@ -63,7 +63,7 @@ function begin(
   { operationId, now }: OperationArgs,
 ): Omit<NodeChange, "node"> {
   // A primary change may outlast the operation that began it: it waits for members that are present.
-  if (service.spec.succession !== undefined)
+  if (service.spec.primaryChange !== undefined)
     throw new HoldfastError("WRONG_STATE", "The service's primary is changing. Wait until its new primary answers.", {
       members: operationMembers(service, undefined),
     });
@@ -76,8 +76,8 @@ export function failOver(service: ManagedServiceObject, node: NodeSpec, args: Op
   const { spec, status } = service;
   const members = operationMembers(service, undefined);
   if (isPrimary(service, node)) throw new HoldfastError("WRONG_STATE", "The node is the primary already.", { members });
-  if (!isStaying(node) || isOutdated(spec, node))
+  if (!isStaying(node) || hasOutdatedData(spec, node))
     throw new HoldfastError("WRONG_STATE", "The node does not follow the primary.", { members });
-  const succession = { from: status.primaryNodeId, to: node.id, step: "yield", since: args.now } as const;
-  return { ...begin(service, "failover", node, { ...spec, succession }, args), node };
+  const primaryChange = { from: status.primaryNodeId, to: node.id, step: "yield", since: args.now } as const;
+  return { ...begin(service, "failover", node, { ...spec, primaryChange }, args), node };
 }

@@ -12,7 +12,7 @@ import type { FenceOrders } from "./fence-orders.ts";
 import { type Candidate, fenceVerdict, shouldFence, type LeaseState } from "./fence-verdict.ts";
 import { hasReplayedBeyond, positionOf } from "./log-position.ts";
 import { standbysOf, failoverCandidatesOf } from "./members.ts";
-import { modeOf, syncStandbysOf } from "./sync-standbys.ts";
+import { replicationModeOf, syncStandbysOf } from "./sync-standbys.ts";
 import { countedCandidatesOf } from "./suspicion.ts";
 import {
   withNamedPrimary,
@@ -26,8 +26,8 @@ import type { PrimaryChangeVerdict } from "./primary-change-plan.ts";
 export interface PrimaryChangeDeps {
   readonly begin: () => UnitOfWork;
   readonly services: Pick<Collection<unknown>, "reached">;
-  readonly fleet: Pick<Fleet, "run" | "revokeRight">;
-  readonly pulse: Pick<FailureDetector, "leaseReport" | "trueForMs" | "forget">;
+  readonly fleet: Pick<Fleet, "run" | "revokePrimaryLease">;
+  readonly failureDetector: Pick<FailureDetector, "leaseReport" | "trueForMs" | "forget">;
   readonly fences: FenceOrders;
   readonly machines: Pick<Collection<MachineObject>, "get">;
   readonly clock: Clock;
@@ -45,16 +45,16 @@ export async function changePrimary(
   signal: AbortSignal,
 ): Promise<void> {
   const { object } = service;
-  const { succession } = object.spec;
+  const { primaryChange } = object.spec;
   const now = deps.clock.now();
   const verdict = primaryChangeVerdict(object, observed, now);
-  if (succession === undefined || verdict === undefined || verdict === "wait") return;
+  if (primaryChange === undefined || verdict === undefined || verdict === "wait") return;
   // `updateMembers` writes that step together with its event.
   if (verdict === "settle") return;
-  if (verdict === "fence") return nameSuccessor(service, succession, observed, deps, signal);
-  if (verdict === "compare" && !(await hasReplayedAll(object, succession, observed, deps, signal))) return;
+  if (verdict === "fence") return nameSuccessor(service, primaryChange, observed, deps, signal);
+  if (verdict === "compare" && !(await hasReplayedAll(object, primaryChange, observed, deps, signal))) return;
   const unit = deps.begin();
-  unit.update(managedServiceKind, service, afterVerdict(object, succession, verdict, now));
+  unit.update(managedServiceKind, service, afterVerdict(object, primaryChange, verdict, now));
   await deps.services.reached(await unit.commit(signal), 1_000);
 }
 
@@ -78,11 +78,11 @@ async function nameSuccessor(
   signal: AbortSignal,
 ): Promise<void> {
   const { object } = service;
-  const { pulse, fleet, clock } = deps;
+  const { failureDetector, fleet, clock } = deps;
   const fact = `fence ${object.metadata.id}/${object.spec.instanceGeneration}`;
-  const revokedForMs = pulse.trueForMs(fact);
+  const revokedForMs = failureDetector.trueForMs(fact);
   // Queried after the revocation was stored: a controller that connects later reads it from there.
-  const ungrantedForMs = await fleet.revokeRight(from, object.status.term, signal).catch(() => undefined);
+  const ungrantedForMs = await fleet.revokePrimaryLease(from, object.status.term, signal).catch(() => undefined);
   const needed = requiredReplicas(object, observed);
   const neverLapses = deps.machines.get(from)?.object.spec.kind === "virtual_machine";
   const lease: LeaseState = { revokedForMs, ungrantedForMs, neverExpires: neverLapses };
@@ -98,7 +98,7 @@ async function nameSuccessor(
   if (
     verdict.kind !== "name" &&
     ifProven.kind === "name" &&
-    shouldFence(lease, pulse.leaseReport(from)?.askedAgoMs ?? 0) &&
+    shouldFence(lease, failureDetector.leaseReport(from)?.requestedAgoMs ?? 0) &&
     (await deps.fences.isEnded(fact, from))
   )
     ({ verdict } = await decide(true));
@@ -107,13 +107,13 @@ async function nameSuccessor(
   const unit = deps.begin();
   unit.update(managedServiceKind, service, withNamedPrimary(object, to, clock.now()));
   await deps.services.reached(await unit.commit(signal), 1_000);
-  pulse.forget(fact);
+  failureDetector.forget(fact);
 }
 
 /** Pure: the replicas of which one has each acknowledged commit; undefined if commits wait for no replica. */
 function requiredReplicas(service: ManagedServiceObject, observed: ObservedService): readonly string[] | undefined {
-  if (modeOf(service.spec) === "async") return undefined;
-  const old = observed.nodes.find(({ node }) => node.id === service.spec.succession?.from);
+  if (replicationModeOf(service.spec) === "async") return undefined;
+  const old = observed.nodes.find(({ node }) => node.id === service.spec.primaryChange?.from);
   // The fence raised the generation by one; a primary without the settings before it may have waited for other
   // standbys.
   const isCurrent = Number(old?.instance?.generation ?? 0n) >= service.spec.instanceGeneration - 1;
@@ -128,7 +128,7 @@ async function queryCandidates(
   deps: PrimaryChangeDeps,
   signal: AbortSignal,
 ): Promise<readonly Candidate[]> {
-  const { forced } = service.spec.succession ?? {};
+  const { forced } = service.spec.primaryChange ?? {};
   const counted = countedCandidatesOf(service, observed).map(({ id }) => id);
   const candidateIds = failoverCandidatesOf(service).map(({ id }) => id);
   const ids = [...new Set([...candidateIds, ...needed, ...(forced === undefined ? [] : [forced])])];

@@ -1,6 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { type HostObject, isOpen } from "#fleet/host/host.ts";
+import { type HostObject, acceptsMachines } from "#fleet/host/host.ts";
 import { again, type Outcome } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
@@ -67,6 +67,6 @@ function hasTargetHost({ id, zone }: NodeSpec, { nodes }: ObservedService, { hos
   const hostId = nodes.find(({ node }) => node.id === id)?.machine?.spec.hostId;
   return Iterator.from(hosts.values()).some(
     ({ object }) =>
-      object.metadata.id !== hostId && object.spec.zone === zone && isOpen(object) && object.status.state === "ready",
+      object.metadata.id !== hostId && object.spec.zone === zone && acceptsMachines(object) && object.status.state === "ready",
   );
 }

@@ -1,7 +1,7 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ReadReplicationResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import { NotAsked } from "#fleet/not-asked.ts";
+import { TaskNotSent } from "#fleet/not-asked.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { readReplicationOrReason } from "./read-replication.ts";
 import { lagOf } from "./log-position.ts";
@@ -57,7 +57,7 @@ function readBoth(
 ) {
   const read = (id: string) =>
     readReplicationOrReason(service, id, deps, signal).catch((error: unknown) => {
-      if (error instanceof NotAsked) return undefined;
+      if (error instanceof TaskNotSent) return undefined;
       throw error;
     });
   return Promise.all([read(service.status.primaryNodeId), read(nodeId)]);

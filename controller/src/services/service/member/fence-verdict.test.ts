@@ -1,4 +1,4 @@
-import { knownWithinMs } from "#fleet/session/rights.ts";
+import { maxKnowledgeAgeMs } from "#fleet/session/rights.ts";
 import { expect, test } from "vitest";
 import {
   type Candidate,
@@ -14,7 +14,7 @@ import type { MemberState } from "./primary-change-plan.ts";
 
 const silent: MemberState = { answers: false, hasNewestSettings: false, engine: "unknown" };
 const ended: MemberState = { answers: true, hasNewestSettings: true, engine: "cutOff" };
-const late = knownWithinMs + leaseExpiredAfterMs;
+const late = maxKnowledgeAgeMs + leaseExpiredAfterMs;
 
 const lease = (change: Partial<LeaseState> = {}): LeaseState => ({
   revokedForMs: 0,

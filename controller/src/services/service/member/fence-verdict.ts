@@ -1,12 +1,12 @@
-import { rightMs } from "@holdfast/common/right.ts";
-import { knownWithinMs, rightMarginMs } from "#fleet/session/rights.ts";
+import { primaryLeaseMs } from "@holdfast/common/right.ts";
+import { maxKnowledgeAgeMs, primaryLeaseMarginMs } from "#fleet/session/rights.ts";
 import { silentAfterMs } from "./suspicion.ts";
 import type { MemberState } from "./primary-change-plan.ts";
 
 /** Time without an eligible successor after which the old primary is named again. */
 export const fenceTimeoutMs = 30_000;
 /** Time after which a granted lease has expired for certain, whatever clocks and pauses there are. */
-export const leaseExpiredAfterMs = rightMs + rightMarginMs;
+export const leaseExpiredAfterMs = primaryLeaseMs + primaryLeaseMarginMs;
 
 /** A controller's view of the old primary's lease, in durations of its own clock. */
 export interface LeaseState {
@@ -62,7 +62,7 @@ export type FenceVerdict =
  */
 export function isLeaseExpired({ revokedForMs, ungrantedForMs = 0, neverExpires = false }: LeaseState): boolean {
   if (neverExpires) return false;
-  return revokedForMs >= knownWithinMs + leaseExpiredAfterMs || ungrantedForMs >= leaseExpiredAfterMs;
+  return revokedForMs >= maxKnowledgeAgeMs + leaseExpiredAfterMs || ungrantedForMs >= leaseExpiredAfterMs;
 }
 
 /** Time in which an agent that still answers may stop its engine, before the host ends the whole machine. */

@@ -26,16 +26,16 @@ test.each([
   ["a silent one whose lease the replica confirms", pair(voting), silent],
 ])("the replica of %s becomes the primary once the old one has certainly ended", (_, service, old) => {
   const { after, operation } = force(service, old);
-  expect(after.spec.succession).toEqual({ from: "a", to: "", step: "fence", since: 5_000, forced: "b" });
+  expect(after.spec.primaryChange).toEqual({ from: "a", to: "", step: "fence", since: 5_000, forced: "b" });
   expect(after).toMatchObject({ status: { primaryNodeId: "a", operationId: "forced", term: service.status.term } });
   expect(operation?.spec).toMatchObject({ type: "failover", work: { from: "a" } });
 });
 
 test("a failover that waits for others goes on with the replica that is chosen", () => {
-  const waiting = pair({ ...voting, succession: fence });
+  const waiting = pair({ ...voting, primaryChange: fence });
   const { after, operation } = force(waiting, silent);
   expect(operation).toBeUndefined();
-  expect(after.spec).toEqual({ ...waiting.spec, succession: { ...fence, forced: "b" } });
+  expect(after.spec).toEqual({ ...waiting.spec, primaryChange: { ...fence, forced: "b" } });
 });
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -43,7 +43,7 @@ test.each([
   ["a silent primary may go on without it",            pair(),                                                  silent,    "NOT_POSSIBLE"],
   ["it confirms only under settings that are newer",   pair(voting),                                            { answers: false, fencedGeneration: 6 }, "NOT_POSSIBLE"],
   ["the primary needs no lease",                       pair({ nextNodeNumber: undefined } as never),            answering, "NOT_SUPPORTED"],
-  ["a successor is named already",                     pair({ succession: { ...fence, to: "b", step: "promote" } }), answering, "WRONG_STATE"],
+  ["a successor is named already",                     pair({ primaryChange: { ...fence, to: "b", step: "promote" } }), answering, "WRONG_STATE"],
   ["it has yet to get its data",                       pair({ nodes: [a, { ...b, joining: true }] as never }),  answering, "WRONG_STATE"],
   ["the service is off",                               pair({ power: "off" }),                                  answering, "WRONG_STATE"],
 ] as const)("nothing is forced where %s", (_, service, old, key) => {

@@ -4,8 +4,8 @@ import { nextMetadata } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { operationMembers } from "../operation-members.ts";
 import { beginFailover } from "./automatic-failover.ts";
-import { hasRights, isPrimary, isReplicated, isStaying } from "./members.ts";
-import { isOutdated } from "../trial/other-image.ts";
+import { needsPrimaryLease, isPrimary, isReplicated, isStaying } from "./members.ts";
+import { hasOutdatedData } from "../trial/other-image.ts";
 import { candidatesCountedAt } from "./suspicion.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { NodePositionSchema } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
@@ -41,19 +41,19 @@ export function forceFailover(
   const { metadata, spec, status } = service;
   const refuse = (detail: string) =>
     new HoldfastError("WRONG_STATE", detail, { members: operationMembers(service, undefined) });
-  if (!isReplicated(spec) || !hasRights(service))
+  if (!isReplicated(spec) || !needsPrimaryLease(service))
     throw new HoldfastError(
       "NOT_SUPPORTED",
       "The primary of this engine needs no lease, so a failover cannot be forced.",
     );
   if (isPrimary(service, node)) throw refuse("The node is the primary already.");
   if (!isStaying(node)) throw refuse("The node does not follow the primary.");
-  if (isOutdated(spec, node)) throw refuse("The node has data from before the upgrade.");
+  if (hasOutdatedData(spec, node)) throw refuse("The node has data from before the upgrade.");
   const isUp = (status.state === "Running" || status.state === "Error") && spec.power === "on";
-  if (!isUp || metadata.deletionRequestedAt !== undefined || spec.trial !== undefined)
+  if (!isUp || metadata.deletionRequestedAt !== undefined || spec.canary !== undefined)
     throw refuse(`The service must be up for this; it is ${status.state}, or another change is in progress.`);
-  const { succession } = spec;
-  if (succession !== undefined && succession.step !== "fence")
+  const { primaryChange } = spec;
+  if (primaryChange !== undefined && primaryChange.step !== "fence")
     throw refuse("The service's primary is changing, and its successor is named already.");
   const isCandidate = candidatesCountedAt(service, old.fencedGeneration).some(({ id }) => id === node.id);
   if (!old.answers && !isCandidate)
@@ -61,8 +61,8 @@ export function forceFailover(
       "NOT_POSSIBLE",
       "The primary is silent and this replica does not confirm its lease, so the primary may take writes forever.",
     );
-  if (succession === undefined) return beginFailover(service, args, node.id);
-  const chosen = { ...spec, succession: { ...succession, forced: node.id } };
+  if (primaryChange === undefined) return beginFailover(service, args, node.id);
+  const chosen = { ...spec, primaryChange: { ...primaryChange, forced: node.id } };
   return { after: { ...service, metadata: nextMetadata(metadata, args.now), spec: chosen }, operation: undefined };
 }
 

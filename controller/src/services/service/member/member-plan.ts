@@ -15,10 +15,10 @@ export function planMembers(
   planNode: (node: ObservedNode) => ServiceStep[],
 ): ServiceStep[] {
   const { nodes } = observed;
-  const { succession, instanceGeneration } = service.spec;
+  const { primaryChange, instanceGeneration } = service.spec;
   const primary = nodes.find(({ node }) => isPrimary(service, node));
-  if (succession?.step === "yield" || succession?.step === "fence") {
-    const steps = nodes.filter(({ node }) => node.id === succession.from).flatMap(planNode);
+  if (primaryChange?.step === "yield" || primaryChange?.step === "fence") {
+    const steps = nodes.filter(({ node }) => node.id === primaryChange.from).flatMap(planNode);
     // A primary that takes no settings has a deadline too: the change proceeds without its report.
     return [...(oldPrimaryLogEnd(service, observed) === undefined ? steps : []), { kind: "changePrimary" }];
   }
@@ -28,7 +28,7 @@ export function planMembers(
     if (isPrimary(service, member.node)) return planNode(member);
     const own = planNode(member);
     // A replica follows a primary that takes writes; a replica that starts together with its primary waits for it.
-    const waits = succession === undefined ? !isPrimaryUp && !isSetUp(member) : !hasTakenOver(service, observed);
+    const waits = primaryChange === undefined ? !isPrimaryUp && !isSetUp(member) : !hasTakenOver(service, observed);
     const startsWithPrimary = service.status.state !== "Running" && member.instance?.state === "stopped";
     const allowed =
       waits || (startsWithPrimary && !isPrimaryUp && isComing(primary)) || !isReplicated(service.spec)
@@ -36,7 +36,7 @@ export function planMembers(
         : own;
     return service.spec.power === "off" ? inOrder(allowed, primary) : allowed;
   });
-  if (succession !== undefined) return [...steps, { kind: "changePrimary" }];
+  if (primaryChange !== undefined) return [...steps, { kind: "changePrimary" }];
   const step = nextInRollout(service, observed);
   const to = step?.kind === "switchOver" ? step.to : replacementPrimary(service, observed);
   return to === undefined ? steps : [...steps, { kind: "switchOver", to }];

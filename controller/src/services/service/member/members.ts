@@ -1,4 +1,4 @@
-import { engineFormOf } from "../../engine/engine-forms.ts";
+import { engineProfileOf } from "../../engine/engine-forms.ts";
 import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec } from "../managed-service.ts";
 
 /*
@@ -52,11 +52,11 @@ export function standbysOf(service: Members): NodeSpec[] {
  * True if the primary takes writes only under a lease. `leaseProtocol`: version of the lease protocol that its agent
  * supports.
  */
-export function hasRights(
+export function needsPrimaryLease(
   { spec }: Pick<ManagedServiceObject, "spec">,
   leaseProtocol: number = Number.POSITIVE_INFINITY,
 ): boolean {
-  const needed = engineFormOf(spec.databaseType).replicas?.confirmRights;
+  const needed = engineProfileOf(spec.databaseType).replicas?.primaryLeaseVersion;
   return needed !== undefined && leaseProtocol >= needed;
 }
 
@@ -70,6 +70,6 @@ export function failoverCandidatesOf(service: Members): NodeSpec[] {
 
 /** Pure: id of the node that agents accept as the primary; empty while there is none. */
 export function namedPrimary({ spec, status }: Members): string {
-  const { step } = spec.succession ?? {};
+  const { step } = spec.primaryChange ?? {};
   return step === "fence" || step === "yield" || step === "recall" ? "" : status.primaryNodeId;
 }

@@ -16,7 +16,7 @@ import { awaitsRollout } from "./rolling-update.ts";
 export function nodeToMove(service: ManagedServiceObject, { nodes }: ObservedService): NodeSpec | undefined {
   const { metadata, spec, status } = service;
   if (status.state !== "Running" || spec.power !== "on" || metadata.deletionRequestedAt !== undefined) return undefined;
-  if (status.operationId !== null || spec.succession !== undefined || spec.trial !== undefined) return undefined;
+  if (status.operationId !== null || spec.primaryChange !== undefined || spec.canary !== undefined) return undefined;
   if (spec.nodes.length === 1 || !isReplicated(spec)) return undefined;
   const isChanging = (node: NodeSpec) => !isStaying(node) || node.replaces !== undefined || awaitsRollout(spec, node);
   if (spec.nodes.some(isChanging)) return undefined;
@@ -42,7 +42,7 @@ export function beginMove(
 
 /** Pure: the replacement of the primary that is ready for a switchover; undefined if there is none. */
 export function replacementPrimary(service: ManagedServiceObject, { nodes }: ObservedService): NodeSpec | undefined {
-  if (service.spec.succession !== undefined || service.status.state !== "Running") return undefined;
+  if (service.spec.primaryChange !== undefined || service.status.state !== "Running") return undefined;
   return service.spec.nodes.find(
     (node) =>
       isStaying(node) &&
@@ -55,7 +55,7 @@ export function replacementPrimary(service: ManagedServiceObject, { nodes }: Obs
 /** Pure: the service with replaced members marked for removal, once nothing depends on them. */
 export function withCompletedMoves(service: ManagedServiceObject, { nodes }: ObservedService): ManagedServiceObject {
   const { spec } = service;
-  if (spec.succession !== undefined || spec.nodes.every(({ replaces }) => replaces === undefined)) return service;
+  if (spec.primaryChange !== undefined || spec.nodes.every(({ replaces }) => replaces === undefined)) return service;
   let generation = spec.instanceGeneration;
   let after = spec.nodes;
   for (const node of spec.nodes) {
@@ -85,7 +85,7 @@ export function moveFault(
   nodeId: string,
   now: number,
 ): Fault | undefined {
-  const { succession, nodes: members } = service.spec;
+  const { primaryChange, nodes: members } = service.spec;
   if (operation.status.rollback !== undefined) return undefined;
   const next = members.find(({ id }) => id === nodeId);
   if (next?.replaces === undefined) return undefined;
@@ -93,7 +93,7 @@ export function moveFault(
   if (machine?.status.state === "failed") return { code: "machine_failed", message: machine.status.reason };
   if (
     next.replaces.switchoverRequested === true &&
-    succession === undefined &&
+    primaryChange === undefined &&
     next.replaces.nodeId === service.status.primaryNodeId
   )
     return { code: "switchover_failed", message: "The primary did not give way to the new node in time." };

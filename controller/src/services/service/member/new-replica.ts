@@ -2,13 +2,13 @@ import { randomBytes } from "node:crypto";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { keyOf } from "#kernel/store/resource.ts";
-import { engineFormOf } from "../../engine/engine-forms.ts";
+import { engineProfileOf } from "../../engine/engine-forms.ts";
 import { type ManagedServiceObject, managedServiceKind, type NodeSpec } from "../managed-service.ts";
 import { nodeHostnameOf } from "../service-names.ts";
 
 /** Throws NOT_SUPPORTED for an engine whose services have a single node. */
 export function requireReplicas(databaseType: string): void {
-  if (engineFormOf(databaseType).replicas !== undefined) return;
+  if (engineProfileOf(databaseType).replicas !== undefined) return;
   throw new HoldfastError("NOT_SUPPORTED", `A service of ${databaseType} cannot have replicas yet.`);
 }
 
@@ -21,7 +21,7 @@ export function withReplicationSecret(
   sealer: Pick<Sealer, "seal">,
 ): ManagedServiceObject {
   const { metadata, spec } = service;
-  const isNeeded = spec.nodes.length > 1 && engineFormOf(spec.databaseType).replicas?.haveSecret === true;
+  const isNeeded = spec.nodes.length > 1 && engineProfileOf(spec.databaseType).replicas?.haveSecret === true;
   if (!isNeeded || spec.replicationSecret !== undefined) return service;
   const secret = randomBytes(32).toString("hex");
   return {

@@ -56,7 +56,7 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
       unit.update(managedServiceKind, service, designed.after);
       unit.audit(auditOf(call, `node.${action}`, "managed-service", serviceId));
       const message = response(designed);
-      unit.answer(call, message as never);
+      unit.storeResponse(call, message as never);
       await commitAndSee(call, unit, [services, operations]);
       return message;
     });

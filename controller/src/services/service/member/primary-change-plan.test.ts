@@ -40,8 +40,8 @@ test.each([
   ["gives the old one its time",                          "promote", answers("unknown"),  answers("unknown"),  current,       reverting, "wait"],
   ["is over when nothing more can be done",               "promote", answers("unknown"),  answers("unknown"),  latePromote, reverting, "settle"],
 ] as const)("a primary change %s", (_, step, from, to, now, more, verdict) => {
-  const succession: PrimaryChange = { from: "a", to: "b", step, since: 0, ...more };
-  expect(planPrimaryChange(succession, from, to, now)).toBe(verdict);
+  const primaryChange: PrimaryChange = { from: "a", to: "b", step, since: 0, ...more };
+  expect(planPrimaryChange(primaryChange, from, to, now)).toBe(verdict);
 });
 
 test("a step counts from its own beginning", () => {

@@ -44,12 +44,12 @@ export type PrimaryChangeVerdict =
  * that it never was one.
  */
 export function planPrimaryChange(
-  succession: PrimaryChange,
+  primaryChange: PrimaryChange,
   from: MemberState,
   to: MemberState,
   now: number,
 ): PrimaryChangeVerdict {
-  const { step, since, stepSince = since } = succession;
+  const { step, since, stepSince = since } = primaryChange;
   const tookMs = now - stepSince;
   switch (step) {
     case "fence":
@@ -61,8 +61,8 @@ export function planPrimaryChange(
     case "promote":
       if (to.answers && to.hasNewestSettings && to.engine === "writes") return "settle";
       // Either the change was reverted, or the new primary has taken writes: there is no other node to name.
-      if (succession.from === succession.to) return !to.answers || tookMs > promoteTimeoutMs ? "settle" : "wait";
-      if (succession.hasPromoted === true) return "wait";
+      if (primaryChange.from === primaryChange.to) return !to.answers || tookMs > promoteTimeoutMs ? "settle" : "wait";
+      if (primaryChange.hasPromoted === true) return "wait";
       return to.answers && tookMs > promoteTimeoutMs ? "recall" : "wait";
     case "recall":
       if (!to.hasNewestSettings) return "wait";

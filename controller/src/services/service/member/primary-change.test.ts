@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type NodeId, nodeIds, SuccessionWorld } from "../../../../../test/support/controller/succession-world.ts";
+import { type NodeId, nodeIds, PrimaryChangeScenario } from "../../../../../test/support/controller/succession-world.ts";
 
-type Deed = readonly [name: string, act: (scenario: SuccessionWorld) => void | Promise<void>];
+type Deed = readonly [name: string, act: (scenario: PrimaryChangeScenario) => void | Promise<void>];
 
 const anyNode = fc.constantFrom(...nodeIds);
 const flag = (name: "alive" | "connected" | "promotes") =>
@@ -19,7 +19,7 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 6, arbitrary: always("control", (scenario) => scenario.control()) },
   { weight: 6, arbitrary: anyNode.map((id): Deed => [`tick ${id}`, (scenario) => scenario.tick(id)]) },
   { weight: 2, arbitrary: always("write", (scenario) => scenario.write()) },
-  { weight: 2, arbitrary: always("ask", (scenario) => scenario.ask()) },
+  { weight: 2, arbitrary: always("ask", (scenario) => scenario.requestFailover()) },
   { weight: 2, arbitrary: fc.integer({ min: 1, max: 70 }).map(waitSeconds) },
   { weight: 1, arbitrary: flag("alive") },
   { weight: 1, arbitrary: flag("connected") },
@@ -46,8 +46,8 @@ const scenarios = fc.array(deeds, { minLength: 10, maxLength: 80 });
 // A fixed seed, so that each run has the same scenarios. A change of the protocol raises their number once.
 const runs = { numRuns: 150, seed: 15 };
 
-async function live(trace: readonly Deed[]): Promise<SuccessionWorld> {
-  const scenario = new SuccessionWorld();
+async function live(trace: readonly Deed[]): Promise<PrimaryChangeScenario> {
+  const scenario = new PrimaryChangeScenario();
   for (const [, deed] of trace) {
     await deed(scenario);
     expectSafe(scenario);
@@ -55,14 +55,14 @@ async function live(trace: readonly Deed[]): Promise<SuccessionWorld> {
   return scenario;
 }
 
-function expectSafe(scenario: SuccessionWorld): void {
+function expectSafe(scenario: PrimaryChangeScenario): void {
   const writable = scenario.writable();
   expect(writable.length, "writable primaries").toBeLessThanOrEqual(1);
   for (const id of writable) expect(scenario.members[id].rows).toEqual(scenario.acknowledged);
 }
 
 /** Everything that responds follows its orders, for as long as it takes. */
-async function rest(scenario: SuccessionWorld): Promise<void> {
+async function rest(scenario: PrimaryChangeScenario): Promise<void> {
   for (let round = 0; round < 60; round += 1) {
     await scenario.control();
     for (const id of nodeIds) scenario.tick(id);
@@ -71,7 +71,7 @@ async function rest(scenario: SuccessionWorld): Promise<void> {
   }
 }
 
-function mend(scenario: SuccessionWorld, how: { readonly promotes?: boolean; readonly except?: NodeId } = {}): void {
+function mend(scenario: PrimaryChangeScenario, how: { readonly promotes?: boolean; readonly except?: NodeId } = {}): void {
   for (const id of nodeIds) {
     const isMended = id !== how.except;
     Object.assign(scenario.members[id], { alive: isMended, connected: isMended, promotes: how.promotes ?? true });
@@ -92,7 +92,7 @@ test.each([true, false])(
       const scenario = await live(trace);
       mend(scenario, { promotes });
       await rest(scenario);
-      expect(scenario.object.spec.succession).toBeUndefined();
+      expect(scenario.object.spec.primaryChange).toBeUndefined();
       expect(scenario.writable()).toEqual([scenario.object.status.primaryNodeId]);
     });
     await fc.assert(property, runs);
@@ -100,16 +100,16 @@ test.each([true, false])(
 );
 
 test("a new primary that falls silent is waited for, and becomes the primary when it is back", async () => {
-  const scenario = new SuccessionWorld();
-  scenario.ask();
+  const scenario = new PrimaryChangeScenario();
+  scenario.requestFailover();
   await scenario.control();
   scenario.tick("a");
   scenario.members.b.promotes = false;
   await scenario.control();
-  expect(scenario.object.spec.succession?.step).toBe("promote");
+  expect(scenario.object.spec.primaryChange?.step).toBe("promote");
   mend(scenario, { except: "b" });
   await rest(scenario);
-  expect(scenario.object.spec.succession?.step).toBe("promote");
+  expect(scenario.object.spec.primaryChange?.step).toBe("promote");
   expect(scenario.writable()).toEqual([]);
   mend(scenario);
   await rest(scenario);
@@ -117,23 +117,23 @@ test("a new primary that falls silent is waited for, and becomes the primary whe
 });
 
 test("a new primary that takes no write is recalled, and the old one is named under a higher term", async () => {
-  const scenario = new SuccessionWorld();
+  const scenario = new PrimaryChangeScenario();
   const { term } = scenario.object.status;
   scenario.members.b.promotes = false;
-  scenario.ask();
+  scenario.requestFailover();
   await rest(scenario);
-  expect(scenario.object.spec.succession).toBeUndefined();
+  expect(scenario.object.spec.primaryChange).toBeUndefined();
   expect(scenario.writable()).toEqual(["a"]);
   // Named, recalled, and the old one named.
   expect(scenario.object.status.term).toBe(term + 3);
 });
 
 test("an old primary that is silent from the start stays it", async () => {
-  const scenario = new SuccessionWorld();
+  const scenario = new PrimaryChangeScenario();
   scenario.members.a.connected = false;
-  scenario.ask();
+  scenario.requestFailover();
   await rest(scenario);
-  expect(scenario.object.spec.succession).toBeUndefined();
+  expect(scenario.object.spec.primaryChange).toBeUndefined();
   expect(scenario.writable()).toEqual(["a"]);
   scenario.members.a.connected = true;
   await rest(scenario);

@@ -9,20 +9,20 @@ export function primaryChangeVerdict(
   observed: ObservedService,
   now: number,
 ): PrimaryChangeVerdict | undefined {
-  const { succession, instanceGeneration } = service.spec;
-  if (succession === undefined) return undefined;
+  const { primaryChange, instanceGeneration } = service.spec;
+  if (primaryChange === undefined) return undefined;
   const stateOf = (id: string) =>
     memberState(
       observed.nodes.find(({ node }) => node.id === id),
       instanceGeneration,
     );
-  return planPrimaryChange(succession, stateOf(succession.from), stateOf(succession.to), now);
+  return planPrimaryChange(primaryChange, stateOf(primaryChange.from), stateOf(primaryChange.to), now);
 }
 
 /** Pure: state of the old primary. */
 export function oldPrimaryState(service: ManagedServiceObject, observed: ObservedService): MemberState {
-  const { succession, instanceGeneration } = service.spec;
-  const old = observed.nodes.find(({ node }) => node.id === succession?.from);
+  const { primaryChange, instanceGeneration } = service.spec;
+  const old = observed.nodes.find(({ node }) => node.id === primaryChange?.from);
   return memberState(old, instanceGeneration);
 }
 
@@ -47,7 +47,7 @@ function engineOf({ state, replication }: NonNullable<ObservedNode["instance"]>)
 
 /** Pure: end of the old primary's log after an orderly shutdown; undefined while that is unknown. */
 export function oldPrimaryLogEnd({ spec }: ManagedServiceObject, observed: ObservedService): LogEnd | undefined {
-  const old = observed.nodes.find(({ node }) => node.id === spec.succession?.from);
+  const old = observed.nodes.find(({ node }) => node.id === spec.primaryChange?.from);
   const state = memberState(old, spec.instanceGeneration);
   const replication = old?.instance?.replication;
   if (!state.hasNewestSettings || state.engine !== "ended" || replication === undefined) return undefined;
@@ -56,7 +56,7 @@ export function oldPrimaryLogEnd({ spec }: ManagedServiceObject, observed: Obser
 
 /** Pure: true if the new primary has taken a write in its term. */
 export function hasTakenOver({ spec, status }: ManagedServiceObject, observed: ObservedService): boolean {
-  if (spec.succession?.step !== "promote") return false;
+  if (spec.primaryChange?.step !== "promote") return false;
   const newPrimary = observed.nodes.find(({ node }) => node.id === status.primaryNodeId);
   const { answers, hasNewestSettings, engine } = memberState(newPrimary, spec.instanceGeneration);
   return answers && hasNewestSettings && engine === "writes";
@@ -70,8 +70,8 @@ export function withNamedPrimary(
   extra: Pick<PrimaryChange, "hasPromoted"> = {},
 ): ManagedServiceObject {
   const { spec, status } = service;
-  const succession: PrimaryChange | undefined = spec.succession && {
-    ...spec.succession,
+  const primaryChange: PrimaryChange | undefined = spec.primaryChange && {
+    ...spec.primaryChange,
     to,
     step: "promote",
     stepSince: now,
@@ -81,7 +81,7 @@ export function withNamedPrimary(
   const nodes = spec.nodes.map(withoutFailoverCandidacy);
   return {
     ...service,
-    spec: { ...spec, nodes, instanceGeneration: spec.instanceGeneration + 1, ...(succession && { succession }) },
+    spec: { ...spec, nodes, instanceGeneration: spec.instanceGeneration + 1, ...(primaryChange && { primaryChange }) },
     status: { ...status, primaryNodeId: to, term: status.term + 1 },
   };
 }
@@ -89,20 +89,20 @@ export function withNamedPrimary(
 /** Pure: the service without a primary, until the named one reports its state. */
 export function withoutNamedPrimary(service: ManagedServiceObject, now: number): ManagedServiceObject {
   const { spec, status } = service;
-  const succession: PrimaryChange | undefined = spec.succession && {
-    ...spec.succession,
+  const primaryChange: PrimaryChange | undefined = spec.primaryChange && {
+    ...spec.primaryChange,
     step: "recall",
     stepSince: now,
   };
   return {
     ...service,
-    spec: { ...spec, instanceGeneration: spec.instanceGeneration + 1, ...(succession && { succession }) },
+    spec: { ...spec, instanceGeneration: spec.instanceGeneration + 1, ...(primaryChange && { primaryChange }) },
     status: { ...status, term: status.term + 1 },
   };
 }
 
 /** Pure: the service after the change is complete. */
 export function withoutPrimaryChange(service: ManagedServiceObject): ManagedServiceObject {
-  const { succession: _, ...spec } = service.spec;
+  const { primaryChange: _, ...spec } = service.spec;
   return { ...service, spec };
 }

@@ -1,20 +1,20 @@
 import { expect, test } from "vitest";
 import { createRandom } from "../../../../../test/support/random.ts";
-import { newRightsState, type RightsState, wrongIn } from "../../../../../test/support/controller/rights-state.ts";
-import { after, type Bug, type Deed, deeds, wholeDeeds } from "../../../../../test/support/controller/rights-world.ts";
+import { newPrimaryLeaseModel, type PrimaryLeaseModel, brokenInvariantOf } from "../../../../../test/support/controller/rights-state.ts";
+import { after, type Bug, type Action, actions, compositeActions } from "../../../../../test/support/controller/rights-world.ts";
 
 /** All scenarios of this many actions, from each of the initial states. */
 const depth = 4;
-const all: readonly Deed[] = [...deeds, ...wholeDeeds];
+const all: readonly Action[] = [...actions, ...compositeActions];
 
 /** A history of its own, in which its members come to the same position each time. */
-const again: readonly Deed[] = ["restart", "confirm", "wait 3"];
+const again: readonly Action[] = ["restart", "confirm", "wait 3"];
 
-const confirmed: readonly Deed[] = ["confirm", "wait 3"];
+const confirmed: readonly Action[] = ["confirm", "wait 3"];
 
 /** Initial states from which a few actions have an effect. */
 // biome-ignore format: a table, aligned so that it reads as one
-const initialStates: readonly (readonly [name: string, scenario: readonly Deed[]])[] = [
+const initialStates: readonly (readonly [name: string, scenario: readonly Action[]])[] = [
   ["a primary with a new lease",                     ["know 0", "renew 0"]],
   ["a fence that one controller wrote",              ["know 1", "renew 1", "fence 0"]],
   ["a request that waits, and a fence",              ["know 0", "renew 0", "ask", "take 0", "fence 0", "wait 3", "wait 1", "wait 1"]],
@@ -48,10 +48,10 @@ const planted: readonly (readonly [bug: Bug, initialState: number])[] = [
  * Explores every state that a scenario of this many actions reaches, once; returns the first wrong one with its
  * scenario.
  */
-function explore(trace: readonly Deed[], bug?: Bug): { readonly states: number; readonly wrong: string | undefined } {
-  const started = trace.reduce((state, action) => after(state, action, bug) ?? state, newRightsState());
+function explore(trace: readonly Action[], bug?: Bug): { readonly states: number; readonly wrong: string | undefined } {
+  const started = trace.reduce((state, action) => after(state, action, bug) ?? state, newPrimaryLeaseModel());
   const seen = new Set<string>();
-  let edge: { readonly state: RightsState; readonly reported: readonly Deed[] }[] = [{ state: started, reported: [] }];
+  let edge: { readonly state: PrimaryLeaseModel; readonly reported: readonly Action[] }[] = [{ state: started, reported: [] }];
   for (let round = 0; round < depth; round += 1) {
     const next: typeof edge = [];
     for (const { state, reported } of edge) {
@@ -60,7 +60,7 @@ function explore(trace: readonly Deed[], bug?: Bug): { readonly states: number; 
         const key = then && JSON.stringify(then);
         if (then === undefined || key === undefined || seen.has(key)) continue;
         seen.add(key);
-        const wrong = wrongIn(then);
+        const wrong = brokenInvariantOf(then);
         if (wrong !== undefined) return { states: seen.size, wrong: `${wrong}: ${[...reported, action].join(", ")}` };
         next.push({ state: then, reported: [...reported, action] });
       }
@@ -85,13 +85,13 @@ test("nothing is wrong in any of many long stories, and many of them come to a n
   // A fixed seed, so that each run has the same scenarios. A change of the protocol raises their number once.
   const random = createRandom(15);
   // Successes are more frequent than failures.
-  const weighted: readonly Deed[] = [...all, ...wholeDeeds, ...wholeDeeds, ...wholeDeeds, "wait 1", "wait 3", "wait 3"];
+  const weighted: readonly Action[] = [...all, ...compositeActions, ...compositeActions, ...compositeActions, "wait 1", "wait 3", "wait 3"];
   let promoted = 0;
   for (let trace = 0; trace < 2_000; trace += 1) {
-    let state = newRightsState();
+    let state = newPrimaryLeaseModel();
     for (let action = 0; action < 60; action += 1) {
       state = after(state, random.pick(weighted)) ?? state;
-      expect(wrongIn(state)).toBeUndefined();
+      expect(brokenInvariantOf(state)).toBeUndefined();
     }
     if (state.isPromoted) promoted += 1;
   }

@@ -47,8 +47,8 @@ describe("a replica that reported that it follows", () => {
         return { output: { case: "readReplication", value } };
       },
     };
-    const pulse = { leaseReport: () => ({ askedAgoMs, grantedAgoMs: undefined, isEngineSilent: false }) };
-    const proven = await withProvenReplicas(started, observed, { fleet, pulse } as never, new AbortController().signal);
+    const failureDetector = { leaseReport: () => ({ askedAgoMs, grantedAgoMs: undefined, isEngineSilent: false }) };
+    const proven = await withProvenReplicas(started, observed, { fleet, pulse: failureDetector } as never, new AbortController().signal);
     const { nodes } = updateMembers(started, proven, 0).service.spec;
     return { queried, votes: nodes.map(({ failoverCandidate }) => failoverCandidate !== undefined) };
   };

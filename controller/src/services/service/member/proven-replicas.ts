@@ -23,13 +23,13 @@ export const proofIntervalMs = 2_000;
 export async function withProvenReplicas(
   service: ManagedServiceObject,
   observed: ObservedService,
-  deps: { readonly fleet: Pick<Fleet, "run">; readonly pulse: Pick<FailureDetector, "leaseReport"> },
+  deps: { readonly fleet: Pick<Fleet, "run">; readonly failureDetector: Pick<FailureDetector, "leaseReport"> },
   signal: AbortSignal,
 ): Promise<ObservedService> {
   const candidates = nextVoters(service, observed);
   const { primaryNodeId } = service.status;
   // A query of a suspect primary would only take time.
-  const leaseReport = candidates.length === 0 ? undefined : deps.pulse.leaseReport(primaryNodeId);
+  const leaseReport = candidates.length === 0 ? undefined : deps.failureDetector.leaseReport(primaryNodeId);
   if (leaseReport === undefined || isSuspect(leaseReport)) return observed;
   const ids = [primaryNodeId, ...candidates.map(({ node }) => node.id)];
   const answers = await Promise.all(ids.map((id) => tryReadReplication(service, id, deps, signal)));
@@ -56,7 +56,7 @@ export function nextVoters(service: ManagedServiceObject, observed: ObservedServ
 export function canChangeVoters(service: ManagedServiceObject, observed: ObservedService): boolean {
   const primary = observed.nodes.find(({ node }) => isPrimary(service, node));
   const isThere = primary?.connected === true && fencedGenerationOf(primary.instance) > 0;
-  return service.spec.succession === undefined && service.spec.trial === undefined && isThere;
+  return service.spec.primaryChange === undefined && service.spec.canary === undefined && isThere;
 }
 
 /** Pure: true if the replica receives what its primary writes, by the current reports of both. */

@@ -1,5 +1,5 @@
 import type { Fleet } from "#fleet/fleet.ts";
-import { type HeardRight, punctualMs } from "#fleet/session/rights.ts";
+import { type LeaseReport, requestOverdueMs } from "#fleet/session/rights.ts";
 
 /** Failure detection of primaries by this controller: the age of lease requests, and durations of observed facts. */
 export interface FailureDetector {
@@ -7,7 +7,7 @@ export interface FailureDetector {
    * Last lease request of the machine's agent. A request to another controller counts by that controller's report. If
    * the agent is connected to no controller, its silence counts from the first call.
    */
-  leaseReport(machineId: string): HeardRight | undefined;
+  leaseReport(machineId: string): LeaseReport | undefined;
   /** Milliseconds since the first call with this fact; the first call returns 0. */
   trueForMs(fact: string): number;
   /** Ends a fact, so that the next call starts again at 0. */
@@ -16,8 +16,8 @@ export interface FailureDetector {
 
 const maxFacts = 10_000;
 
-export function createPulse(
-  fleet: Pick<Fleet, "heardRight" | "silentElsewhere" | "session">,
+export function createFailureDetector(
+  fleet: Pick<Fleet, "leaseReport" | "peerReport" | "session">,
   controllerId: string,
   bootMs: () => number,
 ): FailureDetector {
@@ -35,17 +35,17 @@ export function createPulse(
 
   return {
     leaseReport(machineId) {
-      const here = fleet.heardRight(machineId);
+      const here = fleet.leaseReport(machineId);
       const session = fleet.session(machineId);
       const fact = `silent ${machineId}`;
       const isElsewhere = session !== undefined && session.controllerId !== controllerId;
-      if (isElsewhere || (here !== undefined && here.askedAgoMs < punctualMs)) firstSeen.delete(fact);
+      if (isElsewhere || (here !== undefined && here.requestedAgoMs < requestOverdueMs)) firstSeen.delete(fact);
       if (isElsewhere) {
-        const { askedAgoMs = 0, isEngineSilent = false } = fleet.silentElsewhere(machineId) ?? {};
-        return { askedAgoMs, grantedAgoMs: here?.grantedAgoMs, isEngineSilent };
+        const { requestedAgoMs: askedAgoMs = 0, isEngineUnresponsive: isEngineSilent = false } = fleet.peerReport(machineId) ?? {};
+        return { requestedAgoMs: askedAgoMs, grantedAgoMs: here?.grantedAgoMs, isEngineUnresponsive: isEngineSilent };
       }
       if (here !== undefined) return here;
-      return { askedAgoMs: trueForMs(fact), grantedAgoMs: undefined, isEngineSilent: false };
+      return { requestedAgoMs: trueForMs(fact), grantedAgoMs: undefined, isEngineUnresponsive: false };
     },
     trueForMs,
     forget: (fact) => {

@@ -1,6 +1,6 @@
 import type { ReadReplicationResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import { NotAsked } from "#fleet/not-asked.ts";
+import { TaskNotSent } from "#fleet/not-asked.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 
 const readTimeoutMs = 2_000;
@@ -12,7 +12,7 @@ export async function tryReadReplication(
   try {
     return await readReplication(...args);
   } catch (error) {
-    if (error instanceof NotAsked) return undefined;
+    if (error instanceof TaskNotSent) return undefined;
     throw error;
   }
 }
@@ -50,7 +50,7 @@ export async function readReplicationOrReason(
     return failure?.code === "engine_busy" ? failure.message : undefined;
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof NotAsked) throw error;
+    if (error instanceof TaskNotSent) throw error;
     return undefined;
   }
 }

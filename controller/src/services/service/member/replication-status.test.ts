@@ -8,7 +8,7 @@ import {
   type TestInstallation,
 } from "../../../../../test/support/controller/test-fleet.ts";
 import { helloOf, openSession, type TestSession } from "../../../../../test/support/machines/test-agent.ts";
-import { NotAsked } from "#fleet/not-asked.ts";
+import { TaskNotSent } from "#fleet/not-asked.ts";
 import { replicationStatus } from "./replication-status.ts";
 
 let installation: TestInstallation;
@@ -44,7 +44,7 @@ async function answer(session: TestSession): Promise<void> {
   const { id } = await session.expect("task", ({ id: next }) => !expected.has(next));
   expected.add(id);
   const value = { role: "primary", position: "0/1", timeline: 1 };
-  session.say({ case: "taskResult", value: { taskId: id, output: { case: "readReplication", value } } });
+  session.send({ case: "taskResult", value: { taskId: id, output: { case: "readReplication", value } } });
 }
 
 test("a node is queried through the controller of its stream", async () => {
@@ -71,9 +71,9 @@ test("the status of an unreachable node is an error, not a guess", async () => {
   const status = statusAt(unheard, "unheard");
   await answer(session);
   expect(await status).toMatchObject({ connected: true });
-  await unheard.membership.drain();
+  await unheard.controllerRegistry.drain();
   const refused = await statusAt(unheard, "unheard").catch((error: unknown) => error);
-  expect(refused).toBeInstanceOf(NotAsked);
+  expect(refused).toBeInstanceOf(TaskNotSent);
   expect(refused).toMatchObject({ key: "MACHINE_UNREACHABLE", retryAfterS: 1 });
   session.close();
   await unheard.close();

@@ -5,13 +5,13 @@ type Counted = Pick<ManagedServiceSpec, "nodes" | "restartCount">;
 /** Pure: restarts of one node; without a record of its own, the service's. */
 export function restartsOf({ nodes, restartCount }: Counted, { id }: Pick<NodeSpec, "id">): Restarts {
   const own = nodes.find((node) => node.id === id)?.restarts;
-  return own ?? { told: restartCount, wanted: restartCount };
+  return own ?? { delivered: restartCount, desired: restartCount };
 }
 
 /** True if a requested restart is not in its agent's settings yet. */
-export function isBehind(spec: Counted, node: Pick<NodeSpec, "id">): boolean {
-  const { told, wanted } = restartsOf(spec, node);
-  return told < wanted;
+export function awaitsRestart(spec: Counted, node: Pick<NodeSpec, "id">): boolean {
+  const { delivered, desired } = restartsOf(spec, node);
+  return delivered < desired;
 }
 
 /**
@@ -23,7 +23,7 @@ export function withRestart({ spec, status }: Pick<ManagedServiceObject, "spec" 
   const isRolling = status.state === "Running" && spec.nodes.length > 1;
   const nodes = spec.nodes.map((node) =>
     isRolling && node.joining !== true
-      ? { ...node, restarts: { told: restartsOf(spec, node).told, wanted: restartCount } }
+      ? { ...node, restarts: { delivered: restartsOf(spec, node).delivered, desired: restartCount } }
       : withoutRestarts(node),
   );
   return { restartCount, nodes };
@@ -39,7 +39,7 @@ export function withoutRestarts(node: NodeSpec): NodeSpec {
 export function withDeliveredRestarts(spec: Counted, ids: readonly string[]): NodeSpec[] {
   return spec.nodes.map((node) => {
     if (!ids.includes(node.id)) return node;
-    const { wanted } = restartsOf(spec, node);
-    return { ...node, restarts: { told: wanted, wanted } };
+    const { desired } = restartsOf(spec, node);
+    return { ...node, restarts: { delivered: desired, desired } };
   });
 }

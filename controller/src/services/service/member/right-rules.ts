@@ -1,10 +1,10 @@
-import type { RightRules } from "#fleet/session/rights.ts";
+import type { PrimaryLeaseRules } from "#fleet/session/rights.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { namedPrimary } from "./members.ts";
 
 /** Only the primary that is named in the newest term gets a lease; no node gets one while the primary changes. */
-export function createRightRules(services: Pick<Collection<ManagedServiceObject>, "get" | "reached">): RightRules {
+export function createPrimaryLeaseRules(services: Pick<Collection<ManagedServiceObject>, "get" | "reached">): PrimaryLeaseRules {
   return {
     refusal(machineId, serviceId, term) {
       const service = services.get(serviceId)?.object;

@@ -9,8 +9,8 @@ import { nextInRollout, withNextInRollout } from "./rolling-update.ts";
 const [primary] = runningService().spec.nodes;
 if (primary === undefined) throw new Error("a service has a node");
 const nodes = [primary, replicaOf("r2", 2), replicaOf("r3", 3)];
-const lacks: Restarts = { told: 0, wanted: 1 };
-const had: Restarts = { told: 1, wanted: 1 };
+const lacks: Restarts = { delivered: 0, desired: 1 };
+const had: Restarts = { delivered: 1, desired: 1 };
 
 interface Observation {
   readonly restarts?: Restarts;
@@ -46,7 +46,7 @@ function scenario(
       generation = 5,
       ...observation
     } = observations[index] ?? {};
-    const { restartCount = restartsOf(service.spec, node).told } = observation;
+    const { restartCount = restartsOf(service.spec, node).delivered } = observation;
     const replication = index === 0 ? { role: "primary", state: "" } : { role: "replica", state: follows };
     const told = { state, generation: BigInt(generation), restartCount: BigInt(restartCount), replication };
     return observedNode(node, told, { connected, ...(awayMs !== undefined && { disconnectedMs: awayMs }) });
@@ -112,8 +112,8 @@ test("a service without clients, with one node or stopped has no rolling update"
   const { service, observed } = scenario([waits, waits, waits]);
   const stopped = { ...service, spec: { ...service.spec, power: "off" as const } };
   expect(nextInRollout(stopped, observed)).toMatchObject({ kind: "restart", nodes: { length: 3 } });
-  const succession = { from: "node-1", to: "r2", step: "yield", since: 0 } as const;
-  expect(nextInRollout({ ...service, spec: { ...service.spec, succession } }, observed)).toBeUndefined();
+  const primaryChange = { from: "node-1", to: "r2", step: "yield", since: 0 } as const;
+  expect(nextInRollout({ ...service, spec: { ...service.spec, primaryChange } }, observed)).toBeUndefined();
 });
 
 test("a restart of several is a rolling update, and one of a stopped service is not", () => {

@@ -1,9 +1,9 @@
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
-import { isMade } from "../../scaling/size-plan.ts";
+import { hasRequestedSize } from "../../scaling/size-plan.ts";
 import { isPrimary, isStaying } from "./members.ts";
-import { isBehind, restartsOf, withDeliveredRestarts } from "./restarts.ts";
-import { hasDifferentImage, isOutdated, isPinned, nodeVersionOf } from "../trial/other-image.ts";
+import { awaitsRestart, restartsOf, withDeliveredRestarts } from "./restarts.ts";
+import { hasDifferentImage, hasOutdatedData, isPinned, nodeVersionOf } from "../trial/other-image.ts";
 import { disconnectedAfterMs, follows } from "./proven-replicas.ts";
 
 /** Next step of a rolling update: restarts and image changes of all nodes, one after another. */
@@ -21,7 +21,7 @@ export function nextInRollout(service: ManagedServiceObject, observed: ObservedS
   const { metadata, spec, status } = service;
   const pending = spec.nodes.filter((node) => awaitsRollout(spec, node));
   if (pending.length === 0 || metadata.deletionRequestedAt !== undefined) return undefined;
-  if (spec.succession !== undefined || spec.trial !== undefined || status.state === "Upgrading") return undefined;
+  if (spec.primaryChange !== undefined || spec.canary !== undefined || status.state === "Upgrading") return undefined;
   if (spec.power === "off" || status.state !== "Running" || spec.nodes.length === 1)
     return { kind: "restart", nodes: pending };
   const members = observed.nodes.filter(({ node }) => isStaying(node));
@@ -31,12 +31,12 @@ export function nextInRollout(service: ManagedServiceObject, observed: ObservedS
   const updated = replicas.filter(({ node }) => !awaitsRollout(spec, node));
   const waiting = replicas.filter(({ node }) => awaitsRollout(spec, node));
   // A failed copy must not leave the other replicas with data that cannot be promoted.
-  const needsCopy = waiting.some(({ node }) => isOutdated(spec, node));
+  const needsCopy = waiting.some(({ node }) => hasOutdatedData(spec, node));
   const isWaitedFor = (replica: ObservedNode) => !isSettled(service, replica) && (!needsCopy || mayReturn(replica));
   if (updated.some(isWaitedFor)) return undefined;
   const { lowers = false, raises = false } = observed.standbySensitiveChange ?? {};
   const primaryStep: RolloutStep = { kind: "restart", nodes: [primary.node] };
-  const isPrimaryBehind = isBehind(spec, primary.node);
+  const isPrimaryBehind = awaitsRestart(spec, primary.node);
   const isPrimaryNext = awaitsRollout(spec, primary.node);
   // A replica cannot replay the log of a primary whose values of these parameters are higher.
   if (isPrimaryBehind && lowers && !raises) return primaryStep;
@@ -69,7 +69,7 @@ export function withNextInRollout(service: ManagedServiceObject, observed: Obser
 /** Pure: true if the node awaits its restart or its image. */
 export function awaitsRollout(spec: ManagedServiceObject["spec"], { id }: Pick<NodeSpec, "id">): boolean {
   const node = spec.nodes.find((each) => each.id === id);
-  return node !== undefined && (isBehind(spec, node) || isPinned(spec, node));
+  return node !== undefined && (awaitsRestart(spec, node) || isPinned(spec, node));
 }
 
 /** Pure: true if the primary has the service's version, and the node another one. */
@@ -101,8 +101,8 @@ export function isSettled(service: ManagedServiceObject, seen: ObservedNode): bo
   const { node, machine, connected, isCurrent, instance } = seen;
   if (machine?.status.state !== "running" || !connected || !isCurrent || instance?.state !== "running") return false;
   if (Number(instance.generation) < spec.instanceGeneration) return false;
-  if (Number(instance.restartCount) < restartsOf(spec, node).told) return false;
-  if (spec.resizing !== undefined && !isMade(machine)) return false;
+  if (Number(instance.restartCount) < restartsOf(spec, node).delivered) return false;
+  if (spec.resizing !== undefined && !hasRequestedSize(machine)) return false;
   if (hasDifferentImage(service, machine)) return false;
   return isPrimary(service, node) || follows(seen);
 }

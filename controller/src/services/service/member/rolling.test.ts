@@ -1,24 +1,24 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { maintenanceWorld } from "../../../../../test/support/controller/pending-world.ts";
-import { RollingWorld } from "../../../../../test/support/controller/rolling-world.ts";
+import { maintenanceContext } from "../../../../../test/support/controller/pending-world.ts";
+import { RollingScenario } from "../../../../../test/support/controller/rolling-world.ts";
 import { beginMaintenance } from "../../maintenance/begin-maintenance.ts";
 import { pendingUpdates } from "../../maintenance/pending-updates.ts";
 import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../managed-service.ts";
 import { requestVerb } from "../service-verbs.ts";
-import { withImagesKept } from "../trial/images-in-turn.ts";
+import { withPinnedImages } from "../trial/images-in-turn.ts";
 import { beginMove, nodeToMove } from "./move-node.ts";
 
 const ids = ["a", "b", "c"];
 const args = { operationId: "op", now: 1_000_000 };
 
-function restarted(scenario: RollingWorld): void {
+function restarted(scenario: RollingScenario): void {
   const outcome = requestVerb(scenario.object, "restart", undefined, args);
   if (outcome.kind === "change") scenario.begin(outcome);
 }
 
-function withImage(scenario: RollingWorld, to: string): void {
+function withImage(scenario: RollingScenario, to: string): void {
   const { object } = scenario;
   const image = { from: "old", to, fromVersion: "17.0", toVersion: to === "new" ? "17.1" : "" };
   const operation = newOperation({
@@ -29,28 +29,28 @@ function withImage(scenario: RollingWorld, to: string): void {
     now: args.now,
     work: { updates: [to], automatic: false, inTurn: true, image },
   });
-  const nodes = withImagesKept(object, image, undefined);
+  const nodes = withPinnedImages(object, image, undefined);
   const instanceGeneration = object.spec.instanceGeneration + 1;
   const spec = { ...object.spec, nodes, image: to, instanceGeneration };
   scenario.begin({ after: { ...object, spec, status: { ...object.status, operationId: "op" } }, operation });
 }
 
 /** Its keeper is older than the one that its machines would get. */
-function withKeepers(scenario: RollingWorld): void {
+function withKeepers(scenario: RollingScenario): void {
   const { object } = scenario;
-  const found = { ...maintenanceWorld([], args.now), keepers: [{ has: 3, next: 5 }] };
+  const found = { ...maintenanceContext([], args.now), keepers: [{ has: 3, next: 5 }] };
   const updates = pendingUpdates(object, found);
   expect(updates.map(({ kind }) => kind)).toEqual(["keeper"]);
   scenario.begin(beginMaintenance(object, updates, found, { ...args, automatic: true }));
 }
 
-function moved(scenario: RollingWorld, id: string): void {
-  scenario.left.add(id);
+function moved(scenario: RollingScenario, id: string): void {
+  scenario.deletedMembers.add(id);
   const node = nodeToMove(scenario.object, scenario.observe());
   if (node !== undefined) scenario.begin(beginMove(scenario.object, node, { ...args, nodeId: "d" }));
 }
 
-type Deed = readonly [name: string, act: (scenario: RollingWorld) => void | Promise<void>];
+type Deed = readonly [name: string, act: (scenario: RollingScenario) => void | Promise<void>];
 const deed = (...each: Deed) => fc.constant(each);
 const deeds = fc.oneof(
   { weight: 4, arbitrary: deed("control", (scenario) => scenario.control()) },
@@ -62,7 +62,7 @@ const scenarios = fc.array(deeds, { minLength: 5, maxLength: 150 });
 const runs = { numRuns: 40, seed: 15 };
 
 /** Runs until nothing changes any more. */
-async function toTheEnd(scenario: RollingWorld): Promise<void> {
+async function toTheEnd(scenario: RollingScenario): Promise<void> {
   for (let round = 0; round < 150; round += 1) {
     await scenario.control();
     for (const id of scenario.members.keys()) scenario.tick(id);
@@ -70,7 +70,7 @@ async function toTheEnd(scenario: RollingWorld): Promise<void> {
   }
 }
 
-const kinds: Readonly<Record<string, (scenario: RollingWorld) => void>> = {
+const kinds: Readonly<Record<string, (scenario: RollingScenario) => void>> = {
   "a restart": restarted,
   "another image": (scenario) => withImage(scenario, "new"),
   "a start of the machines": withKeepers,
@@ -83,7 +83,7 @@ test.each(Object.entries(kinds))(
   async (_, request) => {
     await fc.assert(
       fc.asyncProperty(scenarios, async (trace) => {
-        const scenario = new RollingWorld(ids);
+        const scenario = new RollingScenario(ids);
         request(scenario);
         for (const [, act] of trace) {
           await act(scenario);
@@ -93,7 +93,7 @@ test.each(Object.entries(kinds))(
         await toTheEnd(scenario);
         expect(scenario.operation?.status).toMatchObject({ state: "completed", error: null });
         expect(scenario.mostDown).toBeLessThanOrEqual(1);
-        expect(scenario.object.spec.succession).toBeUndefined();
+        expect(scenario.object.spec.primaryChange).toBeUndefined();
         expect(scenario.object.spec.nodes).toHaveLength(3);
       }),
       runs,
@@ -102,7 +102,7 @@ test.each(Object.entries(kinds))(
 );
 
 test("a restart leaves each engine with it, and another primary", async () => {
-  const scenario = new RollingWorld(ids);
+  const scenario = new RollingScenario(ids);
   restarted(scenario);
   await toTheEnd(scenario);
   expect([...scenario.members.values()].map(({ runs: each }) => each?.restarts)).toEqual([1, 1, 1]);
@@ -111,7 +111,7 @@ test("a restart leaves each engine with it, and another primary", async () => {
 });
 
 test("newer keepers need one start of each machine, and the primary switches over to an updated replica", async () => {
-  const scenario = new RollingWorld(ids);
+  const scenario = new RollingScenario(ids);
   withKeepers(scenario);
   await toTheEnd(scenario);
   expect(scenario.operation?.status).toMatchObject({ state: "completed", error: null });
@@ -122,7 +122,7 @@ test("newer keepers need one start of each machine, and the primary switches ove
 });
 
 test("a machine that does not return from its start stops the update, and nothing waits any more", async () => {
-  const scenario = new RollingWorld(ids);
+  const scenario = new RollingScenario(ids);
   withKeepers(scenario);
   scenario.hanging.add("c");
   for (let minute = 0; minute < 30; minute += 1) {
@@ -143,7 +143,7 @@ test("a machine that does not return from its start stops the update, and nothin
 });
 
 test("an image that does not start never reaches the primary, and the failed node is replaced", async () => {
-  const scenario = new RollingWorld(ids);
+  const scenario = new RollingScenario(ids);
   withImage(scenario, "bad");
   await toTheEnd(scenario);
   expect(scenario.operation?.status).toMatchObject({ state: "failed", error: { code: "rolled_back_engine_failed" } });
@@ -156,7 +156,7 @@ test.each([
   ["a", "the last, which was the primary", "stuck"],
   ["c", "a replica", "rolled_back_not_healthy"],
 ])("a service runs on though %s, %s, never comes back from its restart", async (id, _, code) => {
-  const scenario = new RollingWorld(ids);
+  const scenario = new RollingScenario(ids);
   restarted(scenario);
   scenario.hanging.add(id);
   for (let minute = 0; minute < 30; minute += 1) {

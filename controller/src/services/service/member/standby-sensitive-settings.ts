@@ -2,12 +2,12 @@ import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts"
 import { planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
-import { engineFormOf } from "../../engine/engine-forms.ts";
+import { engineProfileOf } from "../../engine/engine-forms.ts";
 import { machineSizeOf } from "../../scaling/service-size.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
 import { isPrimary } from "./members.ts";
-import { isBehind } from "./restarts.ts";
+import { awaitsRestart } from "./restarts.ts";
 
 /**
  * Pure: the change of standby-sensitive parameters by the next restart of the primary; empty if no restart is pending.
@@ -18,9 +18,9 @@ export function standbySensitiveChangeOf(
   catalog: CatalogData,
 ): Pick<ObservedService, "standbySensitiveChange"> {
   const { spec } = service;
-  const names = engineFormOf(spec.databaseType).replicas?.needAsMuchOf ?? [];
+  const names = engineProfileOf(spec.databaseType).replicas?.minimumFromPrimary ?? [];
   const primary = nodes.find(({ node }) => isPrimary(service, node));
-  if (names.length === 0 || primary === undefined || !isBehind(spec, primary.node)) return {};
+  if (names.length === 0 || primary === undefined || !awaitsRestart(spec, primary.node)) return {};
   const { vcpu, memoryBytes, diskBytes: storageBytes } = machineSizeOf(spec, catalog);
   const byPlan = planParameters(spec.databaseType, { vcpu, memoryBytes, storageBytes });
   const definitions = parametersOf(spec.databaseType, spec.version);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isFailureConfirmed, isSuspect, silentAfterMs } from "./suspicion.ts";
 
-const leaseReport = (askedAgoMs: number, isEngineSilent = false) => ({ askedAgoMs, isEngineSilent });
+const leaseReport = (requestedAgoMs: number, isEngineUnresponsive = false) => ({ requestedAgoMs, isEngineUnresponsive });
 const deaf = { streaming: false, silentMs: 0 };
 const receives = { streaming: true, silentMs: 500 };
 const waits = { streaming: true, silentMs: 3_500 };

@@ -1,5 +1,5 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import type { HeardRight } from "#fleet/session/rights.ts";
+import type { LeaseReport } from "#fleet/session/rights.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { failoverCandidatesOf } from "./members.ts";
@@ -40,7 +40,7 @@ export function candidatesCountedAt(service: ManagedServiceObject, fenced: numbe
 export function canFailOver(service: ManagedServiceObject, observed: ObservedService): boolean {
   const { metadata, spec, status } = service;
   if (status.state !== "Running" || spec.power !== "on" || metadata.deletionRequestedAt !== undefined) return false;
-  if (spec.succession !== undefined || spec.trial !== undefined) return false;
+  if (spec.primaryChange !== undefined || spec.canary !== undefined) return false;
   return countedCandidatesOf(service, observed).length > 0;
 }
 
@@ -48,8 +48,8 @@ export function canFailOver(service: ManagedServiceObject, observed: ObservedSer
  * Pure: true if the primary is suspect, so that replicas should be queried. `leaseReport`: the last lease request of
  * its agent, undefined if there was none yet.
  */
-export function isSuspect(leaseReport: Pick<HeardRight, "askedAgoMs" | "isEngineSilent"> | undefined): boolean {
-  return leaseReport !== undefined && (leaseReport.isEngineSilent || leaseReport.askedAgoMs >= silentAfterMs);
+export function isSuspect(leaseReport: Pick<LeaseReport, "requestedAgoMs" | "isEngineUnresponsive"> | undefined): boolean {
+  return leaseReport !== undefined && (leaseReport.isEngineUnresponsive || leaseReport.requestedAgoMs >= silentAfterMs);
 }
 
 /**
@@ -57,10 +57,10 @@ export function isSuspect(leaseReport: Pick<HeardRight, "askedAgoMs" | "isEngine
  * the agent is silent, a replica must have responded, and none may receive data from the primary.
  */
 export function isFailureConfirmed(
-  leaseReport: Pick<HeardRight, "isEngineSilent">,
+  leaseReport: Pick<LeaseReport, "isEngineUnresponsive">,
   peerReports: readonly PeerReport[],
 ): boolean {
   if (peerReports.length === 0) return false;
-  if (leaseReport.isEngineSilent) return true;
+  if (leaseReport.isEngineUnresponsive) return true;
   return peerReports.every(({ streaming, silentMs }) => !streaming || silentMs > replicationSilentAfterMs);
 }

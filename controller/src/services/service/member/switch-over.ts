@@ -2,7 +2,7 @@ import { managedServiceKind, type ManagedServiceObject, type NodeSpec } from "..
 import type { Stored } from "#kernel/store/resource.ts";
 import { isReadyForSwitchover } from "./failover-readiness.ts";
 import type { PrimaryChangeDeps } from "./change-primary.ts";
-import { isBehind, withDeliveredRestarts } from "./restarts.ts";
+import { awaitsRestart, withDeliveredRestarts } from "./restarts.ts";
 
 /** Time for which the successor may lag too much; then the primary restarts in place. */
 const readyTimeoutMs = 60_000;
@@ -19,21 +19,21 @@ export async function switchOver(
   signal: AbortSignal,
 ): Promise<void> {
   const { object } = service;
-  const { pulse, clock } = deps;
+  const { failureDetector, clock } = deps;
   const fact = `heir ${object.metadata.id}/${object.spec.restartCount}`;
-  const waitedMs = pulse.trueForMs(fact);
+  const waitedMs = failureDetector.trueForMs(fact);
   const ready = await isReadyForSwitchover(object, to.id, deps, signal);
   const { spec, status } = object;
   const from = status.primaryNodeId;
-  if (!ready && (waitedMs < readyTimeoutMs || !isBehind(spec, { id: from }))) return;
-  const succession = { from, to: to.id, step: "yield", since: clock.now() } as const;
+  if (!ready && (waitedMs < readyTimeoutMs || !awaitsRestart(spec, { id: from }))) return;
+  const primaryChange = { from, to: to.id, step: "yield", since: clock.now() } as const;
   const after = {
     ...object,
     spec: {
       ...spec,
-      nodes: withDeliveredRestarts(spec, isBehind(spec, { id: from }) ? [from] : []).map(withRequest),
+      nodes: withDeliveredRestarts(spec, awaitsRestart(spec, { id: from }) ? [from] : []).map(withRequest),
       instanceGeneration: spec.instanceGeneration + 1,
-      ...(ready && { succession }),
+      ...(ready && { succession: primaryChange }),
     },
   };
   function withRequest(node: NodeSpec): NodeSpec {
@@ -44,5 +44,5 @@ export async function switchOver(
   const unit = deps.begin();
   unit.update(managedServiceKind, service, after);
   await deps.services.reached(await unit.commit(signal), 1_000);
-  pulse.forget(fact);
+  failureDetector.forget(fact);
 }

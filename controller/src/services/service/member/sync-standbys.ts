@@ -1,5 +1,5 @@
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
-import { engineFormOf } from "../../engine/engine-forms.ts";
+import { engineProfileOf } from "../../engine/engine-forms.ts";
 import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec, ReplicationMode } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { isStaying, standbysOf } from "./members.ts";
@@ -7,7 +7,7 @@ import { follows } from "./proven-replicas.ts";
 import { syncStandbyTimeoutMs } from "./update-members.ts";
 
 /** Replication mode of the service, `async` by default. */
-export function modeOf({ replicationMode = "async" }: Pick<ManagedServiceSpec, "replicationMode">): ReplicationMode {
+export function replicationModeOf({ replicationMode = "async" }: Pick<ManagedServiceSpec, "replicationMode">): ReplicationMode {
   return replicationMode;
 }
 
@@ -17,9 +17,9 @@ export function modeOf({ replicationMode = "async" }: Pick<ManagedServiceSpec, "
  */
 export function syncStandbysOf(service: Pick<ManagedServiceObject, "spec" | "status">): NodeSpec[] {
   const { spec } = service;
-  if (modeOf(spec) === "async") return [];
+  if (replicationModeOf(spec) === "async") return [];
   const standbys = standbysOf(service);
-  return modeOf(spec) === "sync_strict" ? standbys : standbys.filter(({ id }) => spec.syncStandbys?.includes(id));
+  return replicationModeOf(spec) === "sync_strict" ? standbys : standbys.filter(({ id }) => spec.syncStandbys?.includes(id));
 }
 
 /**
@@ -29,13 +29,13 @@ export function syncStandbysOf(service: Pick<ManagedServiceObject, "spec" | "sta
  */
 export function withSyncStandbys(service: ManagedServiceObject, observed: ObservedService): ManagedServiceObject {
   const { spec, status } = service;
-  const isPaused = spec.power === "off" || spec.succession !== undefined || status.state !== "Running";
-  if (modeOf(spec) === "async" || isPaused) return service;
+  const isPaused = spec.power === "off" || spec.primaryChange !== undefined || status.state !== "Running";
+  if (replicationModeOf(spec) === "async" || isPaused) return service;
   const isAnnounced = status.warnings?.["service.replication_degraded"]?.announced === true;
   const before = spec.syncStandbys ?? [];
   const desired = standbysOf(service).flatMap(({ id }) => {
     const node = observed.nodes.find((each) => each.node.id === id);
-    if (node === undefined || modeOf(spec) === "sync_strict" || follows(node)) return [id];
+    if (node === undefined || replicationModeOf(spec) === "sync_strict" || follows(node)) return [id];
     const reportsSo =
       node.connected && node.isCurrent && (node.disconnectedMs ?? syncStandbyTimeoutMs) >= syncStandbyTimeoutMs;
     return before.includes(id) && !reportsSo && !isAnnounced ? [id] : [];
@@ -47,7 +47,7 @@ export function withSyncStandbys(service: ManagedServiceObject, observed: Observ
 
 /** Throws NOT_SUPPORTED for an engine without synchronous replication. */
 export function requireReplicationMode(databaseType: string, mode: ReplicationMode): void {
-  if (mode === "async" || engineFormOf(databaseType).replicas?.isSynchronous === true) return;
+  if (mode === "async" || engineProfileOf(databaseType).replicas?.isSynchronous === true) return;
   throw new HoldfastError("NOT_SUPPORTED", `A service of ${databaseType} replicates in mode async only.`);
 }
 
@@ -59,7 +59,7 @@ export function replicationModeChange(
   service: ManagedServiceObject,
   mode: ReplicationMode,
 ): Partial<ManagedServiceSpec> {
-  if (mode === modeOf(service.spec)) return {};
+  if (mode === replicationModeOf(service.spec)) return {};
   requireReplicationMode(service.spec.databaseType, mode);
   if (mode !== "async" && standbysOf(service).length === 0)
     throw new HoldfastError("NOT_POSSIBLE", `Replication in mode ${mode} needs a replica: add one first.`);
@@ -76,7 +76,7 @@ export function replicationModeFaults(mode: string | undefined, nodeCount: numbe
 /** Throws WRONG_STATE if commits would have no standby to wait for without the node. */
 export function refuseLastStandby(service: ManagedServiceObject, node: NodeSpec): void {
   const remaining = standbysOf(service).filter(({ id }) => id !== node.id);
-  if (modeOf(service.spec) === "async" || remaining.length > 0 || !isStaying(node)) return;
+  if (replicationModeOf(service.spec) === "async" || remaining.length > 0 || !isStaying(node)) return;
   throw new HoldfastError(
     "WRONG_STATE",
     "The node is the last synchronous standby. Add another replica first, or set replication_mode to async.",

@@ -5,7 +5,7 @@ import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
 import type { Fault } from "../procedure/procedure.ts";
 import { isPrimary } from "./members.ts";
-import { isBehind, restartsOf } from "./restarts.ts";
+import { awaitsRestart, restartsOf } from "./restarts.ts";
 import { isPinned } from "../trial/other-image.ts";
 import { awaitsRollout, isRolledOut, unsettledInRollout, withoutPin } from "./rolling-update.ts";
 
@@ -19,7 +19,7 @@ const stepTimeoutMs = 5 * minuteMs;
  * Pure: the reason to abort a rolling update: an updated replica did not come back, or rejected settings that the
  * primary has yet to get. Undefined while it may continue.
  */
-export function turnFault(
+export function rolloutFault(
   observed: ObservedService,
   operation: OperationObject,
   now: number,
@@ -27,7 +27,7 @@ export function turnFault(
 ): Fault | undefined {
   const { spec } = service;
   if (isOver(operation) || operation.status.rollback !== undefined) return undefined;
-  if (spec.succession !== undefined || !spec.nodes.some((node) => awaitsRollout(spec, node))) return undefined;
+  if (spec.primaryChange !== undefined || !spec.nodes.some((node) => awaitsRollout(spec, node))) return undefined;
   const unsettled = unsettledInRollout(service, observed);
   for (const { node, machine, connected, isCurrent, instance } of unsettled) {
     if (machine?.status.state === "failed")
@@ -58,7 +58,7 @@ function rejection(service: ManagedServiceObject, { nodes }: ObservedService): F
 
 function hasRestarted(service: ManagedServiceObject, { node, connected, isCurrent, instance }: ObservedNode): boolean {
   if (isPrimary(service, node) || !isRolledOut(service, node) || !connected || !isCurrent) return false;
-  return Number(instance?.restartCount ?? 0n) >= restartsOf(service.spec, node).told;
+  return Number(instance?.restartCount ?? 0n) >= restartsOf(service.spec, node).delivered;
 }
 
 /** Pure: the waiting nodes stay as they are, and the operation records the reason. */
@@ -70,9 +70,9 @@ export function abortRollout(
 ): { after: ManagedServiceObject; operation: OperationObject } {
   const { metadata, spec } = service;
   const nodes = spec.nodes.map((each) => {
-    const { told } = restartsOf(spec, each);
+    const { delivered } = restartsOf(spec, each);
     const node = withoutPin(each);
-    return isBehind(spec, node) ? { ...node, restarts: { told, wanted: told } } : node;
+    return awaitsRestart(spec, node) ? { ...node, restarts: { delivered, desired: delivered } } : node;
   });
   // Machines that were started already have one start more than the service asks for then.
   const waiting = spec.nodes.find((node) => isPinned(spec, node));

@@ -15,17 +15,17 @@ export function updateMembers(
 ): { readonly service: ManagedServiceObject; readonly events: NewEvent[] } {
   let after = service;
   const events: NewEvent[] = [];
-  const { succession } = service.spec;
-  if (succession !== undefined && primaryChangeVerdict(service, observed, now) === "settle") {
+  const { primaryChange } = service.spec;
+  if (primaryChange !== undefined && primaryChangeVerdict(service, observed, now) === "settle") {
     after = withoutPrimaryChange(after);
     // A change that was reverted emits no event.
-    if (succession.from !== succession.to)
+    if (primaryChange.from !== primaryChange.to)
       events.push(
         serviceEvent("service.failed_over", after, {
-          from_node_id: succession.from,
-          to_node_id: succession.to,
+          from_node_id: primaryChange.from,
+          to_node_id: primaryChange.to,
           term: after.status.term,
-          seconds: (now - succession.since) / 1_000,
+          seconds: (now - primaryChange.since) / 1_000,
         }),
       );
   }

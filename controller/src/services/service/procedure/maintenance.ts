@@ -8,7 +8,7 @@ import {
 } from "#operation/operation.ts";
 import { endedEvent } from "../maintenance-events.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
-import { abortedRolloutError, abortRollout, turnFault } from "../member/turn-fault.ts";
+import { abortedRolloutError, abortRollout, rolloutFault } from "../member/turn-fault.ts";
 import { isUpgraded } from "../managed-service-plan.ts";
 import type { ObservedService } from "../observed-service.ts";
 import {
@@ -36,7 +36,7 @@ export const maintenance: Procedure = {
     (!isRolling(operation) || isImageRolledOut(service, observed, operation)) &&
     convergeToSpec.isComplete(service, observed, operation),
   fault(observed, operation, now, service) {
-    if (isRestart(operation)) return turnFault(observed, operation, now, service);
+    if (isRestart(operation)) return rolloutFault(observed, operation, now, service);
     return isRolling(operation)
       ? imageRolloutFault(observed, operation, now, service)
       : canaryFault(observed, operation, now, service);
@@ -66,7 +66,7 @@ export const maintenance: Procedure = {
     isInFlight: (operation, { spec, status }) =>
       !isRolling(operation) &&
       (startsMachines(operation) ||
-        (replacementOf(operation) !== undefined && (spec.trial !== undefined || status.state === "Upgrading"))),
+        (replacementOf(operation) !== undefined && (spec.canary !== undefined || status.state === "Upgrading"))),
     isComplete: isUpgraded,
   },
 };

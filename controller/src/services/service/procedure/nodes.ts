@@ -53,10 +53,10 @@ export const removeNode: Procedure = {
 export const moveNode: Procedure = {
   ...convergeToSpec,
   progress(service, observed, operation) {
-    const { succession } = service.spec;
+    const { primaryChange } = service.spec;
     if (operation.status.rollback !== undefined) return { step: "RemoveServer", progressPct: 90 };
     if (nodeOf(service, operation)?.joining === true) return addProgress(service, observed, operation);
-    if (succession !== undefined) return { ...primaryChangeProgress(succession, observed), progressPct: 90 };
+    if (primaryChange !== undefined) return { ...primaryChangeProgress(primaryChange, observed), progressPct: 90 };
     return hasOld(service, operation)
       ? { step: "SwitchOver", progressPct: 85 }
       : { step: "RemoveServer", progressPct: 95 };
@@ -77,7 +77,7 @@ export const failover: Procedure = {
   isComplete: (service, observed, operation) =>
     hasTarget(service, operation) && convergeToSpec.isComplete(service, observed, operation),
   fault(_observed, operation, _now, service) {
-    if (service.spec.succession !== undefined || hasTarget(service, operation)) return undefined;
+    if (service.spec.primaryChange !== undefined || hasTarget(service, operation)) return undefined;
     const message =
       lostNode(operation) === undefined
         ? "The replica did not replay everything or take a write in time. The primary is unchanged."
@@ -120,14 +120,14 @@ function failoverProgress(
   observed: ObservedService,
   operation: OperationObject,
 ): StepProgress {
-  const { succession } = spec;
+  const { primaryChange } = spec;
   const isLost = lostNode(operation) !== undefined;
-  if (succession === undefined)
+  if (primaryChange === undefined)
     return {
       step: observed.names !== "verified" ? "MoveDNS" : isLost ? "MarkUnavailable" : "FollowPrimary",
       progressPct: 80,
     };
-  return primaryChangeProgress(succession, observed);
+  return primaryChangeProgress(primaryChange, observed);
 }
 
 /** The silent primary of a failover; undefined for a switchover. */

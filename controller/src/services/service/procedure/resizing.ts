@@ -7,7 +7,7 @@ import {
   sizeRollbackError,
   withoutResizing,
 } from "../../scaling/size-trial.ts";
-import { isMade } from "../../scaling/size-plan.ts";
+import { hasRequestedSize } from "../../scaling/size-plan.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { restartsOf } from "../member/restarts.ts";
 import type { ObservedService } from "../observed-service.ts";
@@ -38,7 +38,7 @@ function sizeProgress(
 ): StepProgress {
   const { nodes } = observed;
   if (operation.status.rollback !== undefined) return { step: "RollBackSize", progressPct: 90 };
-  if (nodes.some(({ machine }) => machine === undefined || !isMade(machine)))
+  if (nodes.some(({ machine }) => machine === undefined || !hasRequestedSize(machine)))
     return { step: "ResizeServer", progressPct: 10 };
   const rollout = rolloutProgress(service, observed, operation);
   if (rollout !== undefined) return rollout;
@@ -46,7 +46,7 @@ function sizeProgress(
   const lacksSettings = nodes.some(
     ({ node, instance }) =>
       Number(instance?.generation ?? 0) < spec.instanceGeneration ||
-      Number(instance?.restartCount ?? 0) < restartsOf(spec, node).wanted,
+      Number(instance?.restartCount ?? 0) < restartsOf(spec, node).desired,
   );
   if (spec.power === "on" && lacksSettings) return { step: "ConfigureEngine", progressPct: 40 };
   return { step: "ProvisioningHealth", progressPct: 80 };

@@ -1,7 +1,7 @@
 import type { OperationObject } from "#operation/operation.ts";
 import type { ManagedServiceObject, PrimaryChange } from "../managed-service.ts";
 import { isPrimary } from "../member/members.ts";
-import { abortedRolloutError, abortRollout, turnFault } from "../member/turn-fault.ts";
+import { abortedRolloutError, abortRollout, rolloutFault } from "../member/turn-fault.ts";
 import { awaitsRollout } from "../member/rolling-update.ts";
 import { isImagePinned } from "../trial/other-image.ts";
 import type { ObservedService } from "../observed-service.ts";
@@ -13,7 +13,7 @@ export const restarting: Procedure = {
   ...convergeToSpec,
   progress: (service, observed, operation) =>
     rolloutProgress(service, observed, operation) ?? convergeToSpec.progress(service, observed, operation),
-  fault: turnFault,
+  fault: rolloutFault,
   rollBack: abortRollout,
   rolledBackFault: abortedRolloutError,
 };
@@ -25,7 +25,7 @@ export function rolloutProgress(
   { status }: OperationObject,
 ): StepProgress | undefined {
   const { spec } = service;
-  if (spec.succession !== undefined) return { ...primaryChangeProgress(spec.succession, observed), progressPct: 80 };
+  if (spec.primaryChange !== undefined) return { ...primaryChangeProgress(spec.primaryChange, observed), progressPct: 80 };
   const pending = spec.nodes.filter((node) => awaitsRollout(spec, node));
   if (pending.length === 0) return undefined;
   const isImage = pending.some((node) => isImagePinned(spec, node));

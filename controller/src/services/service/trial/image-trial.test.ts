@@ -9,7 +9,7 @@ import { admitClients, rollBack, rollbackError, canaryFault, withSnapshotOutcome
 import type { ImageCanary } from "./rollback-plan.ts";
 
 const now = 1_000_000;
-const trial: ImageCanary = { operationId: "op-1", generation: 4 };
+const canary: ImageCanary = { operationId: "op-1", generation: 4 };
 const image = { from: "trixie-1", to: "trixie-2", fromVersion: "17.1", toVersion: "17.2" };
 const operation = newOperation({
   id: "op-1",
@@ -20,30 +20,30 @@ const operation = newOperation({
   work: { updates: ["trixie-2"], automatic: false, image },
 });
 const serviceWith = (of: ImageCanary | undefined) =>
-  runningService({ id: "s" }, { image: "trixie-2", instanceGeneration: 5, ...(of && { trial: of }) });
+  runningService({ id: "s" }, { image: "trixie-2", instanceGeneration: 5, ...(of && { canary: of }) });
 const { spec: before } = serviceWith(undefined);
 const fault = { code: "engine_failed", message: "It ended." };
 
 describe("an image that is rolled back", () => {
   test("restores the data if no client can have written", () => {
-    const { after, operation: taken } = rollBack(serviceWith({ ...trial, writesFenced: true }), operation, fault, now);
+    const { after, operation: taken } = rollBack(serviceWith({ ...canary, writesFenced: true }), operation, fault, now);
     expect(after.spec).toMatchObject({ image: "trixie-1", instanceGeneration: 7 });
-    expect(after.spec.trial).toEqual({ ...trial, writesFenced: true, dataRolledBack: true });
-    expect(taken.status.outcome?.dataStay).toBeUndefined();
+    expect(after.spec.canary).toEqual({ ...canary, writesFenced: true, dataRolledBack: true });
+    expect(taken.status.outcome?.dataNotRolledBack).toBeUndefined();
   });
 
   test("leaves the data where that is not certain, and never finds it certain later", () => {
-    const { after, operation: taken } = rollBack(serviceWith(trial), operation, fault, now);
-    expect(after.spec.trial).toEqual({ ...trial, writesFenced: false });
-    expect(taken.status.outcome?.dataStay).toContain("not certain");
+    const { after, operation: taken } = rollBack(serviceWith(canary), operation, fault, now);
+    expect(after.spec.canary).toEqual({ ...canary, writesFenced: false });
+    expect(taken.status.outcome?.dataNotRolledBack).toContain("not certain");
   });
 
   test("retains the data if clients were admitted, and they stay admitted", () => {
-    const open = admitClients(serviceWith({ ...trial, writesFenced: true }), now);
+    const open = admitClients(serviceWith({ ...canary, writesFenced: true }), now);
     expect(open.spec).toEqual({ ...before, instanceGeneration: 6 });
     const { after, operation: taken } = rollBack(open, operation, fault, now);
     expect(after.spec).toEqual({ ...before, image: "trixie-1", instanceGeneration: 8 });
-    expect(taken.status.outcome?.dataStay).toContain("their writes are retained");
+    expect(taken.status.outcome?.dataNotRolledBack).toContain("their writes are retained");
   });
 });
 
@@ -67,7 +67,7 @@ describe("an upgrade of data", () => {
   const observed = { nodes: [failed] } as unknown as ObservedService;
 
   test("is rolled back until clients are admitted, and never after", () => {
-    expect(canaryFault(observed, upgrade, now, serviceWith(trial))).toMatchObject({ code: "machine_failed" });
+    expect(canaryFault(observed, upgrade, now, serviceWith(canary))).toMatchObject({ code: "machine_failed" });
     expect(canaryFault(observed, upgrade, now, serviceWith(undefined))).toBeUndefined();
     expect(canaryFault(observed, operation, now, serviceWith(undefined))).toMatchObject({ code: "machine_failed" });
   });
@@ -75,9 +75,9 @@ describe("an upgrade of data", () => {
   test("may take longer than another image", () => {
     const still = { nodes: [] } as unknown as ObservedService;
     const later = now + 10 * 60_000;
-    expect(canaryFault(still, operation, later, serviceWith(trial))).toMatchObject({ code: "not_healthy" });
-    expect(canaryFault(still, upgrade, later, serviceWith(trial))).toBeUndefined();
-    expect(canaryFault(still, upgrade, now + 20 * 60_000, serviceWith(trial))).toMatchObject({ code: "not_healthy" });
+    expect(canaryFault(still, operation, later, serviceWith(canary))).toMatchObject({ code: "not_healthy" });
+    expect(canaryFault(still, upgrade, later, serviceWith(canary))).toBeUndefined();
+    expect(canaryFault(still, upgrade, now + 20 * 60_000, serviceWith(canary))).toMatchObject({ code: "not_healthy" });
   });
 });
 
@@ -101,7 +101,7 @@ describe("the snapshot that an operation reports", () => {
     isChanging: false,
   });
   const snapshotOf = (outcome: DataSnapshot["outcome"], reason = "", name = "op-1") => ({ name, outcome, reason });
-  const stays: OperationObject = { ...operation, status: { ...operation.status, outcome: { dataStay: "Admitted." } } };
+  const stays: OperationObject = { ...operation, status: { ...operation.status, outcome: { dataNotRolledBack: "Admitted." } } };
 
   // biome-ignore format: a table, aligned so that it reads as one
   test.each<[string, OperationObject, ObservedService, DataSnapshot | undefined]>([

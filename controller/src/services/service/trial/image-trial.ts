@@ -16,7 +16,7 @@ import {
 import type { MaintenanceMemory } from "../maintenance-memory.ts";
 import type { Fault } from "../procedure/procedure.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
-import { isOutdated } from "./other-image.ts";
+import { hasOutdatedData } from "./other-image.ts";
 import { reasonToRetainData } from "./rollback-plan.ts";
 
 const minuteMs = 60_000;
@@ -41,7 +41,7 @@ export function canaryFault(
   if (replacement === undefined || operation?.status.rollback !== undefined) return undefined;
   const changesData = replacement.version !== undefined && upgradesData(spec.databaseType);
   // Clients have written data that the older version does not read.
-  if (changesData && spec.trial === undefined) return undefined;
+  if (changesData && spec.canary === undefined) return undefined;
   const { deadline, startedAt, step } = operation?.status ?? {};
   const fault = faultOf(observed, undefined, now, engineFailureTimeoutMs);
   if (fault !== undefined) return fault;
@@ -83,9 +83,9 @@ export function rollBack(
   if (change === undefined) return { after: service, operation };
   const { image, guestKernel, version } = change;
   const { metadata, spec } = service;
-  const dataStay = reasonToRetainData(spec.trial);
+  const dataStay = reasonToRetainData(spec.canary);
   // A fence that was not certain while the machines answered never becomes so.
-  const trial = spec.trial && { ...spec.trial, writesFenced: spec.trial.writesFenced === true };
+  const canary = spec.canary && { ...spec.canary, writesFenced: spec.canary.writesFenced === true };
   const back = dataStay === undefined ? { dataRolledBack: true as const } : {};
   return {
     after: {
@@ -93,20 +93,20 @@ export function rollBack(
       metadata: nextMetadata(metadata, now),
       spec: {
         ...spec,
-        ...(trial && { trial: { ...trial, ...back } }),
+        ...(canary && { canary: { ...canary, ...back } }),
         ...(image && { image: image.from }),
         ...(guestKernel && { guestKernel: guestKernel.from }),
         ...(version && { version: version.from }),
         // Replicas have the image and the data that the primary is rolled back to.
         nodes: spec.nodes.map(withoutPin),
-        instanceGeneration: spec.instanceGeneration + generationsOfChange,
+        instanceGeneration: spec.instanceGeneration + generationsPerImageChange,
       },
     },
     operation: {
       ...operation,
       status: {
         ...rollingBack(operation, fault, now).status,
-        ...(dataStay !== undefined && { outcome: { ...replacementOutcomeOf(operation), dataStay } }),
+        ...(dataStay !== undefined && { outcome: { ...replacementOutcomeOf(operation), dataNotRolledBack: dataStay } }),
       },
     },
   };
@@ -128,8 +128,8 @@ export function canAdmitClients(
  */
 export function admitClients(service: ManagedServiceObject, now: number): ManagedServiceObject {
   const { metadata, spec } = service;
-  const { trial: _, ...rest } = spec;
-  const leaves = (id: string) => isOutdated(spec, { id });
+  const { canary: _, ...rest } = spec;
+  const leaves = (id: string) => hasOutdatedData(spec, { id });
   return {
     ...service,
     metadata: nextMetadata(metadata, now),
@@ -155,13 +155,13 @@ export function withSnapshotOutcome(operation: OperationObject, observed: Observ
   if (worst === undefined || found.length < nodes.length) return operation;
   const { outcome, reason } = worst;
   const before = replacementOutcomeOf(operation);
-  const stays = outcome === "taken" ? (before?.dataStay ?? reason) : reason;
+  const stays = outcome === "taken" ? (before?.dataNotRolledBack ?? reason) : reason;
   const snapshot = { outcome, reason: stays };
   return { ...operation, status: { ...operation.status, outcome: { ...before, snapshot } } };
 }
 
 /** One generation for the stop of the engine, one for its start with the other image. */
-export const generationsOfChange = 2;
+export const generationsPerImageChange = 2;
 
 /** Pure: the image and kernel that a failed operation leaves as refused. */
 export function maintenanceMemoryAfter(

@@ -4,7 +4,7 @@ import {
   observedNode,
   observedService,
   replicaOf,
-  type Told,
+  type Observation,
 } from "../../../../../test/support/controller/observed-service.ts";
 import { runningService } from "../../../../../test/support/controller/service-object.ts";
 import { runningMachine } from "../../../../../test/support/machines/machine-object.ts";
@@ -15,8 +15,8 @@ import {
   isImageRolledOut,
   retainsNewImage,
   rollBackImages,
-  rollsImages,
-  withImagesKept,
+  canRollImages,
+  withPinnedImages,
 } from "./images-in-turn.ts";
 
 const [primary] = runningService().spec.nodes;
@@ -36,11 +36,11 @@ const before = runningService(
 );
 const started: ManagedServiceObject = {
   ...before,
-  spec: { ...before.spec, image: "new", nodes: withImagesKept(before, change, undefined) },
+  spec: { ...before.spec, image: "new", nodes: withPinnedImages(before, change, undefined) },
 };
 
 /** Every machine has its desired image, except for the changes. */
-function scenario(service: ManagedServiceObject, reported: Readonly<Record<string, Told>> = {}) {
+function scenario(service: ManagedServiceObject, reported: Readonly<Record<string, Observation>> = {}) {
   const { spec } = service;
   const nodes = spec.nodes.map((node) => {
     const { image } = node.pinned ?? spec;
@@ -66,9 +66,9 @@ test("an image rolls where a replica runs, and comes to all at once elsewhere", 
     nodes: [{ id: "r2", status: replicaStatus, address: "", publicAddress: "" }],
   });
   const nodes = before.spec.nodes.slice(0, 2);
-  expect(rollsImages(runningService({}, { nodes }, status("Running")))).toBe(true);
-  expect(rollsImages(runningService({}, { nodes }, status("Error")))).toBe(false);
-  expect(rollsImages(runningService())).toBe(false);
+  expect(canRollImages(runningService({}, { nodes }, status("Running")))).toBe(true);
+  expect(canRollImages(runningService({}, { nodes }, status("Error")))).toBe(false);
+  expect(canRollImages(runningService())).toBe(false);
 });
 
 test("the replicas get it one after another, and the primary once it gave way", () => {
@@ -91,7 +91,7 @@ test("it never comes to a primary without a replica that has it", () => {
   expect(nextInRollout(started, { ...away, nodes })).toBeUndefined();
 });
 
-test.each<[what: string, Told, code: string | undefined]>([
+test.each<[what: string, Observation, code: string | undefined]>([
   ["that runs", {}, undefined],
   ["whose engine does not come up", { state: "failed", reason: "no" }, "engine_failed"],
   ["that has another version", { engineVersion: "17.0" }, "not_healthy"],

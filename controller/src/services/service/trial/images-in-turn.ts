@@ -5,7 +5,7 @@ import { maintenanceWorkOf, type OperationObject, replacementOf, rollingBack } f
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { isPrimary, isStaying, nextNumberOf, standbysOf } from "../member/members.ts";
 import { replicaNode } from "../member/new-replica.ts";
-import { turnFault } from "../member/turn-fault.ts";
+import { rolloutFault } from "../member/turn-fault.ts";
 import { awaitsRollout, isRolledOut, isSettled, unsettledInRollout, withoutPin } from "../member/rolling-update.ts";
 import type { ObservedService } from "../observed-service.ts";
 import type { Fault } from "../procedure/procedure.ts";
@@ -14,14 +14,14 @@ import type { Fault } from "../procedure/procedure.ts";
  * Pure: true if another image can be applied by a rolling update: one node after another, replicas first, with clients
  * admitted.
  */
-export function rollsImages(service: ManagedServiceObject): boolean {
+export function canRollImages(service: ManagedServiceObject): boolean {
   const { state, nodes } = service.status;
   const runs = (id: string) => nodes.some((node) => node.id === id && node.status === "Running");
   return state === "Running" && standbysOf(service).some(({ id }) => runs(id));
 }
 
 /** Pure: the nodes, each pinned to its current image until the rolling update reaches it. */
-export function withImagesKept(
+export function withPinnedImages(
   { spec }: ManagedServiceObject,
   image: ImageChange | null,
   guestKernel: ImageChange | undefined,
@@ -41,8 +41,8 @@ export function withImagesKept(
  * Pure: the nodes of a service whose primary's data are upgraded: replicas are pinned to their image and data until the
  * primary is upgraded.
  */
-export function withDataKept(service: ManagedServiceObject, image: ImageChange | null): NodeSpec[] {
-  const pinned = withImagesKept(service, image, undefined);
+export function withPinnedReplicas(service: ManagedServiceObject, image: ImageChange | null): NodeSpec[] {
+  const pinned = withPinnedImages(service, image, undefined);
   return pinned.map((node) => (isPrimary(service, node) ? withoutPin(node) : node));
 }
 
@@ -54,7 +54,7 @@ export function imageRolloutFault(
   service: ManagedServiceObject,
 ): Fault | undefined {
   if (operation.status.rollback !== undefined) return undefined;
-  const fault = turnFault(observed, operation, now, service);
+  const fault = rolloutFault(observed, operation, now, service);
   if (fault !== undefined) return fault;
   const toVersion = replacementOf(operation)?.image?.toVersion ?? "";
   const acceptsOrder = maintenanceWorkOf(operation)?.acceptsTextOrder === true;

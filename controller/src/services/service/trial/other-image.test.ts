@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  createServiceWorld,
+  createServiceScenario,
   faultsOfImages,
   faultsOfKernels,
 } from "../../../../../test/support/controller/service-world.ts";
@@ -11,7 +11,7 @@ describe("another image", () => {
     image: (typeof faultsOfImages)[number] | undefined,
     { machineIsSlow = false, acceptsTextOrder = false } = {},
   ) {
-    const scenario = createServiceWorld({ image });
+    const scenario = createServiceScenario({ image });
     for (let i = 0; i < 8; i++) scenario.round(1_000);
     expect(scenario.service?.status).toMatchObject({ state: "Running", health: { status: "healthy" } });
     scenario.maintain(acceptsTextOrder);
@@ -70,10 +70,10 @@ describe("another image", () => {
 
 describe("another kernel of a virtual machine", () => {
   function afterMaintenance(
-    broken: Parameters<typeof createServiceWorld>[0],
-    created: Parameters<typeof createServiceWorld>[1] = { image: "new", guestKernel: "guest-old" },
+    broken: Parameters<typeof createServiceScenario>[0],
+    created: Parameters<typeof createServiceScenario>[1] = { image: "new", guestKernel: "guest-old" },
   ) {
-    const scenario = createServiceWorld(broken, created);
+    const scenario = createServiceScenario(broken, created);
     for (let i = 0; i < 8; i++) scenario.round(1_000);
     scenario.maintain();
     const steps = new Set<string>();
@@ -138,8 +138,8 @@ describe("another kernel of a virtual machine", () => {
 });
 
 describe("a start of the machine for a newer keeper", () => {
-  function afterMaintenance(created: Parameters<typeof createServiceWorld>[1]) {
-    const scenario = createServiceWorld({}, created);
+  function afterMaintenance(created: Parameters<typeof createServiceScenario>[1]) {
+    const scenario = createServiceScenario({}, created);
     for (let i = 0; i < 8; i++) scenario.round(1_000);
     const { acknowledged } = scenario.data;
     scenario.maintain();
@@ -193,7 +193,7 @@ test("no acknowledged write is lost, in any order of silence, with any image or 
       rounds,
       (image, kernel, isChanging, all) => {
         const isVirtual = kernel !== undefined;
-        const scenario = createServiceWorld(
+        const scenario = createServiceScenario(
           { image, ...(isVirtual && kernel !== "good" && { kernel }) },
           { image: "old", ...(isVirtual && { guestKernel: "guest-old" }) },
         );

@@ -24,7 +24,7 @@ export function nodeVersionOf({ version, nodes }: ManagedServiceSpec, { id }: Pi
  * Pure: true if the node's data are of another version than the service's. They are copied again from the primary's
  * after its upgrade; after a rollback of the upgrade they are current again.
  */
-export function isOutdated(spec: ManagedServiceSpec, node: Pick<NodeSpec, "id">): boolean {
+export function hasOutdatedData(spec: ManagedServiceSpec, node: Pick<NodeSpec, "id">): boolean {
   return upgradesData(spec.databaseType) && nodeVersionOf(spec, node) !== spec.version;
 }
 

@@ -4,7 +4,7 @@ import {
   observedNode,
   observedService,
   replicaOf,
-  type Told,
+  type Observation,
 } from "../../../../../test/support/controller/observed-service.ts";
 import { runningService } from "../../../../../test/support/controller/service-object.ts";
 import { runningMachine } from "../../../../../test/support/machines/machine-object.ts";
@@ -17,7 +17,7 @@ import { canFailOver } from "../member/suspicion.ts";
 import { syncStandbysOf } from "../member/sync-standbys.ts";
 import { nextInRollout, withNextInRollout } from "../member/rolling-update.ts";
 import { admitClients, canAdmitClients, rollBack } from "./image-trial.ts";
-import { withDataKept } from "./images-in-turn.ts";
+import { withPinnedReplicas } from "./images-in-turn.ts";
 import { withWriteFence } from "./write-fence.ts";
 
 const [primary] = runningService().spec.nodes;
@@ -49,15 +49,15 @@ const started: ManagedServiceObject = {
     ...before.spec,
     version: "18",
     image: "new",
-    nodes: withDataKept(before, image),
-    trial: { operationId: "op", generation: 6 },
+    nodes: withPinnedReplicas(before, image),
+    canary: { operationId: "op", generation: 6 },
     instanceGeneration: 7,
   },
   status: { ...before.status, state: "Upgrading", operationId: "op" },
 };
 
 /** Every machine has its desired image; the primary runs it, and replicas do not follow. */
-function scenario(service: ManagedServiceObject, reported: Readonly<Record<string, Told>> = {}) {
+function scenario(service: ManagedServiceObject, reported: Readonly<Record<string, Observation>> = {}) {
   const { spec } = service;
   const nodes = spec.nodes.map((node) => {
     const isReplica = node.id !== primary?.id;
@@ -81,7 +81,7 @@ const running = (service: ManagedServiceObject): ManagedServiceObject => ({
   ...service,
   status: { ...service.status, state: "Running", operationId: null },
 });
-const streams: Told = { replication: { role: "replica", state: "streaming" } };
+const streams: Observation = { replication: { role: "replica", state: "streaming" } };
 
 test("replicas retain image, data and candidacy during the primary's canary, and none is named", () => {
   expect(started.spec.nodes.map(({ pinned }) => pinned?.version)).toEqual([undefined, "17", "17"]);
@@ -97,7 +97,7 @@ test("the write fence is of the primary alone, and clients wait for it alone", (
     { ...started, spec: { ...started.spec, image: "old" } },
     { [primary.id]: { keptGeneration: 6n } },
   );
-  expect(withWriteFence(started, there).spec.trial?.writesFenced).toBe(true);
+  expect(withWriteFence(started, there).spec.canary?.writesFenced).toBe(true);
   expect(canAdmitClients(started, scenario(started, { r2: { state: "starting" } }), upgrade)).toBe(true);
   expect(canAdmitClients(started, scenario(started, { [primary.id]: { engineVersion: "17.1" } }), upgrade)).toBe(false);
 });

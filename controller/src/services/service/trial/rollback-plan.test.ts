@@ -7,19 +7,19 @@ import {
   reasonToRetainData,
 } from "./rollback-plan.ts";
 
-const trial: ImageCanary = { operationId: "op-1", generation: 8 };
+const canary: ImageCanary = { operationId: "op-1", generation: 8 };
 const node: FencedNode = { isUntouched: true, isConnected: true, storedGeneration: 8 };
 
 describe("whether it is certain that no client writes after the snapshot", () => {
   // biome-ignore format: a table, aligned so that it reads as one
   test.each<[string, ImageCanary | undefined, FencedNode[], boolean, boolean | undefined]>([
-    ["it is, once no machine would admit a client",      trial,                      [node, node],                                false, true],
-    ["settings that came after those do as well",         trial,                      [{ ...node, storedGeneration: 9 }],            false, true],
-    ["not where users or databases are being changed",    trial,                      [node],                                      true,  false],
-    ["not yet with older settings",                       trial,                      [node, { ...node, storedGeneration: 7 }],      false, undefined],
-    ["not with a silent agent",                           trial,                      [{ ...node, isConnected: false }],               false, undefined],
-    ["too late once the machine has its order to stop",   trial,                      [{ ...node, isUntouched: false }],           false, undefined],
-    ["decided once",                                      { ...trial, writesFenced: false }, [node],                                     false, undefined],
+    ["it is, once no machine would admit a client",      canary,                      [node, node],                                false, true],
+    ["settings that came after those do as well",         canary,                      [{ ...node, storedGeneration: 9 }],            false, true],
+    ["not where users or databases are being changed",    canary,                      [node],                                      true,  false],
+    ["not yet with older settings",                       canary,                      [node, { ...node, storedGeneration: 7 }],      false, undefined],
+    ["not with a silent agent",                           canary,                      [{ ...node, isConnected: false }],               false, undefined],
+    ["too late once the machine has its order to stop",   canary,                      [{ ...node, isUntouched: false }],           false, undefined],
+    ["decided once",                                      { ...canary, writesFenced: false }, [node],                                     false, undefined],
     ["undefined without a canary",                        undefined,                  [node],                                      false, undefined],
   ])("%s", (_name, of, nodes, isChanging, fenced) => {
     expect(writeFenceOf(of, nodes, isChanging)).toBe(fenced);
@@ -28,9 +28,9 @@ describe("whether it is certain that no client writes after the snapshot", () =>
 
 describe("the data are rolled back with the image", () => {
   test.each<[string, ImageCanary | undefined, string | undefined]>([
-    ["when no client was admitted, for certain", { ...trial, writesFenced: true }, undefined],
-    ["not when that is not certain", { ...trial, writesFenced: false }, "not certain"],
-    ["not when it is undecided", trial, "not certain"],
+    ["when no client was admitted, for certain", { ...canary, writesFenced: true }, undefined],
+    ["not when that is not certain", { ...canary, writesFenced: false }, "not certain"],
+    ["not when it is undecided", canary, "not certain"],
     ["not when clients were admitted", undefined, "their writes are retained"],
   ])("%s", (_name, of, reason) => {
     if (reason === undefined) expect(reasonToRetainData(of)).toBeUndefined();

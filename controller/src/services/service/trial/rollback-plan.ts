@@ -29,10 +29,10 @@ export interface FencedNode {
 }
 
 /** True if the engine of every node starts with settings that admit no client, whatever starts it. */
-export function excludesClients(trial: ImageCanary, nodes: readonly FencedNode[]): boolean {
+export function excludesClients(canary: ImageCanary, nodes: readonly FencedNode[]): boolean {
   return nodes.every(
     ({ isUntouched, isConnected, storedGeneration }) =>
-      isUntouched && isConnected && storedGeneration >= trial.generation,
+      isUntouched && isConnected && storedGeneration >= canary.generation,
   );
 }
 
@@ -41,18 +41,18 @@ export function excludesClients(trial: ImageCanary, nodes: readonly FencedNode[]
  * reach the engine at any time and must not be undone after it was acknowledged. No change begins during a canary.
  */
 export function writeFenceOf(
-  trial: ImageCanary | undefined,
+  canary: ImageCanary | undefined,
   nodes: readonly FencedNode[],
   isChanging: boolean,
 ): boolean | undefined {
-  if (trial === undefined || trial.writesFenced !== undefined || !excludesClients(trial, nodes)) return undefined;
+  if (canary === undefined || canary.writesFenced !== undefined || !excludesClients(canary, nodes)) return undefined;
   return !isChanging;
 }
 
 /** Pure: the reason why a rollback retains the current data; undefined if it restores the snapshot. */
-export function reasonToRetainData(trial: ImageCanary | undefined): string | undefined {
-  if (trial === undefined) return "Clients had been admitted, and their writes are retained.";
-  return trial.writesFenced === true
+export function reasonToRetainData(canary: ImageCanary | undefined): string | undefined {
+  if (canary === undefined) return "Clients had been admitted, and their writes are retained.";
+  return canary.writesFenced === true
     ? undefined
     : "It is not certain that nothing was written since, so the data are unchanged.";
 }
