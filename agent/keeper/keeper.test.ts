@@ -20,7 +20,7 @@ import { until, waitUntil } from "../../test/support/wait-until.ts";
 import { chooseContainment } from "./containment.ts";
 import { createKeeper, type Keeper } from "./keeper.ts";
 import type { ComponentSpec, ComponentStatus, KeeperEvent, KeeperReply, KeeperRequest } from "./keeper-protocol.ts";
-import { inheritedNames } from "../../test/hostile/client-words.ts";
+import { inheritedNames } from "../../test/hostile/inherited-names.ts";
 
 type Request = KeeperRequest extends infer R ? (R extends KeeperRequest ? Omit<R, "id"> : never) : never;
 

@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import { labelsOf, partFormat } from "@holdfast/common/backup/backup-manifest.ts";
 import { type BackupReader, openBackup } from "@holdfast/common/backup/backup-reader.ts";
 import { attemptPrefix } from "@holdfast/common/backup/object-names.ts";
-import { primaryLeaseMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { openStream } from "@holdfast/common/sealed/sealed-stream.ts";
 import { type BackupObservation, RestoreSourceSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -16,7 +16,7 @@ import { signalIfAlive } from "../keeper/signal-process.ts";
 import { startTestStore, type TestStore } from "../../test/support/controller/store.ts";
 import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
-import { primaryByLease, watchIntervals } from "../../test/support/machines/watch-pace.ts";
+import { primaryByLease, watchIntervals } from "../../test/support/machines/watch-intervals.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 
 const skipped = whyNoAgentMachine("postgresql", "17");

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
-import { incrementBytes } from "./in-turns.ts";
+import { incrementBytes } from "./incremental.ts";
 
 const tagBytes = 16;
 /** Each key seals a single text, so a constant nonce is safe. */

@@ -7,7 +7,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
 import type { GatewayDeps } from "@holdfast/gateway/gateway-deps.ts";
 import type { Mount } from "@holdfast/gateway/mounts.ts";
-import { createPublicRateLimit } from "@holdfast/gateway/public-pace.ts";
+import { createPublicRateLimit } from "@holdfast/gateway/public-rate-limit.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
 import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { openApiWebhooks } from "#insight/event/event-openapi.ts";

@@ -2,7 +2,7 @@ import { list, type ValuesOf } from "@holdfast/common/config.ts";
 import { createEgress, type Egress } from "@holdfast/egress/create-egress.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { listenersAt } from "@holdfast/egress/own-addresses.ts";
-import { instrumentedClient } from "@holdfast/egress/watched-client.ts";
+import { instrumentedClient } from "@holdfast/egress/instrumented-client.ts";
 import { inferenceProcessKind } from "#inference/process/inference-process.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import type { Kernel } from "#kernel/kernel.ts";

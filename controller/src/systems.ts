@@ -16,7 +16,7 @@ import { operatorSystem } from "#operator/operator-system.ts";
 import { queueSystem } from "#queue/queue-system.ts";
 import { servicesSystem } from "#services/services-system.ts";
 import { compositionSystem } from "#composition/composition-system.ts";
-import { bundlesSystem } from "#delivery/delivery-system.ts";
+import { bundlesSystem } from "#bundles/bundles-system.ts";
 import { egressSystem } from "./egress-system.ts";
 
 /** Scopes of the specification whose RPCs are not implemented yet. */

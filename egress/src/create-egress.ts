@@ -1,4 +1,4 @@
-import { createAddressPolicy } from "./address-judge.ts";
+import { createAddressPolicy } from "./address-policy.ts";
 import { createEgressClient, type EgressClient } from "./egress-client.ts";
 import { type InstallationAddresses, ownAddresses } from "./own-addresses.ts";
 import { createResolveName } from "./resolve-name.ts";

@@ -6,7 +6,7 @@ import type { Answer } from "dns-packet";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { startTestDnsServer, type TestDnsServer } from "../../test/support/network/dns-zone.ts";
 import { createTestCertificate } from "../../test/support/controller/test-certificate.ts";
-import { createAddressPolicy, type OwnAddresses } from "./address-judge.ts";
+import { createAddressPolicy, type OwnAddresses } from "./address-policy.ts";
 import { createEgressClient, type EgressClient } from "./egress-client.ts";
 import { ssrfUrls } from "../../test/support/ssrf-corpus.ts";
 import { createResolveName } from "./resolve-name.ts";

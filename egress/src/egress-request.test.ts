@@ -10,7 +10,7 @@ import { createServer as createTlsSocketServer } from "node:tls";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { createTestCertificate } from "../../test/support/controller/test-certificate.ts";
-import { createAddressPolicy } from "./address-judge.ts";
+import { createAddressPolicy } from "./address-policy.ts";
 import { poolAgeMaxMs } from "./connection-pools.ts";
 import { retryAfterMsOf } from "./egress-response.ts";
 import { createEgressClient, type EgressClient, type EgressRequest } from "./egress-client.ts";

@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from "node:net";
 import { buildConnector } from "undici";
-import type { AddressPolicy } from "./address-judge.ts";
+import type { AddressPolicy } from "./address-policy.ts";
 import { EgressFailure } from "./egress-failure.ts";
 import type { ResolveName } from "./resolve-name.ts";
 

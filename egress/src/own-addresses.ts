@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import { endpointText } from "@holdfast/common/endpoint.ts";
 import { openListeners } from "@holdfast/common/open-listeners.ts";
-import type { OwnAddresses } from "./address-judge.ts";
+import type { OwnAddresses } from "./address-policy.ts";
 
 /** Listeners and machines of an installation. */
 export interface InstallationAddresses {

@@ -4,9 +4,9 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { StoredResponses } from "./idempotency.ts";
 import type { Mount } from "./mounts.ts";
-import type { SchemaRule } from "./openapi/forms.ts";
+import type { SchemaRule } from "./openapi/schema-rules.ts";
 import type { ConcurrencyLimits } from "./concurrency-limit.ts";
-import type { PublicRateLimit } from "./public-pace.ts";
+import type { PublicRateLimit } from "./public-rate-limit.ts";
 import type { RateLimitOptions } from "./rate-limit.ts";
 
 /** Dependencies of the gateway on the process that it runs in. */

@@ -2,7 +2,7 @@ import { Code, ConnectError, type ConnectRouter, type ServiceImpl } from "@conne
 import { Health, HealthCheckResponse_ServingStatus as Serving } from "@holdfast/proto/grpc/health/v1/health_pb.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { pause } from "./pause.ts";
-import type { StreamRateLimit } from "./public-pace.ts";
+import type { StreamRateLimit } from "./public-rate-limit.ts";
 
 const watchIntervalMs = 1_000;
 

@@ -8,7 +8,7 @@ import {
   type ServerReflectionResponseSchema,
 } from "@holdfast/proto/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ReflectionV1Alpha } from "@holdfast/proto/grpc/reflection/v1alpha/reflection_pb.ts";
-import type { StreamRateLimit } from "./public-pace.ts";
+import type { StreamRateLimit } from "./public-rate-limit.ts";
 import { type ReflectionIndex, createReflectionIndex } from "./reflection-index.ts";
 
 type Response = Exclude<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"], undefined>;

@@ -27,7 +27,7 @@ import { createEntryChecks } from "./json/entries-max.ts";
 import { createFaults } from "./json/faults.ts";
 import { type ApiMethod, publicBodyBytes } from "./method.ts";
 import { compileNameCheck } from "./plain-names.ts";
-import type { PublicRateLimit, StreamRateLimit } from "./public-pace.ts";
+import type { PublicRateLimit, StreamRateLimit } from "./public-rate-limit.ts";
 import { addReflection } from "./reflection.ts";
 import { presentedBy, readIfMatch, readRevision } from "./request-headers.ts";
 import { boundedResponse, countingBody, sentBytes } from "./rpc-body.ts";

@@ -5,7 +5,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { parseIdentity } from "@holdfast/common/identity.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
-import { createControllerAddresses } from "@holdfast/mtls/known-controllers.ts";
+import { createControllerAddresses } from "@holdfast/mtls/controller-addresses.ts";
 import { createIdentityFile, renewalTime } from "@holdfast/mtls/machine-identity.ts";
 import { confirmHost, type HostIdentity, renewHost } from "./host-calls.ts";
 

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createEnrollmentKey } from "@holdfast/mtls/enrolling-key.ts";
+import { createEnrollmentKey } from "@holdfast/mtls/enrollment-key.ts";
 import { tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
 import { Client, credentials, Metadata, type ServiceError, status as Code } from "@grpc/grpc-js";
 import { createOutdatedCertificates } from "@holdfast/controller/fleet/host/outdated-certificates.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createEnrollmentKey } from "@holdfast/mtls/enrolling-key.ts";
+import { createEnrollmentKey } from "@holdfast/mtls/enrollment-key.ts";
 import { tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
-import { createControllerAddresses } from "@holdfast/mtls/known-controllers.ts";
+import { createControllerAddresses } from "@holdfast/mtls/controller-addresses.ts";
 import { createIdentityFile } from "@holdfast/mtls/machine-identity.ts";
 import type { JoinFile } from "@holdfast/common/join-file.ts";
 import { enrollHost, HostRefused } from "./host-calls.ts";

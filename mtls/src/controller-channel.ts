@@ -1,6 +1,6 @@
 import type { PeerCertificate } from "node:tls";
 import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
-import { createIdleClose } from "./last-call.ts";
+import { createIdleClose } from "./idle-close.ts";
 import { unaryCall } from "./unary-call.ts";
 import { type GrpcMethod, grpcService } from "./grpc-service.ts";
 import {

@@ -9,7 +9,7 @@ import { storeBucket } from "@holdfast/common/objects/signed-url.ts";
 import { createUrlSigner, type UrlSigner } from "@holdfast/controller/kernel/objects/url-signer.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type StoreServer, startStoreServer } from "./store-server.ts";
-import { inheritedNames } from "../../test/hostile/client-words.ts";
+import { inheritedNames } from "../../test/hostile/inherited-names.ts";
 
 const key = { id: "holdfast", secret: randomBytes(32).toString("hex"), region: "local" };
 let directory: string;

@@ -6,7 +6,7 @@ import {
   RotateSecretRequestSchema,
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type TestImage, testImage } from "../support/engines/judge-image.ts";
+import { type TestImage, testImage } from "../support/engines/test-image.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type Delivering, startWebhookPlatform, type WebhookPlatform } from "../support/servers/webhook-platform.ts";

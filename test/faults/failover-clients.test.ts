@@ -7,7 +7,7 @@ import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { inImage } from "@holdfast/image/in-image.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { addressOf } from "../support/api/clients.ts";
-import { type TestImage, testImage } from "../support/engines/judge-image.ts";
+import { type TestImage, testImage } from "../support/engines/test-image.ts";
 import { asRoot, testUid } from "../support/platform/platform-software.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { expectStatus } from "../support/platform/services.ts";

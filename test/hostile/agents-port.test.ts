@@ -13,7 +13,7 @@ import {
   type TestInstallation,
 } from "../support/controller/test-fleet.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { inheritedNames, unknownMethods } from "./client-words.ts";
+import { inheritedNames, unknownMethods } from "./inherited-names.ts";
 
 /** Another source than the valid agents', which dial from 127.0.0.1. */
 const stranger = "127.0.0.66";

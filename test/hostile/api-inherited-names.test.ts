@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";
-import { inheritedNames, unknownMethods } from "./client-words.ts";
+import { inheritedNames, unknownMethods } from "./inherited-names.ts";
 import { type HostileGateway, startHostileGateway } from "./hostile-gateway.ts";
 
 let gateway: HostileGateway;

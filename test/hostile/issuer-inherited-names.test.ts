@@ -10,7 +10,7 @@ import { createMetrics } from "../../issuer/src/metrics.ts";
 import { AppSignInSchema } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import { createTestCertificate } from "../support/controller/test-certificate.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
-import { inheritedNames, unknownMethods } from "./client-words.ts";
+import { inheritedNames, unknownMethods } from "./inherited-names.ts";
 
 /** An issuer of one app whose database is unreachable: no such name of a client may get so far. */
 let server: IssuerServer;

@@ -10,7 +10,7 @@ import { createTestAuthority } from "../support/controller/test-authority.ts";
 import { emptyProvider } from "../support/machines/empty-provider.ts";
 import { hostInstallation, startTestHost } from "../support/machines/test-host.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
-import { inheritedNames, unknownMethods } from "./client-words.ts";
+import { inheritedNames, unknownMethods } from "./inherited-names.ts";
 
 /** Files that open a listener, by the test file that sends it `inheritedNames`. */
 // biome-ignore format: a table, aligned so that it reads as one

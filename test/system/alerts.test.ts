@@ -9,7 +9,7 @@ import type { Platform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { acceptedBy } from "../support/servers/webhook-judges.ts";
+import { acceptedBy } from "../support/servers/webhook-verifiers.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
 import { type AlertJson, createAlertsUnderTest, type RuleJson } from "./alerts/alerts-under-test.ts";
 

@@ -10,7 +10,7 @@ import {
 } from "../support/platform/command-line.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { acceptedBy } from "../support/servers/webhook-judges.ts";
+import { acceptedBy } from "../support/servers/webhook-verifiers.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
 
 interface Options extends RunOptions {

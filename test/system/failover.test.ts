@@ -1,5 +1,5 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { primaryLeaseMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { ControlService, FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { FailoverService } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queryOnce } from "../support/api/clients.ts";
-import { createClientNamespace } from "../support/network/network-place.ts";
+import { createClientNamespace } from "../support/network/client-namespace.ts";
 import { asOperator } from "../support/platform/organizations.ts";
 import { type AdminFile, preparedDisks, type Platform, startPlatform } from "../support/platform/platform.ts";
 import { isAlive } from "../support/platform/platform-processes.ts";

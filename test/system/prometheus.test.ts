@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { metricsText } from "../support/api/metrics-text.ts";
 import { parseExposition } from "../support/api/parse-exposition.ts";
-import { type TestImage, testImage } from "../support/engines/judge-image.ts";
+import { type TestImage, testImage } from "../support/engines/test-image.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { createServices, expectStatus, type RunningService } from "../support/platform/services.ts";

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createQueue } from "../../sdk/src/queue/index.ts";
 import { hasEngine } from "../support/engines/engine-machine.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
-import { type TestImage, testImage } from "../support/engines/judge-image.ts";
+import { type TestImage, testImage } from "../support/engines/test-image.ts";
 import { asRoot, testUid } from "../support/platform/platform-software.ts";
 import { createQueueDatabase, type QueueDatabase } from "../support/engines/queue-database.ts";
 import type { TemporaryProcess } from "../support/platform/temporary-process.ts";

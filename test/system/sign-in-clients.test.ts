@@ -2,7 +2,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type TestImage, testImage } from "../support/engines/judge-image.ts";
+import { type TestImage, testImage } from "../support/engines/test-image.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
 import { testUid } from "../support/platform/platform-software.ts";
 import { expectStatus } from "../support/platform/services.ts";

@@ -3,7 +3,7 @@ import { flushOnWrite } from "../faults/acknowledged-writer.ts";
 import { commandOnce, openValkey } from "../support/api/clients.ts";
 import type { OperationJson, ProblemJson } from "../support/api/service-json.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { isFailoverCandidate } from "../support/platform/counted-on.ts";
+import { isFailoverCandidate } from "../support/platform/failover-candidate.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 

@@ -2,7 +2,7 @@ import { readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fromBinary } from "@bufbuild/protobuf";
-import { primaryLeaseMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ReplicationStatus } from "../../sdk/src/index.ts";

@@ -10,7 +10,7 @@ import { setFrozen } from "../faults/fault-fixture.ts";
 import { type ChangingGuests, createChangingGuests } from "../support/machines/changing-guests.ts";
 import { addressOf, openPostgresql, queryOnce } from "../support/api/clients.ts";
 import { firstProcessOf, guestsMissing, listeners, openIncusOf } from "../support/machines/incus-machines.ts";
-import { type Attempt, createClientNamespace } from "../support/network/network-place.ts";
+import { type Attempt, createClientNamespace } from "../support/network/client-namespace.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import type { OperationJson } from "../support/api/service-json.ts";

@@ -3,7 +3,7 @@ import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { acceptedBy } from "../support/servers/webhook-judges.ts";
+import { acceptedBy } from "../support/servers/webhook-verifiers.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
 
 interface WebhookJson {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { inheritedNames } from "../../../test/hostile/client-words.ts";
+import { inheritedNames } from "../../../test/hostile/inherited-names.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { type AgentLink, createAgentLink } from "./agent-link.ts";
 

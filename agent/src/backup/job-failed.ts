@@ -1,5 +1,5 @@
 import { BackupDamaged } from "@holdfast/common/backup/backup-reader.ts";
-import { failureMessage } from "@holdfast/common/backup/failure-words.ts";
+import { failureMessage } from "@holdfast/common/backup/failure-message.ts";
 import { isSystemError } from "@holdfast/common/system-error.ts";
 import { PlanTooSmall, TargetNotReached } from "../engines/backup-facet.ts";
 import { StoreRefused } from "./store-client.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { primaryLeaseMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { createPrimaryLease, type PrimaryLease } from "./primary-lease.ts";
 
 const spec = { serviceId: "s", term: 1n };

@@ -1,4 +1,4 @@
-import { primaryLeaseMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 
 /** State of a PrimaryLease as plain data, so that tests can enumerate it. */

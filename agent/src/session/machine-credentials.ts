@@ -5,7 +5,7 @@ import { RenewCertificateRequestSchema } from "@holdfast/proto/holdfast/agent/v1
 import { createKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
 import { agentMethods, type ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import { enroll } from "@holdfast/mtls/enroll.ts";
-import { createEnrollmentKey } from "@holdfast/mtls/enrolling-key.ts";
+import { createEnrollmentKey } from "@holdfast/mtls/enrollment-key.ts";
 import { type EnrollmentFile, readEnrollment, tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
 import { createIdentityFile, identityOf, type MachineIdentity, renewalTime } from "@holdfast/mtls/machine-identity.ts";
 

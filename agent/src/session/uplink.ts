@@ -5,7 +5,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { Hello, Welcome } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { createBackOff } from "@holdfast/common/back-off.ts";
 import { type ControllerChannel, createControllerChannel } from "@holdfast/mtls/controller-channel.ts";
-import { createControllerAddresses } from "@holdfast/mtls/known-controllers.ts";
+import { createControllerAddresses } from "@holdfast/mtls/controller-addresses.ts";
 import { createMachineCredentials } from "./machine-credentials.ts";
 import { createWelcomeTimeout } from "./welcome-timeout.ts";
 import { type OutgoingFrame, openSession, type Session, type SessionHandlers } from "./session.ts";

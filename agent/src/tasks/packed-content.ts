@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { create, type DescMessage, mergeFromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { concatIncrementally, incrementBytes } from "@holdfast/common/in-turns.ts";
+import { concatIncrementally, incrementBytes } from "@holdfast/common/incremental.ts";
 import { openPayload, sealPayload } from "@holdfast/common/sealed-payload.ts";
 import { PayloadChunkSchema, ReadPayloadRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import {

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import { createSemaphore } from "@holdfast/common/lane.ts";
+import { createSemaphore } from "@holdfast/common/semaphore.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import {
   Lane as LaneName,

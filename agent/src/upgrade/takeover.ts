@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ControllerChannel, createControllerChannel } from "@holdfast/mtls/controller-channel.ts";
-import { createControllerAddresses } from "@holdfast/mtls/known-controllers.ts";
+import { createControllerAddresses } from "@holdfast/mtls/controller-addresses.ts";
 import { createIdentityFile } from "@holdfast/mtls/machine-identity.ts";
 import type { Hello } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { KeeperClient } from "../os/keeper-client.ts";

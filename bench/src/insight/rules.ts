@@ -9,7 +9,7 @@ import {
 } from "@holdfast/controller/insight/alert/alert-rule.ts";
 import { createSamples } from "@holdfast/controller/insight/metric/samples/samples.ts";
 import { createHistory } from "@holdfast/controller/kernel/history/history.ts";
-import { soleOwner } from "@holdfast/controller/kernel/runtime/sole-owner.ts";
+import { soleOwner } from "../../../test/support/controller/sole-owner.ts";
 import { createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
 import { createCollection } from "@holdfast/controller/kernel/store/collection.ts";
 import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { testImage } from "@holdfast/test/support/engines/judge-image.ts";
+import { testImage } from "../../../test/support/engines/test-image.ts";
 import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
 import { testUid } from "@holdfast/test/support/platform/platform-software.ts";
 

@@ -19,7 +19,7 @@ import {
   type Intervals as ProbeGaps,
   primaryByLease,
   watchIntervals as watchProbeGaps,
-} from "@holdfast/test/support/machines/watch-pace.ts";
+} from "../../../test/support/machines/watch-intervals.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { Client } from "pg";
 import { type Cost, costOf } from "./cost.ts";

@@ -1,5 +1,5 @@
 import { addressOf, openValkey } from "@holdfast/test/support/api/clients.ts";
-import { isFailoverCandidate } from "@holdfast/test/support/platform/counted-on.ts";
+import { isFailoverCandidate } from "../../../test/support/platform/failover-candidate.ts";
 import { findBelow, killAtOnce } from "@holdfast/test/support/platform/platform-processes.ts";
 import type { Platform } from "@holdfast/test/support/platform/platform.ts";
 import { createServices, expectStatus, type RunningService } from "@holdfast/test/support/platform/services.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { buffer } from "node:stream/consumers";
 import { createZstdDecompress } from "node:zlib";
 import { openStream } from "../sealed/sealed-stream.ts";
-import { pipeThrough } from "../sealed/through.ts";
+import { pipeThrough } from "../sealed/pipe-through.ts";
 import {
   type BackupManifest,
   type BackupPart,

@@ -1,5 +1,5 @@
 import { engineOf, parametersOf } from "./engine-catalog.ts";
-import { closestName } from "./near-name.ts";
+import { closestName } from "./closest-name.ts";
 import type { Parameter } from "./parameter.ts";
 import { parseQuantity, printQuantity, unitsOf } from "./quantity.ts";
 

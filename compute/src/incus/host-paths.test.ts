@@ -2,11 +2,11 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { attempt } from "../../../test/support/network/network-place.ts";
+import { attempt } from "../../../test/support/network/client-namespace.ts";
 import type { PathWork } from "../../../test/support/machines/path-worker.ts";
 import { runningMachine } from "../../../test/support/machines/machine-object.ts";
 import { nodeOf, runningService } from "../../../test/support/controller/service-object.ts";
-import { servicePolicyRules } from "@holdfast/controller/services/service/service-reach.ts";
+import { servicePolicyRules } from "@holdfast/controller/services/service/service-network-policy.ts";
 import type { HostPath, PeerHost } from "../compute-provider.ts";
 
 const run = promisify(execFile);

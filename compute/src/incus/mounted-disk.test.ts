@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cloneTierMissing } from "../../../test/support/machines/clone-tier.ts";
 import { type DirectoryGuard, guardDirectory } from "../../../test/support/platform/directory-guard.ts";
-import { startMountNamespace } from "../../../test/support/machines/host-view.ts";
+import { startMountNamespace } from "../../../test/support/machines/mount-namespace.ts";
 import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { diskBytesMin, createDisk } from "../local/data-disk.ts";
 import { loopsOf } from "../local/loop-device.ts";

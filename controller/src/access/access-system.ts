@@ -1,5 +1,5 @@
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
-import type { SchemaRule } from "@holdfast/gateway/openapi/forms.ts";
+import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import { CreateApiKeyRequestSchema } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
 import { CreateTokenRequestSchema } from "@holdfast/proto/holdfast/v1/token_pb.ts";
 import { text, type ValuesOf } from "@holdfast/common/config.ts";

@@ -25,7 +25,7 @@ import { createAuthSecrets } from "./auth/auth-secrets.ts";
 import { authKind, isOn } from "./auth/auth.ts";
 import { createErasures } from "./auth/erasures.ts";
 import { userHandlers } from "./auth/user-api.ts";
-import { appSchemaRules } from "./app-forms.ts";
+import { appSchemaRules } from "./app-schema-rules.ts";
 
 interface AppSystemDeps extends IssuerFeedDeps {
   readonly access: ServiceAccess;

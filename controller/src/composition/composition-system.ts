@@ -1,4 +1,4 @@
-import type { SchemaRule } from "@holdfast/gateway/openapi/forms.ts";
+import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import { DeployProjectRequestSchema, PlanProjectRequestSchema } from "@holdfast/proto/holdfast/v1/project_pb.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { ProcessGauge } from "#kernel/metrics/process-metrics.ts";

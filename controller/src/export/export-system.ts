@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { text, type ValuesOf } from "@holdfast/common/config.ts";
 import type { Egress } from "@holdfast/egress/create-egress.ts";
-import type { SchemaRule } from "@holdfast/gateway/openapi/forms.ts";
+import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import {
   CreateMetricsExportRequestSchema,
   UpdateMetricsExportRequestSchema,

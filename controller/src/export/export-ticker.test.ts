@@ -1,12 +1,12 @@
 import { silentLog } from "@holdfast/common/log.ts";
-import { createAddressPolicy } from "@holdfast/egress/address-judge.ts";
+import { createAddressPolicy } from "@holdfast/egress/address-policy.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createSamples, type Samples } from "#insight/metric/samples/samples.ts";
 import { createHistory, type History } from "#kernel/history/history.ts";
-import { soleOwner } from "#kernel/runtime/sole-owner.ts";
+import { soleOwner } from "../../../test/support/controller/sole-owner.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";

@@ -15,7 +15,7 @@ import { createMachineCertificates } from "./certificate/machine-certificates.ts
 import { type FleetLimits, defaultLimits } from "./fleet-limits.ts";
 import { addFleetRpcs } from "./fleet-rpcs.ts";
 import { createStreamReclaim } from "./stream-reclaim.ts";
-import { TaskNotSent } from "./not-asked.ts";
+import { TaskNotSent } from "./task-not-sent.ts";
 import { createPayloadRateLimit } from "./payload/payload-rate-limit.ts";
 import { probeTransfer } from "./probe-transfer.ts";
 import type { FleetDeps, RunningFleet } from "./running-fleet.ts";
@@ -26,7 +26,7 @@ import { createPresence } from "./session/presence.ts";
 import { acknowledgeSamples } from "./session/sample-sink.ts";
 import { type Session, unreachable } from "./session/session.ts";
 import { createRevocation } from "./session/revocation.ts";
-import { createPrimaryLeases } from "./session/rights.ts";
+import { createPrimaryLeases } from "./session/primary-leases.ts";
 import { createPeerReports } from "./session/peer-reports.ts";
 import { createSessions } from "./session/sessions.ts";
 import { createStreamLease } from "./session/stream-lease.ts";

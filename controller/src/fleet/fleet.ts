@@ -1,6 +1,6 @@
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { ObservedInstance } from "./session/observations.ts";
-import type { LeaseReport, PeerReport } from "./session/rights.ts";
+import type { LeaseReport, PeerReport } from "./session/primary-leases.ts";
 import type { SessionFacts } from "./session/session-facts.ts";
 import type { TaskRequest, TaskState } from "./task/task.ts";
 

@@ -4,7 +4,7 @@ import { list, text, type ValuesOf } from "@holdfast/common/config.ts";
 import { parseAccount, periodOf } from "@holdfast/common/inference/accounts.ts";
 import { type Catalog, readCatalog, shippedCatalog } from "@holdfast/common/inference/catalog.ts";
 import type { Egress } from "@holdfast/egress/create-egress.ts";
-import type { SchemaRule } from "@holdfast/gateway/openapi/forms.ts";
+import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import { InferenceService, PutInferenceProviderRequestSchema } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
 import { organizationKind } from "#access/organization/organization.ts";
 import type { Quotas } from "#access/organization/quotas.ts";

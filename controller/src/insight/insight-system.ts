@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
-import type { SchemaRule } from "@holdfast/gateway/openapi/forms.ts";
+import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import { CreateAlertRuleRequestSchema } from "@holdfast/proto/holdfast/v1/alert_pb.ts";
 import { GetMetricsRequestSchema, ListMetricSamplesRequestSchema } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";

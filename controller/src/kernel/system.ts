@@ -1,9 +1,9 @@
 import type { ServedService } from "@holdfast/common/call.ts";
 import type { Mount } from "@holdfast/gateway/mounts.ts";
-import type { SchemaRule } from "@holdfast/gateway/openapi/forms.ts";
+import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import type { ProcessGauge } from "./metrics/process-metrics.ts";
 import type { EntryPlanner } from "./outbox/entry-planner.ts";
-import type { ServiceGauge } from "./metrics/service-figure.ts";
+import type { ServiceGauge } from "./metrics/service-gauge.ts";
 import type { ControlLoop } from "./runtime/runner.ts";
 
 /** A part of the controller: RPCs, control loops, metrics and resources to close. Each group opens one. */

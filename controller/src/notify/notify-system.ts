@@ -1,6 +1,6 @@
 import type { Egress } from "@holdfast/egress/create-egress.ts";
 import { targetFormat } from "@holdfast/egress/target.ts";
-import { type SchemaRule, formatRule } from "@holdfast/gateway/openapi/forms.ts";
+import { type SchemaRule, formatRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import {
   CreateChannelRequestSchema,
   NewChannelConfigSchema,

@@ -1,4 +1,4 @@
-import { countBy, type ServiceGauge } from "#kernel/metrics/service-figure.ts";
+import { countBy, type ServiceGauge } from "#kernel/metrics/service-gauge.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { type OperationObject, operationSubject, subjectKey } from "./operation.ts";
 

@@ -9,7 +9,7 @@ import type { OperationSystem } from "#operation/operation-system.ts";
 import { createEngineTasks } from "#services/service/engine-task.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
-import { countBy, type ServiceGauge } from "#kernel/metrics/service-figure.ts";
+import { countBy, type ServiceGauge } from "#kernel/metrics/service-gauge.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { createQueueCalls } from "./message/queue-calls.ts";
 import { createQueueTasks } from "./message/queue-tasks.ts";

@@ -15,7 +15,7 @@ import { findOperation } from "#operation/find-operation.ts";
 import { cancelled, isOver, operationKind, type OperationObject } from "#operation/operation.ts";
 import { databaseUserId, databaseUserKind, type DatabaseUserObject } from "#services/contents/user/database-user.ts";
 import { newUser } from "#services/contents/user/new-user.ts";
-import { engineProfileOf } from "#services/engine/engine-forms.ts";
+import { engineProfileOf } from "#services/engine/engine-profiles.ts";
 import { type ResizeDeps, resizeService } from "#services/scaling/resize-service.ts";
 import { canonicalCidrs } from "#services/service/allowed-cidrs.ts";
 import { managedServiceKind, type ManagedServiceObject } from "#services/service/managed-service.ts";

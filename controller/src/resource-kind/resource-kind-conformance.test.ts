@@ -10,7 +10,7 @@ import { organizationKind } from "#access/organization/organization.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import { createEngineOffers } from "#catalog/engine-offers.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
-import { createWarmPool } from "#fleet/waiting-machine/waiting-machines.ts";
+import { createWarmPool } from "#fleet/warm-pool/warm-pool.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";

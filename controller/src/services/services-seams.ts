@@ -1,7 +1,7 @@
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import type { ObjectUrlGrants } from "#fleet/object-urls.ts";
-import type { PolicySource } from "#fleet/reach/reach-owner.ts";
+import type { PolicySource } from "#fleet/network-policy/policy-source.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { operationKind } from "#operation/operation.ts";
@@ -13,9 +13,9 @@ import { drillKind } from "./backup/drill/drill.ts";
 import { createObjectUrls } from "./backup/object-urls.ts";
 import { managedServiceKind, type ManagedServiceObject } from "./service/managed-service.ts";
 import { createServiceAccess, type ServiceAccess } from "./service/service-access.ts";
-import type { PrimaryLeaseRules } from "#fleet/session/rights.ts";
-import { createPrimaryLeaseRules } from "./service/member/right-rules.ts";
-import { createServiceNetworkPolicy } from "./service/service-reach.ts";
+import type { PrimaryLeaseRules } from "#fleet/session/primary-leases.ts";
+import { createPrimaryLeaseRules } from "./service/member/primary-lease-rules.ts";
+import { createServiceNetworkPolicy } from "./service/service-network-policy.ts";
 import type { ServicesSettings } from "./services-settings.ts";
 
 /** Parts of the services group that lower groups use. */

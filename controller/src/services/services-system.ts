@@ -15,7 +15,7 @@ import { createBackupAdminApi } from "./backup/backup-admin-api.ts";
 import { createBackupApi } from "./backup/backup-api.ts";
 import { backupKeyKind } from "./backup/backup-key.ts";
 import { createDescriptorWait, createDescriptorSyncWork } from "./backup/descriptor-sync-reconciler.ts";
-import { descriptorSyncKind } from "./backup/description.ts";
+import { descriptorSyncKind } from "./backup/descriptor-sync.ts";
 import { backupMetrics } from "./backup/backup-metrics.ts";
 import { createBackupWork } from "./backup/backup-reconciler.ts";
 import { backupEventDefinitions } from "./backup/backup-event-definitions.ts";
@@ -53,11 +53,11 @@ import type { ServiceAccess } from "./service/service-access.ts";
 import { serviceEventDefinitions } from "./service/service-event-definitions.ts";
 import { createServiceLogs } from "./service/service-logs.ts";
 import { createFenceOrders } from "./service/member/fence-orders.ts";
-import { createFailureDetector } from "./service/member/pulse.ts";
+import { createFailureDetector } from "./service/member/failure-detector.ts";
 import { createServiceWork } from "./service/service-work.ts";
 import { createServicesSeams } from "./services-seams.ts";
 import { type ServicesSettings, servicesSettings } from "./services-settings.ts";
-import { servicesSchemaRules } from "./services-forms.ts";
+import { servicesSchemaRules } from "./services-schema-rules.ts";
 
 interface ServicesSystemDeps {
   readonly access: ServiceAccess;

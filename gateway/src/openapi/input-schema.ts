@@ -1,7 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { bareItems, rulesOf } from "../json/field-rules.ts";
 import type { Validation } from "../validation.ts";
-import type { SchemaRules } from "./forms.ts";
+import type { SchemaRules } from "./schema-rules.ts";
 import { described, type JsonSchema, orNull } from "./json-schema.ts";
 import { constraintsOf, countLimits, jsonObjectSchema, limited } from "./limits.ts";
 import { protoComments } from "./proto-comments.ts";

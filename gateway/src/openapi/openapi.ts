@@ -3,7 +3,7 @@ import { etagPattern } from "../request-headers.ts";
 import type { Validation } from "../validation.ts";
 import { responseExample } from "./response-examples.ts";
 import { errorComponents, errorResponses, problemSchema } from "./error-responses.ts";
-import { createSchemaRules, type SchemaRule } from "./forms.ts";
+import { createSchemaRules, type SchemaRule } from "./schema-rules.ts";
 import { createInputSchemas, type InputSchemas } from "./input-schema.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { jsonValueSchema } from "./limits.ts";

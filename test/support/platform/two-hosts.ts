@@ -13,7 +13,7 @@ import { createMachinePlacement } from "@holdfast/controller/fleet/placement/mac
 import { machineKind, type MachineObject, type MachineSpecObject } from "@holdfast/controller/fleet/machine/machine.ts";
 import { createMachineWork } from "@holdfast/controller/fleet/machine/machine-reconciler.ts";
 import { createRunner, type Runner } from "@holdfast/controller/kernel/runtime/runner.ts";
-import { soleOwner } from "@holdfast/controller/kernel/runtime/sole-owner.ts";
+import { soleOwner } from "@holdfast/test/support/controller/sole-owner.ts";
 import { createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
 import { type Collection, createCollection } from "@holdfast/controller/kernel/store/collection.ts";
 import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";

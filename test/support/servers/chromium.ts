@@ -2,7 +2,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, chromium } from "playwright-core";
-import { testImage } from "../engines/judge-image.ts";
+import { testImage } from "../engines/test-image.ts";
 import { freePorts } from "../platform/free-ports.ts";
 import { testUid } from "../platform/platform-software.ts";
 

@@ -4,7 +4,7 @@ import type { Answer, Destination, Encoder, VendorUrls } from "@holdfast/control
 import type { LogItem, MetricItem } from "@holdfast/controller/export/export-item.ts";
 import { createExportSender, createProbe } from "@holdfast/controller/export/export-sender.ts";
 import type { ExportDataType } from "@holdfast/controller/export/metrics-export.ts";
-import { createAddressPolicy } from "@holdfast/egress/address-judge.ts";
+import { createAddressPolicy } from "@holdfast/egress/address-policy.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 

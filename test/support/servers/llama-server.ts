@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer } from "node:tls";
 import { createTestCertificate } from "../controller/test-certificate.ts";
-import { testImage } from "../engines/judge-image.ts";
+import { testImage } from "../engines/test-image.ts";
 import { freePorts } from "../platform/free-ports.ts";
 import { waitUntil } from "../wait-until.ts";
 import { tinyGguf } from "./tiny-gguf.ts";

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { testImage } from "../engines/judge-image.ts";
+import { testImage } from "../engines/test-image.ts";
 import { freePorts } from "../platform/free-ports.ts";
 import { testUid } from "../platform/platform-software.ts";
 import type { StoredSeries } from "./stored-series.ts";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { TestImage } from "../engines/judge-image.ts";
+import type { TestImage } from "../engines/test-image.ts";
 import { programDirectory } from "../platform/platform-software.ts";
 import { freePorts } from "../platform/free-ports.ts";
 

@@ -4,7 +4,7 @@ import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rol
 import { describe, expect, it } from "vitest";
 import { writeRows } from "../../faults/acknowledged-writer.ts";
 import { openPostgresql, queryOnce } from "../../support/api/clients.ts";
-import { startMountNamespace } from "../../support/machines/host-view.ts";
+import { startMountNamespace } from "../../support/machines/mount-namespace.ts";
 import { asOperator } from "../../support/platform/organizations.ts";
 import { killAtOnce } from "../../support/platform/platform-processes.ts";
 import type { OperationJson, PageJson } from "../../support/api/service-json.ts";

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { commandOnce, openValkey } from "../../support/api/clients.ts";
 import { listeners } from "../../support/machines/incus-machines.ts";
 import { environmentsIn, filesWith, runInside } from "../../support/machines/machine-inside.ts";
-import { connectFrom } from "../../support/network/network-place.ts";
+import { connectFrom } from "../../support/network/client-namespace.ts";
 import type { IncusUnderTest } from "./incus-under-test.ts";
 
 /** A machine learns nothing of others or of the platform. */

@@ -13,7 +13,7 @@ import {
   linkOf,
   createClientNamespace,
   type ClientNamespace,
-} from "../../support/network/network-place.ts";
+} from "../../support/network/client-namespace.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { IncusUnderTest } from "./incus-under-test.ts";

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { ReplicationStatus } from "../../../sdk/src/index.ts";
 import type { AcknowledgedWriter } from "../../faults/acknowledged-writer.ts";
 import { isHealthy, type OperationJson } from "../../support/api/service-json.ts";
-import { isFailoverCandidate } from "../../support/platform/counted-on.ts";
+import { isFailoverCandidate } from "../../support/platform/failover-candidate.ts";
 import { findBelow, killAtOnce } from "../../support/platform/platform-processes.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";

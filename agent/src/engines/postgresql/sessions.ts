@@ -1,4 +1,4 @@
-import { createSemaphore, type Semaphore } from "@holdfast/common/lane.ts";
+import { createSemaphore, type Semaphore } from "@holdfast/common/semaphore.ts";
 import type { EngineSession, SessionsFacet } from "../insight-facets.ts";
 import { platformRoles } from "./layout.ts";
 import { type Session, withSession } from "./session.ts";

@@ -18,7 +18,7 @@ import {
 } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
 import type { ListenerReports } from "#kernel/runtime/listener-reports.ts";
-import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { RecordMailStatus } from "./mail-status.ts";
 
 export interface IssuerServiceDeps {

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { createAddressPolicy } from "@holdfast/egress/address-judge.ts";
+import { createAddressPolicy } from "@holdfast/egress/address-policy.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
 import { ssrfUrls } from "../../../../test/support/ssrf-corpus.ts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createTestCertificate } from "../../../../test/support/controller/test-certificate.ts";
-import { hostileResponses, startHostileReceiver } from "../../../../test/support/servers/evil-receiver.ts";
+import { hostileResponses, startHostileReceiver } from "../../../../test/support/servers/hostile-receiver.ts";
 import { createExportDelivery, loopbackEgress } from "../../../../test/support/servers/export-delivery.ts";
 import { exportEntries, exportSamples } from "../../../../test/support/servers/export-items.ts";
 import { exportReaders } from "../../../../test/support/servers/export-readers.ts";

@@ -7,7 +7,7 @@ import { createHostsProvider, type HostsProvider } from "@holdfast/compute/route
 import type { FleetSettings } from "../fleet-settings.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
-import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";

@@ -1,6 +1,6 @@
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import type { HostPath, PeerHost } from "@holdfast/compute/compute-provider.ts";
-import type { RegisteredController } from "#kernel/runtime/membership.ts";
+import type { RegisteredController } from "#kernel/runtime/controller-registry.ts";
 import { again, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";

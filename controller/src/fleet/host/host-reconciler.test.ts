@@ -9,7 +9,7 @@ import { readyHost, rootedTier, testHostFacts } from "../../../../test/support/p
 import type { HostFacts, RootStorage } from "@holdfast/compute/local/host-facts.ts";
 import { machineKind, type MachineObject } from "../machine/machine.ts";
 import { createRunner, type Runner } from "#kernel/runtime/runner.ts";
-import { soleOwner } from "#kernel/runtime/sole-owner.ts";
+import { soleOwner } from "../../../../test/support/controller/sole-owner.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";

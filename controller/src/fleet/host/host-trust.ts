@@ -8,7 +8,7 @@ import type { Enrollment } from "#kernel/pki/enrolled-status.ts";
 import { mintEnrollment } from "#kernel/pki/enrollment-token.ts";
 import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
-import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Store } from "#kernel/store/store.ts";

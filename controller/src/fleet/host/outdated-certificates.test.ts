@@ -1,4 +1,4 @@
-import type { RegisteredController } from "#kernel/runtime/membership.ts";
+import type { RegisteredController } from "#kernel/runtime/controller-registry.ts";
 import { expect, test } from "vitest";
 import { readyHost } from "../../../../test/support/platform/ready-host.ts";
 import type { MachineObject } from "../machine/machine.ts";

@@ -5,7 +5,7 @@ import type { AuthorityRecord } from "#kernel/pki/authority-record.ts";
 import type { OutdatedCertificates } from "#kernel/pki/authority-rotation-reconciler.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
 import type { EnrolledStatus } from "#kernel/pki/enrolled-status.ts";
-import type { RegisteredController, ControllerRegistry } from "#kernel/runtime/membership.ts";
+import type { RegisteredController, ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { type HostObject, isRemoved } from "./host.ts";
 

@@ -7,7 +7,7 @@ import { type HostsController, startTwoHosts, type TwoHosts } from "../../../../
 import { detectAbilities } from "@holdfast/compute/local/host-abilities.ts";
 import type { SessionFacts } from "../session/session-facts.ts";
 import { createOrphanSweep } from "../machine/orphan-sweep.ts";
-import { claimedMachine, createWarmPool, type WarmPool } from "../waiting-machine/waiting-machines.ts";
+import { claimedMachine, createWarmPool, type WarmPool } from "../warm-pool/warm-pool.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { hostKind } from "./host.ts";
 import { machineKind } from "../machine/machine.ts";

@@ -17,7 +17,7 @@ import { hostKind, type HostObject } from "../host/host.ts";
 import { createMachinePlacement } from "../placement/machine-placement.ts";
 import { matchesEnrollment } from "#kernel/pki/enrollment-token.ts";
 import { createRunner, type Runner } from "#kernel/runtime/runner.ts";
-import { soleOwner } from "#kernel/runtime/sole-owner.ts";
+import { soleOwner } from "../../../../test/support/controller/sole-owner.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";

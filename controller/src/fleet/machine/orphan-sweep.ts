@@ -1,6 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { AutomationPauses } from "#kernel/clock/holds.ts";
+import type { AutomationPauses } from "#kernel/clock/automation-pauses.ts";
 import type { MachineFacts } from "@holdfast/compute/compute-provider.ts";
 import type { HostSurvey, HostsProvider } from "@holdfast/compute/router/hosts-provider.ts";
 import type { PageBounds } from "#kernel/page/cursor.ts";

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { concatIncrementally } from "@holdfast/common/in-turns.ts";
+import { concatIncrementally } from "@holdfast/common/incremental.ts";
 import { openPayload, sealPayload } from "@holdfast/common/sealed-payload.ts";
 import { type PackedContent, PackedContentSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { PayloadStore } from "./payloads.ts";

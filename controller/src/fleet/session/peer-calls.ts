@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, status as Code } from "@grpc/grpc-js";
-import { createIdleClose, type IdleClose } from "@holdfast/mtls/last-call.ts";
+import { createIdleClose, type IdleClose } from "@holdfast/mtls/idle-close.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { unaryCall } from "@holdfast/mtls/unary-call.ts";
@@ -28,9 +28,9 @@ import { requirePeer, unary } from "@holdfast/mtls/rpc-handlers.ts";
 import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import type { RenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { peerDefinition } from "./agent-definitions.ts";
-import { TaskNotSent } from "../not-asked.ts";
+import { TaskNotSent } from "../task-not-sent.ts";
 import { type QuickTasks, tooManyRequests } from "../task/quick-tasks.ts";
-import type { PrimaryLeases, PeerReport } from "./rights.ts";
+import type { PrimaryLeases, PeerReport } from "./primary-leases.ts";
 import { type Session, unreachable } from "./session.ts";
 
 export interface PeerCallsDeps {

@@ -1,6 +1,6 @@
-import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { PeerCalls } from "./peer-calls.ts";
-import type { PeerReport } from "./rights.ts";
+import type { PeerReport } from "./primary-leases.ts";
 
 /** Reports of other controllers on primaries whose streams they have, polled every second. */
 export interface PeerReports {

@@ -1,6 +1,6 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { storedFormat } from "@holdfast/common/stored-names.ts";
-import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import { root } from "#kernel/store/resource.ts";
 import type { Lease, Store } from "#kernel/store/store.ts";
 import type { SessionFacts } from "./session-facts.ts";

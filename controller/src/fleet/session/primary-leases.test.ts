@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { silentLog } from "@holdfast/common/log.ts";
-import { primaryLeaseMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { RightRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import { createPrimaryLeases } from "./rights.ts";
+import { createPrimaryLeases } from "./primary-leases.ts";
 import type { Session } from "./session.ts";
 
 /** Primary leases of a controller with a current cache, and a clock that the test sets. */

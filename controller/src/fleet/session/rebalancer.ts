@@ -1,4 +1,4 @@
-import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { SessionFacts } from "./session-facts.ts";
 import type { Session } from "./session.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RegisteredController } from "#kernel/runtime/membership.ts";
+import type { RegisteredController } from "#kernel/runtime/controller-registry.ts";
 import { createRevocation } from "./revocation.ts";
 
 const signal = new AbortController().signal;

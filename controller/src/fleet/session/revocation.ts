@@ -1,6 +1,6 @@
-import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { PeerCalls } from "./peer-calls.ts";
-import type { PrimaryLeases } from "./rights.ts";
+import type { PrimaryLeases } from "./primary-leases.ts";
 
 /** Revokes primary leases at all controllers that may have granted them. */
 export interface Revocation {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { Lease } from "#kernel/store/store.ts";
 
 /** The lease under which this controller may act on agents' streams: while it has a live lease and does not drain. */

@@ -1,7 +1,7 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { createSemaphore, type Semaphore } from "@holdfast/common/lane.ts";
+import { createSemaphore, type Semaphore } from "@holdfast/common/semaphore.ts";
 import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { TaskNotSent } from "../not-asked.ts";
+import { TaskNotSent } from "../task-not-sent.ts";
 import type { Session } from "../session/session.ts";
 
 export interface QuickTasksDeps {

@@ -18,7 +18,7 @@ import {
   type TestInstallation,
 } from "../../../../test/support/controller/test-fleet.ts";
 import { waitUntil } from "../../../../test/support/wait-until.ts";
-import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
 import type { Store } from "#kernel/store/store.ts";

@@ -13,7 +13,7 @@ import { logRefusal, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
 import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
 import type { ListenerReports } from "#kernel/runtime/listener-reports.ts";
-import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { ZoneEntry, ZoneFeed } from "./zone-feed.ts";
 
 export interface ZoneServiceDeps {

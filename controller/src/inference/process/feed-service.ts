@@ -19,7 +19,7 @@ import {
 } from "@holdfast/proto/holdfast/inference/v1/feed_pb.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
 import { checkedListeners, type ListenerReports } from "#kernel/runtime/listener-reports.ts";
-import type { ControllerRegistry } from "#kernel/runtime/membership.ts";
+import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";

@@ -2,7 +2,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createHistory, type History } from "#kernel/history/history.ts";
-import { soleOwner } from "#kernel/runtime/sole-owner.ts";
+import { soleOwner } from "../../../../test/support/controller/sole-owner.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";

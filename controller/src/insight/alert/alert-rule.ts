@@ -1,4 +1,4 @@
-import { closestName } from "@holdfast/common/engine-catalog/near-name.ts";
+import { closestName } from "@holdfast/common/engine-catalog/closest-name.ts";
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
 import { appliesToEngine, metricCatalog, metricOf } from "@holdfast/common/metric-catalog.ts";
 import type { Collection } from "#kernel/store/collection.ts";

@@ -1,6 +1,6 @@
 import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { closestName } from "@holdfast/common/engine-catalog/near-name.ts";
+import { closestName } from "@holdfast/common/engine-catalog/closest-name.ts";
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
 import { appliesToEngine, type Metric, metricCatalog, metricOf } from "@holdfast/common/metric-catalog.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
@@ -15,7 +15,7 @@ import type { ServiceAccess } from "#services/service/service-access.ts";
 import { metricExposition } from "./metric-exposition.ts";
 import { createSamplePages } from "./sample-pages.ts";
 import { ofOrganization } from "#kernel/store/of-organization.ts";
-import type { ServiceGauges } from "#kernel/metrics/service-figure.ts";
+import type { ServiceGauges } from "#kernel/metrics/service-gauge.ts";
 import type { ProcessMetrics } from "#kernel/metrics/process-metrics.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";

@@ -1,6 +1,6 @@
 import { appliesToEngine, metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import { Gauge, Registry } from "prom-client";
-import type { ServiceGauge } from "#kernel/metrics/service-figure.ts";
+import type { ServiceGauge } from "#kernel/metrics/service-gauge.ts";
 import type { NewestSample } from "./samples/newest-samples.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 

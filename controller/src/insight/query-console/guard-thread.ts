@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { createSemaphore } from "@holdfast/common/lane.ts";
+import { createSemaphore } from "@holdfast/common/semaphore.ts";
 import type { StatementVerdict } from "./console-guard.ts";
 
 /** Checks statements one after the other in a worker thread, each within a limit of CPU time. */

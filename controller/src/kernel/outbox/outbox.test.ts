@@ -7,7 +7,7 @@ import { startTestEtcd, type TestEtcd } from "../../../../test/support/controlle
 import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
 import { until } from "../../../../test/support/wait-until.ts";
 import { createHistory, type History } from "../history/history.ts";
-import { soleOwner } from "../runtime/sole-owner.ts";
+import { soleOwner } from "../../../../test/support/controller/sole-owner.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store, WatchHandler } from "../store/store.ts";
 import { createUnitOfWork } from "../store/unit-of-work.ts";

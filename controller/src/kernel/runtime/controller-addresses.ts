@@ -1,4 +1,4 @@
-import type { ControllerRegistry } from "./membership.ts";
+import type { ControllerRegistry } from "./controller-registry.ts";
 
 /** Addresses at which controllers listen for agents and for each other. */
 export interface ControllerAddresses {

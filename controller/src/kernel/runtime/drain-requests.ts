@@ -1,6 +1,6 @@
 import { idOf, root } from "../store/resource.ts";
 import type { Store, Watch } from "../store/store.ts";
-import type { RegisteredController } from "./membership.ts";
+import type { RegisteredController } from "./controller-registry.ts";
 
 /** One run of a controller: a restarted controller may have the same id. */
 type Process = Pick<RegisteredController, "id" | "startedAt">;

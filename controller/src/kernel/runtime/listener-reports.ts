@@ -1,7 +1,7 @@
 import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { reportedListeners } from "@holdfast/common/open-listeners.ts";
-import type { ControllerRegistry } from "./membership.ts";
+import type { ControllerRegistry } from "./controller-registry.ts";
 
 /**
  * Listeners of this controller and of the processes that follow it. They are published in its registry entry, where

@@ -9,7 +9,7 @@ import { createEtcdStore } from "../store/etcd-store.ts";
 import { type Collection, createCollection } from "../store/collection.ts";
 import { keyOf, type Resource, root } from "../store/resource.ts";
 import type { Store } from "../store/store.ts";
-import { createControllerRegistry, type ControllerRegistry } from "./membership.ts";
+import { createControllerRegistry, type ControllerRegistry } from "./controller-registry.ts";
 import { ownerOf, shardCount, shardOf } from "./ownership.ts";
 import { createShards, type Shards } from "./shards.ts";
 import { defineKind } from "../store/kind.ts";

@@ -5,7 +5,7 @@ import type { Collection } from "../store/collection.ts";
 import { createMirror } from "../store/mirror.ts";
 import { root } from "../store/resource.ts";
 import type { Lease, Store } from "../store/store.ts";
-import type { ControllerRegistry } from "./membership.ts";
+import type { ControllerRegistry } from "./controller-registry.ts";
 import { type Ownership, ownerOf, shardCount, shardOf } from "./ownership.ts";
 
 /**

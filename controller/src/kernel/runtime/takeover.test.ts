@@ -9,7 +9,7 @@ import { createCollection } from "../store/collection.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import { keyOf, type Resource } from "../store/resource.ts";
 import { Conflict, createUnitOfWork } from "../store/unit-of-work.ts";
-import { createControllerRegistry } from "./membership.ts";
+import { createControllerRegistry } from "./controller-registry.ts";
 import { again, type Reconciler, settled } from "./reconciler.ts";
 import { createRunner } from "./runner.ts";
 import { createShards } from "./shards.ts";

@@ -8,7 +8,7 @@ import { until } from "../../../../test/support/wait-until.ts";
 import { createSealer } from "../secrets/sealer.ts";
 import { createEtcdStore } from "./etcd-store.ts";
 import type { StoredResponseLimits } from "./stored-response-budget.ts";
-import { createStoredResponses, type StoredResponses } from "./kept-answers.ts";
+import { createStoredResponses, type StoredResponses } from "./stored-responses.ts";
 import type { Store } from "./store.ts";
 
 let etcd: TestEtcd;

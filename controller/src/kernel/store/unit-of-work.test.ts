@@ -8,7 +8,7 @@ import { startTestEtcd, type TestEtcd } from "../../../../test/support/controlle
 import { outboxPrefix } from "./outbox-entry.ts";
 import { createSealer } from "../secrets/sealer.ts";
 import { createEtcdStore } from "./etcd-store.ts";
-import { createStoredResponses } from "./kept-answers.ts";
+import { createStoredResponses } from "./stored-responses.ts";
 import { keyOf, type Resource, root } from "./resource.ts";
 import type { Store } from "./store.ts";
 import type { NewAudit, NewEvent } from "./outbox-entry.ts";

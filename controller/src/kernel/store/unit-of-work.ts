@@ -3,7 +3,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { AnyMessage, Call } from "@holdfast/common/call.ts";
 import type { Sealer } from "../secrets/sealer.ts";
-import { storedResponseKey, storedResponseOf } from "./kept-answers.ts";
+import { storedResponseKey, storedResponseOf } from "./stored-responses.ts";
 import {
   type AuditEntry,
   type EventEntry,

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { createSemaphore } from "@holdfast/common/lane.ts";
+import { createSemaphore } from "@holdfast/common/semaphore.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";

@@ -11,7 +11,7 @@ import {
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { until } from "../../../../test/support/wait-until.ts";
-import { acceptedBy } from "../../../../test/support/servers/webhook-judges.ts";
+import { acceptedBy } from "../../../../test/support/servers/webhook-verifiers.ts";
 import {
   type Delivering,
   startWebhookPlatform,

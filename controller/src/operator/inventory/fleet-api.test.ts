@@ -1,6 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { primaryLeaseMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { newServiceObject } from "../../../../test/support/controller/service-object.ts";
 import { primaryLeaseMessage } from "./fleet-api.ts";
 

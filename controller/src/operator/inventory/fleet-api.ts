@@ -4,7 +4,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { FleetService, type RightSchema } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { primaryLeaseMs } from "@holdfast/common/right.ts";
+import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { auditOf } from "#access/caller.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { SessionFacts } from "#fleet/session/session-facts.ts";

@@ -3,7 +3,7 @@ import type { OperationObject } from "#operation/operation.ts";
 import { type ArchiveObject, undeleteForMs } from "#services/backup/archive.ts";
 import type { BackupObject } from "#services/backup/backup.ts";
 import { serviceIn } from "#services/backup/backup-version.ts";
-import { recreated } from "#services/backup/revived-service.ts";
+import { recreated } from "#services/backup/undelete.ts";
 import type { ServiceDescriptor } from "#services/backup/service-descriptor.ts";
 import type { DatabaseUserObject } from "#services/contents/user/database-user.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";

@@ -3,7 +3,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ObjectStore, ObjectFacts } from "@holdfast/common/objects/object-store.ts";
 import { sealStream } from "@holdfast/common/sealed/sealed-stream.ts";
-import { pipeThrough } from "@holdfast/common/sealed/through.ts";
+import { pipeThrough } from "@holdfast/common/sealed/pipe-through.ts";
 import type { History } from "#kernel/history/history.ts";
 import { dumpHistory } from "#kernel/history/history-dump.ts";
 import { type Keyring, subkey } from "#kernel/secrets/sealer.ts";

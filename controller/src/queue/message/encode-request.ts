@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { concatIncrementally, groupsBySize } from "@holdfast/common/in-turns.ts";
+import { concatIncrementally, groupsBySize } from "@holdfast/common/incremental.ts";
 import { QueueRequestSchema } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
 
 /** A message to enqueue, with its payload as it was sent. */

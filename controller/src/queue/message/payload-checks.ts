@@ -1,5 +1,5 @@
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
-import { concatIncrementally } from "@holdfast/common/in-turns.ts";
+import { concatIncrementally } from "@holdfast/common/incremental.ts";
 import { createWorkerThread } from "@holdfast/common/worker-thread.ts";
 import type { EnqueueMessagesRequest } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
 import { examinePayloads, payloadBytesMax, type PayloadVerdict, fieldOf } from "./examine-payloads.ts";

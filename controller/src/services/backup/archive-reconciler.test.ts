@@ -10,7 +10,7 @@ import { createDirectoryStore } from "@holdfast/common/objects/directory-store.t
 import { ArchiveObservationSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { expect, test } from "vitest";
-import { requestedBackup } from "../../../../test/support/controller/asked-backup.ts";
+import { requestedBackup } from "../../../../test/support/controller/requested-backup.ts";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { archiveKind, newArchive } from "./archive.ts";

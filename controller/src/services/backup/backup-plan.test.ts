@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { BackupObservationSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { requestedBackup } from "../../../../test/support/controller/asked-backup.ts";
+import { requestedBackup } from "../../../../test/support/controller/requested-backup.ts";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../service/managed-service.ts";

@@ -3,7 +3,7 @@ import { remainingPauseMs } from "#kernel/runtime/recorded-retry.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { CheckState } from "./background-checks.ts";
 import type { BackupObject } from "./backup.ts";
-import { failureMessage } from "@holdfast/common/backup/failure-words.ts";
+import { failureMessage } from "@holdfast/common/backup/failure-message.ts";
 
 /** Observed state of a backup in progress, read at each reconcile. */
 export interface ObservedBackup {

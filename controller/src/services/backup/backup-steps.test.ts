@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../service/managed-service.ts";
 import { newBackupObject } from "./backup.ts";
-import { requestedBackup } from "../../../../test/support/controller/asked-backup.ts";
+import { requestedBackup } from "../../../../test/support/controller/requested-backup.ts";
 import { retriesMax } from "./backup-plan.ts";
 import { advanceBackup, advanceVerification } from "./backup-steps.ts";
 

@@ -9,7 +9,7 @@ import { type BackupEffect, type BackupEvent, backupLifecycle } from "./backup-l
 import type { CheckState } from "./background-checks.ts";
 import { type BackupStep, retriesMax } from "./backup-plan.ts";
 import type { BackupObject, BackupStatus } from "./backup.ts";
-import { failureMessage } from "@holdfast/common/backup/failure-words.ts";
+import { failureMessage } from "@holdfast/common/backup/failure-message.ts";
 
 /** The objects that a step writes. */
 export interface AdvancedBackup {

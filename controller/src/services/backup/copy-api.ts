@@ -34,7 +34,7 @@ import { requireCompleted } from "./backup-requests.ts";
 import { serviceIn, sourceIn } from "./backup-version.ts";
 import { type CopyChoice, copyOf } from "./copy-request.ts";
 import { choosePoint } from "./restore-point.ts";
-import { undeleted, undeletedOnDisk } from "./revived-service.ts";
+import { undeleted, undeletedOnDisk } from "./undelete.ts";
 
 export interface CopyDeps {
   readonly creation: ServiceCreation;

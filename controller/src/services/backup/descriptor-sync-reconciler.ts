@@ -19,7 +19,7 @@ import { type DatabaseUserObject, usersOfService } from "../contents/user/databa
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ArchiveObject } from "./archive.ts";
 import type { BackupIndex, BackupObject } from "./backup.ts";
-import { descriptorSyncKind, type DescriptorSyncObject, newDescriptorSync } from "./description.ts";
+import { descriptorSyncKind, type DescriptorSyncObject, newDescriptorSync } from "./descriptor-sync.ts";
 import { descriptorOf, digestOf, sealDescriptor, type ServiceDescriptor } from "./service-descriptor.ts";
 import { deleteBelow } from "./stored-prefix.ts";
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { MintObjectUrlsRequestSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { expect, test } from "vitest";
-import { requestedBackup } from "../../../../test/support/controller/asked-backup.ts";
+import { requestedBackup } from "../../../../test/support/controller/requested-backup.ts";
 import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import type { Stored } from "#kernel/store/resource.ts";

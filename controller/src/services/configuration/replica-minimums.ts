@@ -4,7 +4,7 @@ import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.t
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import { planFaults } from "#catalog/parameter-choice.ts";
-import { engineProfileOf } from "../engine/engine-forms.ts";
+import { engineProfileOf } from "../engine/engine-profiles.ts";
 import type { ManagedServiceSpec } from "../service/managed-service.ts";
 
 type Parameters = Readonly<Record<string, string>>;

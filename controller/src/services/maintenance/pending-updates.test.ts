@@ -9,7 +9,7 @@ import {
   packages,
   type ServiceChange,
   windowed,
-} from "../../../../test/support/controller/pending-world.ts";
+} from "../../../../test/support/controller/pending-updates.ts";
 import { readyHost } from "../../../../test/support/platform/ready-host.ts";
 import { guestLine } from "@holdfast/compute/compute-provider.ts";
 import { noMaintenance } from "../service/maintenance-memory.ts";

@@ -1,4 +1,4 @@
-import type { AutomationPauses } from "#kernel/clock/holds.ts";
+import type { AutomationPauses } from "#kernel/clock/automation-pauses.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { isOver, type OperationObject } from "#operation/operation.ts";
 import type { Collection } from "#kernel/store/collection.ts";

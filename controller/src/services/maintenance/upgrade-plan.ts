@@ -1,11 +1,11 @@
 import { compareVersions } from "@holdfast/common/engine-catalog/compare-versions.ts";
 import { engineOf, parametersOf, upgradesData } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
-import { canRollImages } from "../service/trial/images-in-turn.ts";
+import { canRollImages } from "../service/canary/image-rollout.ts";
 import type { ManagedServiceObject, ReplicationMode } from "../service/managed-service.ts";
 import { isStaying } from "../service/member/members.ts";
 import { replicationModeOf } from "../service/member/sync-standbys.ts";
-import { hasOutdatedData } from "../service/trial/other-image.ts";
+import { hasOutdatedData } from "../service/canary/node-image.ts";
 import { imageOffer } from "./image-offer.ts";
 import type { NodeImageObject } from "./node-image.ts";
 import { changedTextOrder } from "./image-update.ts";

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { type Connection, ConnectionSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { privateNameOf } from "#fleet/zone/private-name.ts";
-import { engineProfileOf } from "../engine/engine-forms.ts";
+import { engineProfileOf } from "../engine/engine-profiles.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { clientPorts, poolerPortOf } from "./pooler.ts";
 import { replicaHostnameOf } from "./service-names.ts";

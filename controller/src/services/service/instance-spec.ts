@@ -8,14 +8,14 @@ import {
 import { type CatalogData, planOf } from "#catalog/catalog.ts";
 import type { DatabaseUserObject } from "../contents/user/database-user.ts";
 import type { MachineStatus } from "#fleet/machine/machine.ts";
-import { engineProfileOf } from "../engine/engine-forms.ts";
+import { engineProfileOf } from "../engine/engine-profiles.ts";
 import { privateNameOf } from "#fleet/zone/private-name.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import { needsPrimaryLease, isReplicated, namedPrimary, numberOf, failoverCandidatesOf } from "./member/members.ts";
 import { clientPorts, poolerOf, poolerPortOf } from "./pooler.ts";
 import { restartsOf } from "./member/restarts.ts";
 import { syncStandbysOf } from "./member/sync-standbys.ts";
-import { nodeVersionOf } from "./trial/other-image.ts";
+import { nodeVersionOf } from "./canary/node-image.ts";
 
 const gib = 1024 ** 3;
 

@@ -1,6 +1,6 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { versionNumber } from "#catalog/version-number.ts";
-import { awaitsWriteFence } from "./trial/write-fence.ts";
+import { awaitsWriteFence } from "./canary/write-fence.ts";
 import { type OperationObject, replacementOf, stuckFault } from "#operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import type { ObservedNode, ObservedService, ServiceStep } from "./observed-service.ts";
@@ -10,7 +10,7 @@ import { isPrimary, isStaying } from "./member/members.ts";
 import { disconnectedAfterMs } from "./member/proven-replicas.ts";
 import { restartsOf } from "./member/restarts.ts";
 import { awaitsRollout } from "./member/rolling-update.ts";
-import { hasDifferentImage, hasOutdatedData, lacksServiceImage } from "./trial/other-image.ts";
+import { hasDifferentImage, hasOutdatedData, lacksServiceImage } from "./canary/node-image.ts";
 import { isSized, planSize, type SizeStep } from "../scaling/size-plan.ts";
 
 /** Time after which a failed engine makes the service fail. */

@@ -4,7 +4,7 @@ import { withProvenReplicas } from "./member/proven-replicas.ts";
 import { memberRecheckInMs } from "./member/update-members.ts";
 import { type MoveDeps, startDueMove } from "./member/due-moves.ts";
 import { type AutomaticFailoverDeps, failOverSilentPrimary } from "./member/automatic-failover.ts";
-import { engineFailureTimeoutMs } from "./trial/image-trial.ts";
+import { engineFailureTimeoutMs } from "./canary/image-canary.ts";
 import { cancelled, operationKind } from "#operation/operation.ts";
 import { again, type Outcome, type Reconciler, settled } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";

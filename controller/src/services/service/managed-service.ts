@@ -1,7 +1,7 @@
 import type { StoredNames } from "@holdfast/common/stored-names.ts";
 import type { MaintenanceMemory } from "./maintenance-memory.ts";
 import type { MaintenanceWindow } from "./maintenance-window.ts";
-import type { ImageCanary } from "./trial/rollback-plan.ts";
+import type { ImageCanary } from "./canary/rollback-plan.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { Subject } from "#operation/operation.ts";
 import type { ServiceOrigin } from "./service-origin.ts";

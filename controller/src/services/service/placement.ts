@@ -1,6 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
-import { claimedMachine, type WarmPool } from "#fleet/waiting-machine/waiting-machines.ts";
+import { claimedMachine, type WarmPool } from "#fleet/warm-pool/warm-pool.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
 import { machineSpecOf, onMachine } from "./service-machine.ts";

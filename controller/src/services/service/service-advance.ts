@@ -1,7 +1,7 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { next } from "@holdfast/common/machine.ts";
-import { admitClients, canAdmitClients } from "./trial/image-trial.ts";
-import { withWriteFence } from "./trial/write-fence.ts";
+import { admitClients, canAdmitClients } from "./canary/image-canary.ts";
+import { withWriteFence } from "./canary/write-fence.ts";
 import { completed, failed, isOver, type OperationObject, progressed, stuckFault } from "#operation/operation.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject, ManagedServiceStatus } from "./managed-service.ts";

@@ -13,7 +13,7 @@ import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { WarmPool } from "#fleet/waiting-machine/waiting-machines.ts";
+import type { WarmPool } from "#fleet/warm-pool/warm-pool.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { maxNodes } from "./member/members.ts";
 import type { NewServiceContext } from "./new-service.ts";

@@ -4,14 +4,14 @@ import { silentLog } from "@holdfast/common/log.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { newServiceObject, node, runningService } from "../../../../test/support/controller/service-object.ts";
-import { requests, createServiceScenario } from "../../../../test/support/controller/service-world.ts";
+import { requests, createServiceScenario } from "../../../../test/support/controller/service-scenario.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { stuckAfterMs } from "#operation/operation.ts";
 import type { ObservedService } from "./observed-service.ts";
 import { advance } from "./service-advance.ts";
 import { planManagedService } from "./managed-service-plan.ts";
 import { requestDeletion } from "./service-deletion.ts";
-import { recreated } from "../backup/revived-service.ts";
+import { recreated } from "../backup/undelete.ts";
 
 test.each([
   ["of a running service lets its clients go before the final backup", {}, false, true],

@@ -8,7 +8,7 @@ import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedNode, ObservedService } from "./observed-service.ts";
 import type { NameVerification } from "./name-verification.ts";
 import type { ServiceBackups } from "./service-backups.ts";
-import type { FailureDetector } from "./member/pulse.ts";
+import type { FailureDetector } from "./member/failure-detector.ts";
 import { follows } from "./member/proven-replicas.ts";
 import { standbySensitiveChangeOf } from "./member/standby-sensitive-settings.ts";
 import { isPrimary } from "./member/members.ts";

@@ -1,4 +1,4 @@
-import { groupsBySize } from "@holdfast/common/in-turns.ts";
+import { groupsBySize } from "@holdfast/common/incremental.ts";
 import { inTransaction, type Session } from "../session.ts";
 import { type QueueTask, readTask } from "./task.ts";
 import { QueueRefused, refusing } from "./queue-refused.ts";

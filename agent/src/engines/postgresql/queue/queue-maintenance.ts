@@ -1,4 +1,4 @@
-import { createSemaphore } from "@holdfast/common/lane.ts";
+import { createSemaphore } from "@holdfast/common/semaphore.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { EngineBusy } from "../../engine-errors.ts";
 import { listDatabases } from "../database-list.ts";

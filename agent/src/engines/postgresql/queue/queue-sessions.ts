@@ -1,4 +1,4 @@
-import { createSemaphore } from "@holdfast/common/lane.ts";
+import { createSemaphore } from "@holdfast/common/semaphore.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { type OpenSession, openSession, type Session } from "../session.ts";
 import { agentRole } from "./schema/names.ts";

@@ -16,7 +16,7 @@ import { engineChangeKind, type EngineChangeObject } from "./engine-change.ts";
 import type { EngineChangeStep } from "./engine-change-plan.ts";
 import { taskIdOf } from "./engine-change-task.ts";
 import { taskKind } from "#fleet/task/task-object.ts";
-import { engineProfileOf } from "../../engine/engine-forms.ts";
+import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import { isReplicated } from "../../service/member/members.ts";
 
 export interface EndDeps {

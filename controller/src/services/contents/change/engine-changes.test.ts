@@ -15,7 +15,7 @@ import { type Collections, createCollections } from "../../../../../test/support
 import { createServiceAccess } from "../../service/service-access.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
-import { createStoredResponses } from "#kernel/store/kept-answers.ts";
+import { createStoredResponses } from "#kernel/store/stored-responses.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { EngineChange } from "./engine-change.ts";

@@ -4,7 +4,7 @@ import type { Fleet } from "#fleet/fleet.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { cancelled, isOver, operationKind, type OperationObject } from "#operation/operation.ts";
 import { again, type Outcome } from "#kernel/runtime/reconciler.ts";
-import type { AutomationPause, AutomationPauses } from "#kernel/clock/holds.ts";
+import type { AutomationPause, AutomationPauses } from "#kernel/clock/automation-pauses.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -14,7 +14,7 @@ import { serviceEvent } from "../service-events.ts";
 import { beginOperation } from "../service-verbs.ts";
 import { tryReadReplication } from "./read-replication.ts";
 import { failoverCandidatesOf } from "./members.ts";
-import type { FailureDetector } from "./pulse.ts";
+import type { FailureDetector } from "./failure-detector.ts";
 import { canFailOver, countedCandidatesOf, isFailureConfirmed, isSuspect, type PeerReport } from "./suspicion.ts";
 
 export interface AutomaticFailoverDeps {

@@ -4,7 +4,7 @@ import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec } from "../mana
 import { operationMembers } from "../operation-members.ts";
 import { beginOperation } from "../service-verbs.ts";
 import { isPrimary, isStaying, maxNodes, nextNumberOf } from "./members.ts";
-import { hasOutdatedData } from "../trial/other-image.ts";
+import { hasOutdatedData } from "../canary/node-image.ts";
 import { refuseLastStandby } from "./sync-standbys.ts";
 import { replicaNode, requireReplicas } from "./new-replica.ts";
 

@@ -6,7 +6,7 @@ import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { managedServiceKind, type ManagedServiceObject, type PrimaryChange } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
-import type { FailureDetector } from "./pulse.ts";
+import type { FailureDetector } from "./failure-detector.ts";
 import { tryReadReplication } from "./read-replication.ts";
 import type { FenceOrders } from "./fence-orders.ts";
 import { type Candidate, fenceVerdict, shouldFence, type LeaseState } from "./fence-verdict.ts";

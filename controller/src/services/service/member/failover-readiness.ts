@@ -1,7 +1,7 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ReadReplicationResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import { TaskNotSent } from "#fleet/not-asked.ts";
+import { TaskNotSent } from "#fleet/task-not-sent.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { readReplicationOrReason } from "./read-replication.ts";
 import { lagOf } from "./log-position.ts";

@@ -1,4 +1,4 @@
-import { maxKnowledgeAgeMs } from "#fleet/session/rights.ts";
+import { maxKnowledgeAgeMs } from "#fleet/session/primary-leases.ts";
 import { expect, test } from "vitest";
 import {
   type Candidate,

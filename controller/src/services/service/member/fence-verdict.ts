@@ -1,5 +1,5 @@
-import { primaryLeaseMs } from "@holdfast/common/right.ts";
-import { maxKnowledgeAgeMs, primaryLeaseMarginMs } from "#fleet/session/rights.ts";
+import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
+import { maxKnowledgeAgeMs, primaryLeaseMarginMs } from "#fleet/session/primary-leases.ts";
 import { silentAfterMs } from "./suspicion.ts";
 import type { MemberState } from "./primary-change-plan.ts";
 

@@ -5,7 +5,7 @@ import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { operationMembers } from "../operation-members.ts";
 import { beginFailover } from "./automatic-failover.ts";
 import { needsPrimaryLease, isPrimary, isReplicated, isStaying } from "./members.ts";
-import { hasOutdatedData } from "../trial/other-image.ts";
+import { hasOutdatedData } from "../canary/node-image.ts";
 import { candidatesCountedAt } from "./suspicion.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { NodePositionSchema } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";

@@ -1,4 +1,4 @@
-import { engineProfileOf } from "../../engine/engine-forms.ts";
+import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec } from "../managed-service.ts";
 
 /*

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { keyOf } from "#kernel/store/resource.ts";
-import { engineProfileOf } from "../../engine/engine-forms.ts";
+import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import { type ManagedServiceObject, managedServiceKind, type NodeSpec } from "../managed-service.ts";
 import { nodeHostnameOf } from "../service-names.ts";
 

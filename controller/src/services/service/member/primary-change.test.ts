@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type NodeId, nodeIds, PrimaryChangeScenario } from "../../../../../test/support/controller/succession-world.ts";
+import { type NodeId, nodeIds, PrimaryChangeScenario } from "../../../../../test/support/controller/primary-change-scenario.ts";
 
 type Deed = readonly [name: string, act: (scenario: PrimaryChangeScenario) => void | Promise<void>];
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createRandom } from "../../../../../test/support/random.ts";
-import { newPrimaryLeaseModel, type PrimaryLeaseModel, brokenInvariantOf } from "../../../../../test/support/controller/rights-state.ts";
-import { after, type Bug, type Action, actions, compositeActions } from "../../../../../test/support/controller/rights-world.ts";
+import { newPrimaryLeaseModel, type PrimaryLeaseModel, brokenInvariantOf } from "../../../../../test/support/controller/primary-lease-state.ts";
+import { after, type Bug, type Action, actions, compositeActions } from "../../../../../test/support/controller/primary-lease-scenario.ts";
 
 /** All scenarios of this many actions, from each of the initial states. */
 const depth = 4;

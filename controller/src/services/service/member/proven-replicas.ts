@@ -4,7 +4,7 @@ import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
 import { tryReadReplication } from "./read-replication.ts";
 import { isPrimary, numberOf, standbysOf } from "./members.ts";
-import type { FailureDetector } from "./pulse.ts";
+import type { FailureDetector } from "./failure-detector.ts";
 import { replicationSilentAfterMs, fencedGenerationOf, isSuspect } from "./suspicion.ts";
 
 type ReplicationReport = Pick<ReadReplicationResult, "role" | "streaming" | "silentMs" | "history" | "peers">;

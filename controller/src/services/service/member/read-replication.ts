@@ -1,6 +1,6 @@
 import type { ReadReplicationResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import { TaskNotSent } from "#fleet/not-asked.ts";
+import { TaskNotSent } from "#fleet/task-not-sent.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 
 const readTimeoutMs = 2_000;

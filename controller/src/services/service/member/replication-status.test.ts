@@ -8,7 +8,7 @@ import {
   type TestInstallation,
 } from "../../../../../test/support/controller/test-fleet.ts";
 import { helloOf, openSession, type TestSession } from "../../../../../test/support/machines/test-agent.ts";
-import { TaskNotSent } from "#fleet/not-asked.ts";
+import { TaskNotSent } from "#fleet/task-not-sent.ts";
 import { replicationStatus } from "./replication-status.ts";
 
 let installation: TestInstallation;

@@ -3,7 +3,7 @@ import type { ObservedNode, ObservedService } from "../observed-service.ts";
 import { hasRequestedSize } from "../../scaling/size-plan.ts";
 import { isPrimary, isStaying } from "./members.ts";
 import { awaitsRestart, restartsOf, withDeliveredRestarts } from "./restarts.ts";
-import { hasDifferentImage, hasOutdatedData, isPinned, nodeVersionOf } from "../trial/other-image.ts";
+import { hasDifferentImage, hasOutdatedData, isPinned, nodeVersionOf } from "../canary/node-image.ts";
 import { disconnectedAfterMs, follows } from "./proven-replicas.ts";
 
 /** Next step of a rolling update: restarts and image changes of all nodes, one after another. */

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { maintenanceContext } from "../../../../../test/support/controller/pending-world.ts";
-import { RollingScenario } from "../../../../../test/support/controller/rolling-world.ts";
+import { maintenanceContext } from "../../../../../test/support/controller/pending-updates.ts";
+import { RollingScenario } from "../../../../../test/support/controller/rolling-scenario.ts";
 import { beginMaintenance } from "../../maintenance/begin-maintenance.ts";
 import { pendingUpdates } from "../../maintenance/pending-updates.ts";
 import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../managed-service.ts";
 import { requestVerb } from "../service-verbs.ts";
-import { withPinnedImages } from "../trial/images-in-turn.ts";
+import { withPinnedImages } from "../canary/image-rollout.ts";
 import { beginMove, nodeToMove } from "./move-node.ts";
 
 const ids = ["a", "b", "c"];

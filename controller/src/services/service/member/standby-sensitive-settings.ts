@@ -2,7 +2,7 @@ import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts"
 import { planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
-import { engineProfileOf } from "../../engine/engine-forms.ts";
+import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import { machineSizeOf } from "../../scaling/service-size.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";

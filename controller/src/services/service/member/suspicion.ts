@@ -1,5 +1,5 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import type { LeaseReport } from "#fleet/session/rights.ts";
+import type { LeaseReport } from "#fleet/session/primary-leases.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { failoverCandidatesOf } from "./members.ts";

@@ -1,5 +1,5 @@
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
-import { engineProfileOf } from "../../engine/engine-forms.ts";
+import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec, ReplicationMode } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { isStaying, standbysOf } from "./members.ts";

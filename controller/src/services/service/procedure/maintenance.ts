@@ -8,7 +8,7 @@ import {
 } from "#operation/operation.ts";
 import { endedEvent } from "../maintenance-events.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
-import { abortedRolloutError, abortRollout, rolloutFault } from "../member/turn-fault.ts";
+import { abortedRolloutError, abortRollout, rolloutFault } from "../member/rollout-fault.ts";
 import { isUpgraded } from "../managed-service-plan.ts";
 import type { ObservedService } from "../observed-service.ts";
 import {
@@ -17,10 +17,10 @@ import {
   rollbackError,
   canaryFault,
   withSnapshotOutcome,
-} from "../trial/image-trial.ts";
-import { hasDifferentImage } from "../trial/other-image.ts";
-import { recoveryAdvice } from "../trial/rollback-plan.ts";
-import { imageRolloutFault, isImageRolledOut, retainsNewImage, rollBackImages } from "../trial/images-in-turn.ts";
+} from "../canary/image-canary.ts";
+import { hasDifferentImage } from "../canary/node-image.ts";
+import { recoveryAdvice } from "../canary/rollback-plan.ts";
+import { imageRolloutFault, isImageRolledOut, retainsNewImage, rollBackImages } from "../canary/image-rollout.ts";
 import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
 import { restarting } from "./restarting.ts";

@@ -6,7 +6,7 @@ import {
   sizeFault,
   sizeRollbackError,
   withoutResizing,
-} from "../../scaling/size-trial.ts";
+} from "../../scaling/resize-outcome.ts";
 import { hasRequestedSize } from "../../scaling/size-plan.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { restartsOf } from "../member/restarts.ts";

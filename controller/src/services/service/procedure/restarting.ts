@@ -1,9 +1,9 @@
 import type { OperationObject } from "#operation/operation.ts";
 import type { ManagedServiceObject, PrimaryChange } from "../managed-service.ts";
 import { isPrimary } from "../member/members.ts";
-import { abortedRolloutError, abortRollout, rolloutFault } from "../member/turn-fault.ts";
+import { abortedRolloutError, abortRollout, rolloutFault } from "../member/rollout-fault.ts";
 import { awaitsRollout } from "../member/rolling-update.ts";
-import { isImagePinned } from "../trial/other-image.ts";
+import { isImagePinned } from "../canary/node-image.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";

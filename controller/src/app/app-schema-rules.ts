@@ -1,0 +1,51 @@
+import { type SchemaRule, formatRule } from "@holdfast/gateway/openapi/schema-rules.ts";
+import {
+  CreateAuthClientRequestSchema,
+  CreateAuthUserRequestSchema,
+  EnableAuthRequestSchema,
+  EraseAuthUserRequestSchema,
+  NewAuthSmtpSchema,
+  NewAuthThemeSchema,
+  PutAuthIdpProviderRequestSchema,
+  TestAuthSmtpRequestSchema,
+  UpdateAuthClientRequestSchema,
+} from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
+import {
+  CreateAppDomainRequestSchema,
+  CreateAppRequestSchema,
+  UpdateAppRequestSchema,
+} from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { browserUrlForm, httpsUrlForm, originForm } from "./app/checked-url.ts";
+import { hostNameForm, pemForm, portForm } from "./auth/checked-auth.ts";
+import { idpForm, issuerUrlForm } from "./auth/idp.ts";
+
+const addressForm = formatRule("email");
+const domainNameForm = formatRule("hostname");
+
+/** Input limits of the app RPCs: redirect URLs, mail servers and addresses, domains. */
+export const appSchemaRules: readonly SchemaRule[] = [
+  [CreateAppRequestSchema.field.homeUrl, browserUrlForm],
+  [UpdateAppRequestSchema.field.homeUrl, browserUrlForm],
+  [CreateAppDomainRequestSchema.field.name, domainNameForm],
+  [EnableAuthRequestSchema, { required: ["smtp"] }],
+  [EnableAuthRequestSchema.field.redirectUris, browserUrlForm],
+  [EnableAuthRequestSchema.field.customDomain, domainNameForm],
+  [NewAuthThemeSchema.field.logoUrl, httpsUrlForm],
+  [NewAuthSmtpSchema, { dependentRequired: { username: ["password"], password: ["username"] } }],
+  [NewAuthSmtpSchema.field.host, hostNameForm],
+  [NewAuthSmtpSchema.field.port, portForm],
+  [NewAuthSmtpSchema.field.fromAddress, addressForm],
+  [NewAuthSmtpSchema.field.caCertificate, pemForm],
+  [TestAuthSmtpRequestSchema.field.to, addressForm],
+  [CreateAuthUserRequestSchema.field.email, addressForm],
+  [EraseAuthUserRequestSchema.field.email, addressForm],
+  [CreateAuthClientRequestSchema.field.redirectUris, browserUrlForm],
+  [CreateAuthClientRequestSchema.field.postLogoutRedirectUris, browserUrlForm],
+  [CreateAuthClientRequestSchema.field.allowedOrigins, originForm],
+  [UpdateAuthClientRequestSchema.field.redirectUris, browserUrlForm],
+  [UpdateAuthClientRequestSchema.field.postLogoutRedirectUris, browserUrlForm],
+  [UpdateAuthClientRequestSchema.field.allowedOrigins, originForm],
+  [PutAuthIdpProviderRequestSchema.field.provider, idpForm],
+  [PutAuthIdpProviderRequestSchema.field.issuerUrl, issuerUrlForm],
+  [PutAuthIdpProviderRequestSchema.field.caCertificate, pemForm],
+];

@@ -1,8 +1,0 @@
-import type { Ownership } from "./ownership.ts";
-
-/** Ownership of every key, for tests with one controller. */
-export const soleOwner: Ownership = {
-  owns: () => true,
-  begin: () => ({ signal: new AbortController().signal, claim: undefined, end() {} }),
-  subscribe: () => ({ close() {} }),
-};

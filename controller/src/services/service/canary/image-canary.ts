@@ -1,0 +1,205 @@
+import { upgradesData } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { faultOf, isHealthyOnImage } from "../managed-service-plan.ts";
+import type { ObservedService } from "../observed-service.ts";
+import { type ManagedServiceObject, withoutFailoverCandidacy } from "../managed-service.ts";
+import { withoutPin } from "../member/rolling-update.ts";
+import type { ImageChange } from "#operation/maintenance-work.ts";
+import {
+  maintenanceWorkOf,
+  type OperationObject,
+  replacementOf,
+  replacementOutcomeOf,
+  rollingBack,
+  stuckAfterMs,
+  workOf,
+} from "#operation/operation.ts";
+import type { MaintenanceMemory } from "../maintenance-memory.ts";
+import type { Fault } from "../procedure/procedure.ts";
+import { nextMetadata } from "#kernel/store/resource.ts";
+import { hasOutdatedData } from "./node-image.ts";
+import { reasonToRetainData } from "./rollback-plan.ts";
+
+const minuteMs = 60_000;
+/** Clients wait during a canary, so a failed engine is given up sooner than otherwise. */
+export const engineFailureTimeoutMs = 10_000;
+/** Time that a step of an image change may take without progress. */
+const canaryStepTimeoutMs = 3 * minuteMs;
+/** Limits of an upgrade that copies data: without progress, and in total. */
+const dataStepTimeoutMs = 15 * minuteMs;
+const dataCanaryTimeoutMs = 6 * 60 * minuteMs;
+/** Limit of the whole image change, for example of an engine that starts and ends repeatedly. */
+const canaryTimeoutMs = 15 * minuteMs;
+
+/** Pure: the reason why the image or kernel fails its canary; undefined while it may succeed, and during a rollback. */
+export function canaryFault(
+  observed: ObservedService,
+  operation: OperationObject | undefined,
+  now: number,
+  { spec }: ManagedServiceObject,
+): Fault | undefined {
+  const replacement = replacementOf(operation);
+  if (replacement === undefined || operation?.status.rollback !== undefined) return undefined;
+  const changesData = replacement.version !== undefined && upgradesData(spec.databaseType);
+  // Clients have written data that the older version does not read.
+  if (changesData && spec.canary === undefined) return undefined;
+  const { deadline, startedAt, step } = operation?.status ?? {};
+  const fault = faultOf(observed, undefined, now, engineFailureTimeoutMs);
+  if (fault !== undefined) return fault;
+  const reordered =
+    (operation && maintenanceWorkOf(operation)?.acceptsTextOrder) === true ? undefined : orderFault(observed);
+  if (reordered !== undefined) return reordered;
+  // The duration is unknown.
+  if (deadline == null) return undefined;
+  const [stepMs, allMs] = changesData
+    ? [dataStepTimeoutMs, dataCanaryTimeoutMs]
+    : [canaryStepTimeoutMs, canaryTimeoutMs];
+  const isStuck = now - (deadline - stuckAfterMs) > stepMs || now - (startedAt ?? now) > allMs;
+  return isStuck ? { code: "not_healthy", message: `It was not healthy in time; it was at ${step}.` } : undefined;
+}
+
+/**
+ * Indexes over text would silently miss rows under another collation, so agents report it before the engine counts as
+ * running.
+ */
+function orderFault(observed: ObservedService): Fault | undefined {
+  for (const { connected, isCurrent, instance } of observed.nodes) {
+    const check = instance?.checks.find(({ name, status }) => name === "collation" && status !== "healthy");
+    if (connected && isCurrent && check !== undefined) return { code: "text_order", message: check.reason };
+  }
+  return undefined;
+}
+
+/**
+ * Pure: rolls the service back to its old image and kernel: over the snapshot of its data if no client can have written
+ * since, otherwise over the current data. The plan is that of any image change.
+ */
+export function rollBack(
+  service: ManagedServiceObject,
+  operation: OperationObject,
+  fault: Fault,
+  now: number,
+): { after: ManagedServiceObject; operation: OperationObject } {
+  const change = replacementOf(operation);
+  if (change === undefined) return { after: service, operation };
+  const { image, guestKernel, version } = change;
+  const { metadata, spec } = service;
+  const dataStay = reasonToRetainData(spec.canary);
+  // A fence that was not certain while the machines answered never becomes so.
+  const canary = spec.canary && { ...spec.canary, writesFenced: spec.canary.writesFenced === true };
+  const back = dataStay === undefined ? { dataRolledBack: true as const } : {};
+  return {
+    after: {
+      ...service,
+      metadata: nextMetadata(metadata, now),
+      spec: {
+        ...spec,
+        ...(canary && { canary: { ...canary, ...back } }),
+        ...(image && { image: image.from }),
+        ...(guestKernel && { guestKernel: guestKernel.from }),
+        ...(version && { version: version.from }),
+        // Replicas have the image and the data that the primary is rolled back to.
+        nodes: spec.nodes.map(withoutPin),
+        instanceGeneration: spec.instanceGeneration + generationsPerImageChange,
+      },
+    },
+    operation: {
+      ...operation,
+      status: {
+        ...rollingBack(operation, fault, now).status,
+        ...(dataStay !== undefined && { outcome: { ...replacementOutcomeOf(operation), dataNotRolledBack: dataStay } }),
+      },
+    },
+  };
+}
+
+/** True once the image is healthy under a canary, or no operation tries one any more. */
+export function canAdmitClients(
+  service: ManagedServiceObject,
+  observed: ObservedService,
+  operation: OperationObject | undefined,
+): boolean {
+  if (service.metadata.deletionRequestedAt !== undefined) return false;
+  return replacementOf(operation) === undefined || isHealthyOnImage(service, observed, operation);
+}
+
+/**
+ * Pure: admits clients; from then on the data contain writes that no snapshot has. Replicas with data of the version
+ * before are no failover candidates and no synchronous standbys until they have copied the data again.
+ */
+export function admitClients(service: ManagedServiceObject, now: number): ManagedServiceObject {
+  const { metadata, spec } = service;
+  const { canary: _, ...rest } = spec;
+  const leaves = (id: string) => hasOutdatedData(spec, { id });
+  return {
+    ...service,
+    metadata: nextMetadata(metadata, now),
+    spec: {
+      ...rest,
+      nodes: spec.nodes.map((node) => (leaves(node.id) ? withoutFailoverCandidacy(node) : node)),
+      ...(spec.syncStandbys && { syncStandbys: spec.syncStandbys.filter((id) => !leaves(id)) }),
+      instanceGeneration: spec.instanceGeneration + 1,
+    },
+  };
+}
+
+/** Pure: the operation with the outcome of the snapshots, once it is known for every node that has one. */
+export function withSnapshotOutcome(operation: OperationObject, observed: ObservedService): OperationObject {
+  if (replacementOf(operation) === undefined) return operation;
+  const nodes = observed.nodes.filter(({ isReplica, machine }) => !isReplica || machine?.spec.snapshot != null);
+  const found = nodes.flatMap(({ machine }) => {
+    const snapshot = machine?.status.snapshot;
+    return snapshot?.name === operation.metadata.id ? [snapshot] : [];
+  });
+  const worst =
+    found.find(({ outcome }) => outcome === "none") ?? found.find(({ outcome }) => outcome === "taken") ?? found[0];
+  if (worst === undefined || found.length < nodes.length) return operation;
+  const { outcome, reason } = worst;
+  const before = replacementOutcomeOf(operation);
+  const stays = outcome === "taken" ? (before?.dataNotRolledBack ?? reason) : reason;
+  const snapshot = { outcome, reason: stays };
+  return { ...operation, status: { ...operation.status, outcome: { ...before, snapshot } } };
+}
+
+/** One generation for the stop of the engine, one for its start with the other image. */
+export const generationsPerImageChange = 2;
+
+/** Pure: the image and kernel that a failed operation leaves as refused. */
+export function maintenanceMemoryAfter(
+  operation: OperationObject,
+  before: MaintenanceMemory,
+  now: number,
+): MaintenanceMemory {
+  const { state, error } = operation.status;
+  const { image, guestKernel } = workOf(operation, "maintenance") ?? {};
+  const refusal = ({ to }: ImageChange) =>
+    state === "completed" ? null : { image: to, message: error?.message ?? "", at: now };
+  return {
+    ...before,
+    ...(image && { refused: refusal(image) }),
+    ...(guestKernel && { refusedGuestKernel: refusal(guestKernel) }),
+  };
+}
+
+/** Pure: the error of an operation whose image or kernel was rolled back. */
+export function rollbackError(operation: OperationObject): Fault | undefined {
+  const { rollback } = operation.status;
+  const snapshot = replacementOutcomeOf(operation)?.snapshot;
+  const { image, guestKernel } = maintenanceWorkOf(operation) ?? {};
+  const before = [
+    ...(image ? [image.fromVersion || image.from] : []),
+    ...(guestKernel ? [kernelName(guestKernel)] : []),
+  ];
+  if (rollback === undefined || before.length === 0) return undefined;
+  const { code, message } = rollback;
+  return {
+    code: `rolled_back_${code}`,
+    message: `${message} The service runs from ${before.join(" and ")} again, with all its data${
+      snapshot?.outcome === "restored" ? " as they were before" : ""
+    }.`,
+  };
+}
+
+/** Two kernels of the same version can differ in their boot files. */
+function kernelName({ from, fromVersion, toVersion }: ImageChange): string {
+  return fromVersion === "" || fromVersion === toVersion ? from : `Linux ${fromVersion}`;
+}

@@ -1,0 +1,156 @@
+import { versionNumber } from "#catalog/version-number.ts";
+import { nextMetadata } from "#kernel/store/resource.ts";
+import type { ImageChange, Replacement } from "#operation/maintenance-work.ts";
+import { maintenanceWorkOf, type OperationObject, replacementOf, rollingBack } from "#operation/operation.ts";
+import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
+import { isPrimary, isStaying, nextNumberOf, standbysOf } from "../member/members.ts";
+import { replicaNode } from "../member/new-replica.ts";
+import { rolloutFault } from "../member/rollout-fault.ts";
+import { awaitsRollout, isRolledOut, isSettled, unsettledInRollout, withoutPin } from "../member/rolling-update.ts";
+import type { ObservedService } from "../observed-service.ts";
+import type { Fault } from "../procedure/procedure.ts";
+
+/**
+ * Pure: true if another image can be applied by a rolling update: one node after another, replicas first, with clients
+ * admitted.
+ */
+export function canRollImages(service: ManagedServiceObject): boolean {
+  const { state, nodes } = service.status;
+  const runs = (id: string) => nodes.some((node) => node.id === id && node.status === "Running");
+  return state === "Running" && standbysOf(service).some(({ id }) => runs(id));
+}
+
+/** Pure: the nodes, each pinned to its current image until the rolling update reaches it. */
+export function withPinnedImages(
+  { spec }: ManagedServiceObject,
+  image: ImageChange | null,
+  guestKernel: ImageChange | undefined,
+): NodeSpec[] {
+  const kernel = guestKernel?.from ?? spec.guestKernel;
+  const { machineStarts } = spec;
+  const pinned = {
+    image: image?.from ?? spec.image,
+    version: spec.version,
+    ...(kernel !== undefined && { guestKernel: kernel }),
+    ...(machineStarts !== undefined && { machineStarts }),
+  };
+  return spec.nodes.map((node) => (node.joining === true ? node : { ...node, pinned }));
+}
+
+/**
+ * Pure: the nodes of a service whose primary's data are upgraded: replicas are pinned to their image and data until the
+ * primary is upgraded.
+ */
+export function withPinnedReplicas(service: ManagedServiceObject, image: ImageChange | null): NodeSpec[] {
+  const pinned = withPinnedImages(service, image, undefined);
+  return pinned.map((node) => (isPrimary(service, node) ? withoutPin(node) : node));
+}
+
+/** Pure: the reason why the image fails on an updated node; undefined while it may succeed, and during a rollback. */
+export function imageRolloutFault(
+  observed: ObservedService,
+  operation: OperationObject,
+  now: number,
+  service: ManagedServiceObject,
+): Fault | undefined {
+  if (operation.status.rollback !== undefined) return undefined;
+  const fault = rolloutFault(observed, operation, now, service);
+  if (fault !== undefined) return fault;
+  const toVersion = replacementOf(operation)?.image?.toVersion ?? "";
+  const acceptsOrder = maintenanceWorkOf(operation)?.acceptsTextOrder === true;
+  for (const seen of observed.nodes) {
+    const { node, instance } = seen;
+    if (node.joining === true || !isRolledOut(service, node) || !isSettled(service, seen)) continue;
+    const order = instance?.checks.find(({ name, status }) => name === "collation" && status !== "healthy");
+    if (order !== undefined && !acceptsOrder)
+      return { code: "text_order", message: `${node.hostname}: ${order.reason}` };
+    const version = versionNumber(instance?.engineVersion ?? "");
+    if (toVersion !== "" && version !== toVersion)
+      return { code: "not_healthy", message: `${node.hostname} runs ${version} in place of ${toVersion}.` };
+  }
+  return undefined;
+}
+
+/**
+ * Pure: the rollback of a rolling update. While the primary has the old image, every updated node gets the old one
+ * again, one after another. A node that did not come up is replaced by a new copy. Once the primary has the new image,
+ * only that replacement happens and the update continues.
+ */
+export function rollBackImages(
+  service: ManagedServiceObject,
+  operation: OperationObject,
+  fault: Fault,
+  now: number,
+  observed: ObservedService,
+): { after: ManagedServiceObject; operation: OperationObject } {
+  const change = replacementOf(operation);
+  if (change === undefined) return { after: service, operation };
+  const { metadata, spec } = service;
+  const isOpen = spec.nodes.some((node) => isPrimary(service, node) && awaitsRollout(spec, node));
+  const [failedNode] = unsettledInRollout(service, observed)
+    .map(({ node }) => node)
+    .filter((node) => !isPrimary(service, node));
+  const number = nextNumberOf(spec);
+  const changed = spec.nodes.map((node) => {
+    if (node.id === failedNode?.id) return { ...withoutPin(node), leaving: true as const };
+    return isOpen ? pinnedToNewImage(node, service) : node;
+  });
+  // One operation replaces at most one node, so the operation's id serves as the node's.
+  const { id: replacementId } = operation.metadata;
+  const added =
+    failedNode === undefined
+      ? []
+      : [replicaNode({ id: replacementId, hostname: spec.hostname, zone: failedNode.zone, number })];
+  return {
+    after: {
+      ...service,
+      metadata: nextMetadata(metadata, now),
+      spec: {
+        ...spec,
+        ...(isOpen && imagesBefore(change)),
+        nodes: [...changed, ...added],
+        ...(failedNode !== undefined && { nextNodeNumber: number + 1 }),
+        instanceGeneration: spec.instanceGeneration + 1,
+      },
+    },
+    operation: rollingBack(operation, fault, now),
+  };
+}
+
+/** A node that has the new image is pinned to it until the rollback reaches it. */
+function pinnedToNewImage(node: NodeSpec, { spec }: ManagedServiceObject): NodeSpec {
+  const { image, guestKernel, machineStarts, version } = spec;
+  if (awaitsRollout(spec, node) || !isStaying(node)) return withoutPin(node);
+  const started = machineStarts !== undefined && { machineStarts };
+  return { ...node, pinned: { image, version, ...(guestKernel !== undefined && { guestKernel }), ...started } };
+}
+
+function imagesBefore({ image, guestKernel, version }: Replacement) {
+  return {
+    ...(image && { image: image.from }),
+    ...(guestKernel && { guestKernel: guestKernel.from }),
+    ...(version && { version: version.from }),
+  };
+}
+
+/**
+ * Pure: true if all updated nodes are back and no node is being replaced. Includes nodes whose machine is down for its
+ * image.
+ */
+export function isImageRolledOut(
+  service: ManagedServiceObject,
+  { nodes }: ObservedService,
+  { status }: OperationObject,
+): boolean {
+  const { spec } = service;
+  const rolledOut = nodes.filter(({ node }) => isStaying(node) && isRolledOut(service, node));
+  if (!rolledOut.every((seen) => isSettled(service, seen))) return false;
+  if (status.rollback === undefined) return true;
+  return spec.nodes.every(isStaying);
+}
+
+/** True if the service retains the new image although a node did not come up with it. */
+export function retainsNewImage({ spec }: ManagedServiceObject, operation: OperationObject): boolean {
+  const { image, guestKernel } = replacementOf(operation) ?? { image: null, guestKernel: null };
+  return (image === null || spec.image === image.to) && (guestKernel === null || spec.guestKernel === guestKernel.to);
+}

@@ -1,0 +1,58 @@
+import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
+import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
+import { hasDifferentImage, hasOutdatedData } from "./node-image.ts";
+import { excludesClients, type FencedNode, writeFenceOf } from "./rollback-plan.ts";
+
+/** The part of an observed service that the write fence depends on. */
+interface FenceObservation {
+  readonly nodes: readonly {
+    readonly node: NodeSpec;
+    readonly machine: MachineObject | undefined;
+    readonly connected: boolean;
+    readonly isCurrent: boolean;
+    readonly instance: InstanceObservation | undefined;
+  }[];
+  readonly isChanging: boolean;
+}
+
+/** Pure: the service with its write fence, once that is decided. */
+export function withWriteFence(service: ManagedServiceObject, observed: FenceObservation): ManagedServiceObject {
+  const { canary } = service.spec;
+  const writesFenced = writeFenceOf(canary, fencedNodes(service, observed), observed.isChanging);
+  if (canary === undefined || writesFenced === undefined) return service;
+  return { ...service, spec: { ...service.spec, canary: { ...canary, writesFenced } } };
+}
+
+/** True if the write fence is the next step, before the machines are stopped. */
+export function awaitsWriteFence(service: ManagedServiceObject, observed: FenceObservation): boolean {
+  const { canary } = service.spec;
+  return (
+    canary !== undefined && canary.writesFenced === undefined && excludesClients(canary, fencedNodes(service, observed))
+  );
+}
+
+/** Nodes whose data are upgraded; the data of pinned replicas stay as they are and have no snapshot to restore. */
+function fencedNodes(service: ManagedServiceObject, { nodes }: FenceObservation): FencedNode[] {
+  const canaryNodes = nodes.filter(({ node }) => !hasOutdatedData(service.spec, node));
+  return canaryNodes.map(({ machine, connected, isCurrent, instance }) => ({
+    isUntouched: machine?.spec.power === "on" && hasDifferentImage(service, machine),
+    isConnected: connected && isCurrent,
+    storedGeneration: Number(instance?.keptGeneration ?? 0n),
+  }));
+}
+
+/**
+ * Pure: the snapshot that a machine should have of its data before the canary. A rollback retains or restores the
+ * snapshot that the update took.
+ */
+export function snapshotFor(
+  { spec: { canary } }: ManagedServiceObject,
+  { spec }: MachineObject,
+): NonNullable<MachineObject["spec"]["snapshot"]> | null {
+  const there = spec.snapshot ?? null;
+  if (canary === undefined) return there;
+  const { operationId: name, dataRolledBack } = canary;
+  if (there?.name === name) return dataRolledBack === true ? { name, restore: true } : there;
+  return { name, restore: false };
+}
