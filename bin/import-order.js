@@ -32,7 +32,7 @@ const orders = [
       ["notify"],
       ["insight", "queue", "export", "issuer", "inference"],
       ["composition"],
-      ["delivery"],
+      ["bundles"],
       ["operator"],
     ],
   },

@@ -74,7 +74,7 @@ async function ingest(beganAt: number): Promise<void> {
     const taken = await Promise.all(
       machines.map((machine) => collector.take(machine, [create(SampleSchema, { timeMs, slots, values: valuesOf() })])),
     );
-    if (!taken.every(({ stored: kept }) => kept)) throw new Error("samples were not kept");
+    if (!taken.every(({ stored }) => stored)) throw new Error("samples were not kept");
   }
   printRow("samples of the collector", treeCpuMs() - cpu, await bytesOf("sample"));
 }

@@ -37,8 +37,8 @@ export function createCallGuards(deps: GatewayDeps): CallGuards {
   };
 }
 
-function createRevisionWait({ concurrencyLimits: places, reached }: GatewayDeps): CallGuards["waitForRevision"] {
-  const waits = createConcurrencyLimit(places?.waits ?? revisionWaitLimits, "waits for a Holdfast-Revision");
+function createRevisionWait({ concurrencyLimits, reached }: GatewayDeps): CallGuards["waitForRevision"] {
+  const waits = createConcurrencyLimit(concurrencyLimits?.waits ?? revisionWaitLimits, "waits for a Holdfast-Revision");
   return async ({ readOnly }, { minRevision, principal }) => {
     if (minRevision === undefined || !readOnly) return;
     const release = waits.take(principal);

@@ -122,9 +122,9 @@ function adds({ readOnly, scope, description }: ApiMethod): boolean {
   return !readOnly && !scope.startsWith("platform:") && !/^(Delete|Remove|Revoke|Stop|Cancel)/.test(description.name);
 }
 
-function checkScope({ scope }: ApiMethod, { scopes, needsOrganization: mustChoose }: Principal): void {
+function checkScope({ scope }: ApiMethod, { scopes, needsOrganization }: Principal): void {
   if (scope === signedIn || hasScope(scopes, scope)) return;
-  if (mustChoose === true && !scope.startsWith("platform:")) {
+  if (needsOrganization === true && !scope.startsWith("platform:")) {
     throw new HoldfastError("ORGANIZATION_REQUIRED", "Holdfast-Organization must name one of your organizations.");
   }
   throw new HoldfastError("SCOPE_MISSING", `This needs the scope ${scope}.`, { members: { scope } });

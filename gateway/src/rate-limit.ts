@@ -75,9 +75,9 @@ export function createRateLimit({ reads, changes }: RateLimitOptions, clock: Clo
     take(principal, { readOnly, weight }, setHeader) {
       const kind = readOnly ? kinds.reads : kinds.changes;
       if (kind === undefined) return;
-      takeOf(kind, principal, weight, ({ remaining: left, fullInS }) => {
+      takeOf(kind, principal, weight, ({ remaining, fullInS }) => {
         setHeader("ratelimit-limit", String(kind.credentials.rate.burst));
-        setHeader("ratelimit-remaining", String(left));
+        setHeader("ratelimit-remaining", String(remaining));
         setHeader("ratelimit-reset", String(fullInS));
       });
     },

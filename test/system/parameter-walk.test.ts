@@ -24,9 +24,9 @@ interface Extreme {
   readonly value: string;
 }
 
-function extremesOf({ name, unit, minimum, maximum, minimumEnabled: leastOn, values }: Parameter): Extreme[] {
+function extremesOf({ name, unit, minimum, maximum, minimumEnabled, values }: Parameter): Extreme[] {
   const print = (number: number) => (unit === null ? String(number) : printQuantity(number, unit));
-  const numbers = [minimum, leastOn, maximum].flatMap((number) => (number === null ? [] : [print(number)]));
+  const numbers = [minimum, minimumEnabled, maximum].flatMap((number) => (number === null ? [] : [print(number)]));
   return [...new Set([...values, ...numbers])].map((value) => ({ name, value }));
 }
 

@@ -7,14 +7,14 @@ import type { Instance } from "./engine-driver.ts";
 /**
  * Every parameter of the catalog with the value that this instance runs with: the user's, the plan's or the default.
  */
-export function effectiveParameters({ spec, minimumParameters: atLeast = {} }: Omit<Instance, "paths">): Map<string, string> {
+export function effectiveParameters({ spec, minimumParameters = {} }: Omit<Instance, "paths">): Map<string, string> {
   const plan = planParameters(spec.engine, planOf(spec));
   const values = new Map<string, string>();
   for (const [name, parameter] of parametersOf(spec.engine, spec.version)) {
     const value = lookUp(spec.parameters, name) ?? plan[name] ?? parameter.default;
     if (value !== null) values.set(name, withinLimits(parameter, value));
   }
-  for (const [name, least] of Object.entries(atLeast)) {
+  for (const [name, least] of Object.entries(minimumParameters)) {
     if (Number(values.get(name)) < least) values.set(name, String(least));
   }
   return values;

@@ -4,8 +4,8 @@ import type { KeeperClient } from "../os/keeper-client.ts";
 import { createEngineProcess } from "./engine-process.ts";
 
 test.each([
-  ["closed before the engine is stopped", false, ["letGo", "beforeStop", "stop 1"]],
-  ["not waited for by an engine that is killed", true, ["letGo", "stop 0", "beforeStop", "stop 1"]],
+  ["closed before the engine is stopped", false, ["closeSessions", "beforeStop", "stop 1"]],
+  ["not waited for by an engine that is killed", true, ["closeSessions", "stop 0", "beforeStop", "stop 1"]],
 ])("sessions that work on queues are %s", async (_, force, expected) => {
   const orders: string[] = [];
   const keeper = {
@@ -15,7 +15,7 @@ test.each([
   } as unknown as KeeperClient;
   const driver = {
     stop: { signal: "SIGINT", graceMs: 1 },
-    queues: { letGo: () => void orders.push("letGo") },
+    queues: { closeSessions: () => void orders.push("closeSessions") },
   } as unknown as EngineDriver;
   const beforeStop = async () => void orders.push("beforeStop");
   const engine = createEngineProcess({ keeper, logPath: "/nowhere", beforeStop });

@@ -80,9 +80,9 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
     },
     start: (driver, instance, untilMs) => start(engineComponent, driver.command(instance), driver.stop, untilMs),
     async ensureCompanions(driver, instance) {
-      for (const { name, command, stop, isEnabled: isWanted = true } of driver.companions?.(instance) ?? []) {
-        if (isWanted && isEmpty(name)) await start(name, command, stop);
-        else if (!isWanted && !isEmpty(name)) await keeper.order({ op: "stop", name, ...stop });
+      for (const { name, command, stop, isEnabled = true } of driver.companions?.(instance) ?? []) {
+        if (isEnabled && isEmpty(name)) await start(name, command, stop);
+        else if (!isEnabled && !isEmpty(name)) await keeper.order({ op: "stop", name, ...stop });
       }
     },
     async whileCompanionsRun({ driver, instance }, signal, work) {

@@ -28,7 +28,7 @@ const members = createMemberData({
 function driver(files?: { version: string }): EngineDriver {
   let has: "absent" | "follower" = "absent";
   const replication = {
-    dataOf: async () => has,
+    dataRole: async () => has,
     async copy() {
       done.push("copy");
       has = "follower";

@@ -183,9 +183,9 @@ export async function withRequiredParameters(
 }
 
 /** True if the data now require more of a parameter than the engine was started with. */
-export function requiresMore({ minimumParameters: atLeast = {} }: Instance, started: Instance): boolean {
+export function requiresMore({ minimumParameters = {} }: Instance, started: Instance): boolean {
   const previousRole = effectiveParameters(started);
-  return Object.entries(atLeast).some(([name, least]) => Number(previousRole.get(name)) < least);
+  return Object.entries(minimumParameters).some(([name, least]) => Number(previousRole.get(name)) < least);
 }
 
 /**
@@ -201,8 +201,8 @@ export async function untilParametersSuffice(
   if (roleOf(instance.spec) !== "replica") return;
   const configured = effectiveParameters(instance);
   for (let poll = 0; poll < maxPolls; poll += 1) {
-    const { minimumParameters: atLeast = {} } = await withRequiredParameters(driver, instance, signal);
-    if (Object.entries(atLeast).every(([name, least]) => Number(configured.get(name)) >= least)) return;
+    const { minimumParameters = {} } = await withRequiredParameters(driver, instance, signal);
+    if (Object.entries(minimumParameters).every(([name, least]) => Number(configured.get(name)) >= least)) return;
     await sleep(pollIntervalMs, undefined, { signal });
   }
 }

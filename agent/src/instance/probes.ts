@@ -122,8 +122,8 @@ export function createProbes(deps: ProbesDeps): Probes {
   }
 
   /** CPU time of a single-threaded engine at the start of a check. */
-  async function sampleCpu({ singleThreaded: answersInTurn }: EngineDriver): Promise<CpuSample | undefined> {
-    const cpuMs = answersInTurn === true ? await deps.engineCpuMs() : undefined;
+  async function sampleCpu({ singleThreaded }: EngineDriver): Promise<CpuSample | undefined> {
+    const cpuMs = singleThreaded === true ? await deps.engineCpuMs() : undefined;
     return cpuMs === undefined ? undefined : { cpuMs, atMs: deps.monotonicMs() };
   }
 

@@ -43,14 +43,14 @@ function createGrowth() {
     return rate;
   };
   return {
-    next({ counters, ratios: shares }: EngineMetrics, atMs: number): Record<string, number | undefined> {
+    next({ counters, ratios }: EngineMetrics, atMs: number): Record<string, number | undefined> {
       const values: Record<string, number | undefined> = {};
       for (const [name, counter] of Object.entries(counters)) {
         const perSecond = rateOf(name).next(counter, atMs);
         values[name] = perSecond && perSecond * (metricOf(name)?.unit === "per minute" ? 60 : 1);
       }
-      for (const [name, { part, total: whole }] of Object.entries(shares)) {
-        const [some, all] = [rateOf(`${name} part`).next(part, atMs), rateOf(`${name} whole`).next(whole, atMs)];
+      for (const [name, { part, total }] of Object.entries(ratios)) {
+        const [some, all] = [rateOf(`${name} part`).next(part, atMs), rateOf(`${name} whole`).next(total, atMs)];
         // Without requests there is no ratio.
         values[name] = some === undefined || all === undefined || all === 0 ? undefined : (some / all) * 100;
       }

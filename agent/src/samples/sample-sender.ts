@@ -66,7 +66,7 @@ export function createSampleSender({ spool, send, random, log }: SampleSenderDep
   return {
     take(sample) {
       spool.add(sample).catch(failed);
-      if (spool.lost > 0 && reportedLost === 0) log.warn("samples lost: the spool is full", { kept: spool.size });
+      if (spool.lost > 0 && reportedLost === 0) log.warn("samples lost: the spool is full", { stored: spool.size });
       reportedLost = spool.lost;
       pump();
     },

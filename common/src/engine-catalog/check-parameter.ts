@@ -61,7 +61,7 @@ function checkBoolean(parameter: Parameter, text: string): ParameterCheck {
 }
 
 function checkNumber(parameter: Parameter, text: string): ParameterCheck {
-  const { name, unit, minimum, maximum, minimumEnabled: leastOn } = parameter;
+  const { name, unit, minimum, maximum, minimumEnabled } = parameter;
   const number = unit === null ? plainNumber(text) : parseQuantity(text, unit);
   if (number === undefined || !Number.isFinite(number)) {
     const units = unit === null ? "" : `, alone (in ${unit}) or with one of ${unitsOf(unit).join(", ")}`;
@@ -73,8 +73,8 @@ function checkNumber(parameter: Parameter, text: string): ParameterCheck {
     const print = (limit: number | null) => (limit === null ? "any" : printNumber(parameter, limit));
     return fault("out_of_range", `${name} is from ${print(minimum)} to ${print(maximum)}`);
   }
-  if (leastOn !== null && number !== minimum && number < leastOn)
-    return fault("out_of_range", `${name} is ${minimum}, or from ${printNumber(parameter, leastOn)} on`);
+  if (minimumEnabled !== null && number !== minimum && number < minimumEnabled)
+    return fault("out_of_range", `${name} is ${minimum}, or from ${printNumber(parameter, minimumEnabled)} on`);
   return { ok: true, value: printNumber(parameter, number), parameter };
 }
 

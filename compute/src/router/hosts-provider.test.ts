@@ -58,14 +58,14 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
     expect(await a.provider.get(onA, signal)).toBeDefined();
     expect(await a.provider.get(onB, signal)).toBeUndefined();
     expect(await provider.get(onB, signal)).toMatchObject({ address: expect.stringMatching(/^127\.98\./) });
-    const { machines, unresponsive: silent } = await provider.survey(signal);
+    const { machines, unresponsive } = await provider.survey(signal);
     expect(machines.map(({ hostId, facts }) => [facts.id, hostId])).toEqual(
       expect.arrayContaining([
         [onA, "a"],
         [onB, "b"],
       ]),
     );
-    expect(silent.size).toBe(0);
+    expect(unresponsive.size).toBe(0);
     await provider.destroy(onB, signal);
     expect(await b.provider.get(onB, signal)).toBeUndefined();
     expect(await provider.get(onA, signal)).toBeDefined();
@@ -74,9 +74,9 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
   it("counts a host that refuses as silent, never as empty", async () => {
     const onA = await make("a");
     hosts.set("c", silentHost("refuses"));
-    const { machines, unresponsive: silent } = await provider.survey(signal);
+    const { machines, unresponsive } = await provider.survey(signal);
     expect(machines.map(({ facts }) => facts.id)).toContain(onA);
-    expect([...silent.keys()]).toEqual(["c"]);
+    expect([...unresponsive.keys()]).toEqual(["c"]);
   });
 
   it("counts a hanging host as silent, and does not wait for it", async () => {
@@ -84,9 +84,9 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
     hosts.clear();
     hosts.set("a", { ...emptyProvider, list: async () => listed }).set("c", silentHost("hangs"));
     const impatient = createHostsProvider({ ...deps, surveyWithinMs: 200 });
-    const { machines, unresponsive: silent } = await impatient.survey(signal);
+    const { machines, unresponsive } = await impatient.survey(signal);
     expect(machines.map(({ facts }) => facts.id)).toEqual(listed.map(({ id }) => id));
-    expect([...silent.keys()]).toEqual(["c"]);
+    expect([...unresponsive.keys()]).toEqual(["c"]);
   });
 
   it("returns nothing that only a silent host could know", async () => {

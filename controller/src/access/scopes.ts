@@ -22,8 +22,8 @@ export interface Rights {
 export function createRights(areas: Readonly<Record<string, ScopeArea>>): Rights {
   const scopesOf = (role: Role) =>
     new Set(
-      Object.entries(areas).flatMap(([area, { rights, completeFrom: wholeFrom }]) => {
-        if (wholeFrom !== undefined && roles.indexOf(role) >= roles.indexOf(wholeFrom)) return [`${area}:*`];
+      Object.entries(areas).flatMap(([area, { rights, completeFrom }]) => {
+        if (completeFrom !== undefined && roles.indexOf(role) >= roles.indexOf(completeFrom)) return [`${area}:*`];
         return rights.includes("read") ? [`${area}:read`] : [];
       }),
     );

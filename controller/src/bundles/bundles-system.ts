@@ -31,7 +31,7 @@ interface BundlesSystemDeps {
  * operator). The RPCs only write the composition; its reconciler (composition/) creates the resources.
  */
 export const bundlesSystem = declareSystem({
-  name: "delivery",
+  name: "bundles",
   settings: bundlesSettings,
   scopes: {
     projects: { rights: ["read", "write"], completeFrom: "developer" },
@@ -61,7 +61,7 @@ async function openBundlesSystem(
   const hasProvider = (organizationId: string) =>
     Object.values(inference.get(organizationId)?.object.spec.providers ?? {}).some(({ enabled }) => enabled);
   return {
-    name: "delivery",
+    name: "bundles",
     rpcs: [
       createProjectApi(all),
       createStackApi({ ...all, templates: stacks, hasProvider }),

@@ -49,12 +49,12 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
     zones: catalog.zones.map((zone) => ({ ...zone })),
     limits: { ...catalog.limits },
     defaultAllowedCidrs: [...defaultAllowedCidrs],
-    metrics: metricCatalog.map(({ name, unit, engines: having, kind, description: meaning, source }) => ({
+    metrics: metricCatalog.map(({ name, unit, engines: having, kind, description, source }) => ({
       name,
       unit,
       engines: [...having],
       kind,
-      meaning,
+      meaning: description,
       ...(source === null ? {} : { source }),
     })),
   });

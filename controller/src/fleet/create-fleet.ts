@@ -47,7 +47,7 @@ import { createTaskUpkeep } from "./task/task-upkeep.ts";
  * each agent is. Work for an agent is a task (`task/`): a durable task is an object in etcd, delivered at least once by
  * the controller that has the stream; a quick task lives in memory and is passed on to that controller by a peer call
  * (`session/peer-calls.ts`). Agents report observations, samples and task results, and request primary leases
- * (`session/rights.ts`). Bytes that are too many for a frame go through the object store (`payload/`).
+ * (`session/primary-leases.ts`). Bytes that are too many for a frame go through the object store (`payload/`).
  *
  * A controller without a lease answers no request and delivers no task, but keeps its streams: under its next lease it
  * writes their presence keys anew (`stream-reclaim.ts`). Once another controller can act and this one has been without

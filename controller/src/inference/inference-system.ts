@@ -115,7 +115,7 @@ function createSeams(
   { inferenceCatalog }: ValuesOf<typeof inferenceSettings>,
   below: () => BelowInference,
 ): InferenceSeams {
-  const { collections, controllerRegistry: membership } = kernel;
+  const { collections, controllerRegistry } = kernel;
   const file = inferenceCatalog === "" ? undefined : readFileSync(inferenceCatalog, "utf8");
   const catalog = file === undefined ? shippedCatalog : readCatalog(file);
   const kinds = {
@@ -130,7 +130,7 @@ function createSeams(
   const isFollowing = ({ metadata, status: { controllerId } }: InferenceProcess) =>
     controllerId === kernel.controllerId
       ? followingHere.has(metadata.id)
-      : controllerId !== null && membership.controller(controllerId) !== undefined;
+      : controllerId !== null && controllerRegistry.controller(controllerId) !== undefined;
   const ledger = createLedger({ ...kernel, ...kinds, isFollowing });
   const usage = createUsageStore(kernel.history.sql);
   const inferenceFeed = createFeedService({

@@ -9,7 +9,7 @@ export interface MaintenanceWork {
   /** True: the service's machines are restarted unchanged, to start newer keepers. */
   readonly startsMachines?: true;
   /** True: nodes are updated one after another, replicas first. Absent: all at once, while clients are locked out. */
-  readonly inTurn?: true;
+  readonly inRollout?: true;
   /** Null when the image stays. */
   readonly image: ImageChange | null;
   /**

@@ -35,6 +35,7 @@ export type BackupOperationType = "backup" | "verify_backup" | "drill";
 export type OperationObject = Resource<OperationSpec, OperationStatus>;
 
 export const operationKind = defineKind<OperationObject>("operation", {
+  storedNames: { "spec.work.inRollout": "inTurn", "status.outcome.dataNotRolledBack": "dataStay" },
   indexes: [operationSubject],
 });
 

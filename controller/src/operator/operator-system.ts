@@ -28,7 +28,7 @@ export const operatorSystem = declareSystem({
 });
 
 function openOperatorSystem(kernel: Kernel, below: { readonly fleet: FleetSystem }): System {
-  const { fleet, machines, orphans, outdatedCertificates: followers } = below.fleet;
+  const { fleet, machines, orphans, outdatedCertificates } = below.fleet;
   const { collections, controllerRegistry, controllerId, log } = kernel;
   const tasks = collections.open(taskKind);
   const services = collections.open(managedServiceKind);
@@ -55,9 +55,9 @@ function openOperatorSystem(kernel: Kernel, below: { readonly fleet: FleetSystem
         drain: drains.request,
         snapshot: (signal) => takeSnapshot(kernel, signal),
       }),
-      createAuthorityApi({ ...kernel, followers }),
+      createAuthorityApi({ ...kernel, followers: outdatedCertificates }),
     ],
-    work: [createAuthorityRotation({ ...kernel, followers }), createSnapshotReconciler(kernel)],
+    work: [createAuthorityRotation({ ...kernel, followers: outdatedCertificates }), createSnapshotReconciler(kernel)],
     start() {
       // Hands keys and agents over to other controllers; the API keeps serving.
       draining = drains.serve(controllerRegistry, () => {

@@ -78,7 +78,7 @@ export async function requestMail(
     const isAllowed = counts.is_user || (config.signUpOpen && !newUsersLimited);
     const id = randomUUID();
     if (!isAllowed || counts.of_address || counts.of_source)
-      return { kind: "withheld", id, newUsersLimited: newUsersLimited };
+      return { kind: "withheld", id, newUsersLimited };
     const interaction = interactionHash(interactionId);
     await rows(`UPDATE ${s}.login_tokens SET ended_at = now() WHERE interaction_hash = $1 AND ended_at IS NULL`, [
       interaction,
@@ -88,7 +88,7 @@ export async function requestMail(
        VALUES ($1, $2, $3, $4, $5, true, now() + interval '15 minutes')`,
       [id, email, interaction, source, counts.is_user],
     );
-    return { kind: "sent", id, newUsersLimited: newUsersLimited };
+    return { kind: "sent", id, newUsersLimited };
   });
 }
 

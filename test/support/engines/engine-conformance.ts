@@ -226,8 +226,8 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         const during = await readMetrics();
         expect(during?.gauges["connections"]).toBe(3);
         expect(during?.epoch).toBe(before.epoch);
-        const { gauges, counters, ratios: shares, absent } = { ...during };
-        const reported = [gauges, counters, shares, absent].flatMap((each) => Object.keys(each ?? {}));
+        const { gauges, counters, ratios, absent } = { ...during };
+        const reported = [gauges, counters, ratios, absent].flatMap((each) => Object.keys(each ?? {}));
         const expected = metricCatalog.filter((each) => each.source === "engine" && appliesToEngine(each, driver.engine));
         expect(reported.sort()).toEqual(expected.map(({ name }) => name).sort());
         expect(Object.values({ ...gauges, ...counters }).every(Number.isFinite)).toBe(true);

@@ -139,7 +139,7 @@ export async function createEngineMachine(
     return { process: process_, ended };
   };
 
-  const companions = () => (driver.companions?.(machine.instance) ?? []).filter(({ isEnabled: isWanted }) => isWanted !== false);
+  const companions = () => (driver.companions?.(machine.instance) ?? []).filter(({ isEnabled }) => isEnabled !== false);
 
   const machine: EngineMachine = {
     driver,

@@ -131,7 +131,7 @@ async function startMaintenanceFixture() {
   return {
     store,
     collections,
-    world: state,
+    state,
     begin,
     unlessPaused,
     controller,

@@ -32,7 +32,7 @@ export async function startTestDnsServer(answer: (name: string) => readonly Answ
   const { port } = socket.address() as AddressInfo;
   return {
     address: `127.0.0.1:${port}`,
-    queried: queried,
+    queried,
     close: () => new Promise((closed) => socket.close(() => closed())),
   };
 }

@@ -35,7 +35,7 @@ export function extremesOf(
 }
 
 /** Pure: least first. */
-function valuesOf({ name, type, unit, minimum, maximum, minimumEnabled: leastOn, values }: Parameter): readonly string[] {
+function valuesOf({ name, type, unit, minimum, maximum, minimumEnabled, values }: Parameter): readonly string[] {
   if (type === "text") {
     const chosen = texts[name];
     if (chosen === undefined) throw new Error(`no extreme values of the text ${name}`);
@@ -43,7 +43,7 @@ function valuesOf({ name, type, unit, minimum, maximum, minimumEnabled: leastOn,
   }
   if (type === "boolean" && values.length === 0) return ["off", "on"];
   const isOff = minimum !== null && minimum <= 0 && type !== "real";
-  const numbers = [minimum, isOff && leastOn === null ? minimum + 1 : null, leastOn, maximum];
+  const numbers = [minimum, isOff && minimumEnabled === null ? minimum + 1 : null, minimumEnabled, maximum];
   const printed = numbers.flatMap((number) =>
     number === null ? [] : [unit === null ? String(number) : printQuantity(number, unit)],
   );

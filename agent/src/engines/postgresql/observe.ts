@@ -118,9 +118,9 @@ function replicationCheck(state: ReturnType<typeof followingState>): EngineCheck
 }
 
 /** Parameters that the last start raised above the settings, as its data required; a later restart lowers them. */
-function raisedParameters({ spec, minimumParameters: atLeast = {} }: Instance): string[] {
+function raisedParameters({ spec, minimumParameters = {} }: Instance): string[] {
   const desired = effectiveParameters({ spec });
-  return Object.entries(atLeast).flatMap(([name, least]) => (Number(desired.get(name)) < least ? [name] : []));
+  return Object.entries(minimumParameters).flatMap(([name, least]) => (Number(desired.get(name)) < least ? [name] : []));
 }
 
 /** Parameters that this session has values of its own for, as they were rendered. */

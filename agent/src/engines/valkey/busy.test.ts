@@ -59,8 +59,8 @@ describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) =>
     it("responds to every observation, and reports how to end the script", async () => {
       const { ended } = await startScript(endless);
       for (let round = 0; round < 3; round += 1) {
-        const { responded: answered, checks } = await observe();
-        expect(answered).toBe(true);
+        const { responded, checks } = await observe();
+        expect(responded).toBe(true);
         expect(checks.find(({ name }) => name === "liveness")?.status).toBe("degraded");
         expect(checks.find(({ name }) => name === "commands")?.reason).toMatch(/SCRIPT KILL.*stop/);
       }

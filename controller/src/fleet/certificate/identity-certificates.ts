@@ -123,9 +123,9 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
       const forgotten = certificate === null || peer.notBefore > certificate.beganAt;
       if (isRemoved(object) || !forgotten) throw revoked();
       const previousSerial = certificate?.serial ?? "";
-      const { serial, notBefore: beganAt, notAfter: expiresAt } = peer;
+      const { serial, notBefore, notAfter: expiresAt } = peer;
       // The generation of its authority is lost as well. 0 makes it count as outdated until the next renewal.
-      return { certificate: { serial, previousSerial, beganAt, expiresAt, authorityGeneration: 0 } };
+      return { certificate: { serial, previousSerial, beganAt: notBefore, expiresAt, authorityGeneration: 0 } };
     });
     log.warn("certificate adopted after a restore", { [kind]: peer.identity.id, serial: peer.serial });
   }

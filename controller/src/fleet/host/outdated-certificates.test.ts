@@ -17,7 +17,7 @@ function behind(members: readonly RegisteredController[], machines: readonly Mac
     hosts: collection(hosts),
     fleet: { observation: () => undefined },
     authority: { record: { generation } },
-    controllerRegistry: { members: () => members },
+    controllerRegistry: { controllers: () => members },
   } as unknown as OutdatedCertificatesDeps;
   return createOutdatedCertificates(deps).outdated();
 }

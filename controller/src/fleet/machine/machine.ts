@@ -10,6 +10,7 @@ export type MachineObject = Resource<MachineSpecObject, MachineStatus>;
 
 export const machineKind = defineKind<MachineObject>("machine", {
   afterRestore,
+  storedNames: { "status.staleSnapshots": "leftSnapshots" },
   indexes: [hostOfMachine],
 });
 

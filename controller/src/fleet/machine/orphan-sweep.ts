@@ -82,14 +82,14 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
   }
 
   /** Deletes sightings of machines that have an object again, or no longer exist. */
-  async function forgetOwned({ machines: listed, unresponsive: silent }: HostSurvey, signal: AbortSignal): Promise<void> {
+  async function forgetOwned({ machines: listed, unresponsive }: HostSurvey, signal: AbortSignal): Promise<void> {
     const present = new Set(listed.map(({ hostId, facts }) => sightingKey(facts.id, hostId)));
     let after: string | undefined;
     for (;;) {
       const page = await store.list(prefix, { limit: 100, ...(after !== undefined && { after }) }, signal);
       for (const { key } of page.values) {
         const [id = "", hostId = ""] = key.slice(prefix.length).split("/");
-        if (silent.has(hostId)) continue;
+        if (unresponsive.has(hostId)) continue;
         if (present.has(key) && !(await isOwned(id, hostId, signal))) continue;
         await store.commit({ conditions: [], puts: [], deletes: [key] }, signal);
       }

@@ -70,7 +70,7 @@ function recordAttempt(
     const again =
       reason === undefined ? [] : [{ name, reason, tries: (previous?.tries ?? 0) + 1, triedAt: clock.now() }];
     const unit = begin();
-    const status = { ...before.object.status, leftSnapshots: [...others, ...again] };
+    const status = { ...before.object.status, staleSnapshots: [...others, ...again] };
     unit.update(machineKind, before, { ...before.object, status });
     await unit.commit(signal);
   });

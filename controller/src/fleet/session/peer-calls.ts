@@ -182,10 +182,10 @@ export function createPeerRpcs({ installationId, log, quickTasks, sessionOf, has
       requirePeer(call, installationId, "controller");
       // If a machine's stream moved, the controller that has it now reports on the machine.
       const here = [...primaryLeases.suspects()].filter(([machineId]) => sessionOf(machineId) !== undefined);
-      const machines = here.map(([machineId, { requestedAgoMs: askedAgoMs, isEngineUnresponsive: isEngineSilent }]) => ({
+      const machines = here.map(([machineId, { requestedAgoMs, isEngineUnresponsive }]) => ({
         machineId,
-        askedAgoMs: BigInt(Math.floor(askedAgoMs)),
-        engineSilent: isEngineSilent,
+        askedAgoMs: BigInt(Math.floor(requestedAgoMs)),
+        engineSilent: isEngineUnresponsive,
       }));
       return create(ListSilentResponseSchema, { machines });
     }),

@@ -21,7 +21,7 @@ interface Entry {
 type EntryJson = SessionFacts & { readonly holderStartedAt: number };
 
 /** Stored JSON of presence keys, which controllers of the previous release read as well. */
-const entryFormat = storedFormat<EntryJson>({ rights: "rights" });
+const entryFormat = storedFormat<EntryJson>({ primaryLeaseVersion: "rights" });
 
 /**
  * The controller that has each machine's stream, shared by all controllers through presence keys. A key is written

@@ -71,9 +71,9 @@ test("a machine with an overdue request or an unresponsive engine is suspect for
   await ask();
   expect(suspect()).toBeUndefined();
   state.nowMs += 2_000;
-  expect(suspect()).toMatchObject({ askedAgoMs: 2_000, isEngineSilent: false });
+  expect(suspect()).toMatchObject({ requestedAgoMs: 2_000, isEngineUnresponsive: false });
   await ask(1n, true);
-  expect(suspect()).toMatchObject({ askedAgoMs: 0, isEngineSilent: true });
+  expect(suspect()).toMatchObject({ requestedAgoMs: 0, isEngineUnresponsive: true });
   state.nowMs += 60_000;
   expect(suspect()).toBeUndefined();
 });
@@ -85,6 +85,6 @@ test("a new stream ends the suspicion, and the last grant is retained", async ()
   leases.opened("m");
   leases.opened("without requests");
   expect(leases.suspects().size).toBe(0);
-  expect(leases.report("m")).toEqual({ askedAgoMs: 0, grantedAgoMs: 20_000, isEngineSilent: false });
+  expect(leases.report("m")).toEqual({ requestedAgoMs: 0, grantedAgoMs: 20_000, isEngineUnresponsive: false });
   expect(leases.report("without requests")).toBeUndefined();
 });

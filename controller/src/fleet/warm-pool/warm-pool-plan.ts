@@ -128,7 +128,7 @@ export function expectedDemand({ storageTiers }: CatalogData): Omit<PoolKind, "z
   const storageTier = storageTiers[0]?.storageTier;
   if (storageTier === undefined) return [];
   return engineCatalog
-    .filter(({ hasWarmPool: isMadeAhead }) => isMadeAhead)
+    .filter(({ hasWarmPool }) => hasWarmPool)
     .map(({ engine, defaultVersion }) => ({ engine, version: defaultVersion, storageTier }));
 }
 

@@ -30,14 +30,14 @@ export function metricExposition(
         node_id: node.id,
         role: status.primaryNodeId === node.id ? "primary" : "replica",
       };
-      for (const { slot, name, description: meaning, unit } of metrics) {
+      for (const { slot, name, description, unit } of metrics) {
         const value = byMachine.get(node.id)?.get(slot);
         if (value === undefined) continue;
         let gauge = gauges.get(slot);
         if (gauge === undefined) {
           gauge = new Gauge({
             name: `holdfast_${name}`,
-            help: `${meaning} (${unit})`,
+            help: `${description} (${unit})`,
             labelNames,
             registers: [registry],
           });

@@ -75,7 +75,7 @@ async function startController(id: string) {
   });
   runner.start();
   return {
-    membership: controllerRegistry,
+    controllerRegistry,
     shards,
     counters,
     cut: proxy.cut,
@@ -103,7 +103,7 @@ test("each object has one owner at a time while controllers and etcd come and go
   await delay(300);
   const [second, third] = [await startController("2"), await startController("3")];
   await delay(500);
-  await first.membership.drain();
+  await first.controllerRegistry.drain();
   await expect.poll(() => ids.filter((id) => first.shards.owns(id))).toEqual([]);
   await first.stop();
   second.cut();

@@ -22,8 +22,8 @@ test("a primary lease lasts from its grant, as reported to this controller", () 
 });
 
 test("a lease known elsewhere has no times, and is revoked during a primary change", () => {
-  const succession = { from: machineId, to: "", step: "fence", since: 0 } as const;
-  const fenced = { ...service, spec: { ...service.spec, succession } };
+  const primaryChange = { from: machineId, to: "", step: "fence", since: 0 } as const;
+  const fenced = { ...service, spec: { ...service.spec, primaryChange } };
   const message = primaryLeaseMessage(fenced, {
     fleet: { session: () => undefined, leaseReport: () => undefined },
     clock,

@@ -88,11 +88,11 @@ export function createFleetApi(deps: FleetApiDeps): ServedService {
         await unit.commit(call.signal);
       }
       return {
-        orphans: orphans.map(({ machineId, hasData, action, retainedUntil: keptUntil }) => ({
+        orphans: orphans.map(({ machineId, hasData, action, retainedUntil }) => ({
           machineId,
           hasData,
           action,
-          ...(keptUntil === undefined ? {} : { keptUntil: timestampFromMs(keptUntil) }),
+          ...(retainedUntil === undefined ? {} : { keptUntil: timestampFromMs(retainedUntil) }),
         })),
         ...page.next(next),
       };

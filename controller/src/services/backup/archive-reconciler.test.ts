@@ -40,8 +40,8 @@ test("a service that is undeleted during a reconcile of its archive keeps its au
     commit: async () => 2n,
   };
   const work = createArchiveWork({
-    services: { get: () => undefined, fresh: async () => (isBack() ? stored(service) : undefined) },
-    archives: { get: () => stored(gone), fresh: async () => stored(isBack() ? archive : gone) },
+    services: { get: () => undefined, getCurrent: async () => (isBack() ? stored(service) : undefined) },
+    archives: { get: () => stored(gone), getCurrent: async () => stored(isBack() ? archive : gone) },
     backups: { get: () => stored(backup), reached: async () => undefined },
     index: { of: () => [stored(backup)] },
     organizations: { get: () => stored({}) },

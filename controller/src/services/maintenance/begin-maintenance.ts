@@ -84,7 +84,7 @@ function startOf(
     image,
     ...(guestKernel && { guestKernel }),
     ...(startsMachines && { startsMachines }),
-    ...(inRollout && { inTurn: inRollout }),
+    ...(inRollout && { inRollout }),
     ...(isCanary && context.restorePoint !== undefined && { restorePoint: context.restorePoint }),
   };
   const instanceGeneration =
@@ -103,7 +103,7 @@ function startOf(
     ...(startsMachines && { machineStarts: (spec.machineStarts ?? 0) + 1 }),
     ...(inRollout && { nodes: withPinnedImages(service, image, guestKernel) }),
     ...(changesData && { nodes: withPinnedReplicas(service, image) }),
-    ...(isCanary && !inRollout && { trial: { operationId, generation: spec.instanceGeneration + 1 } }),
+    ...(isCanary && !inRollout && { canary: { operationId, generation: spec.instanceGeneration + 1 } }),
   };
   const change = isCanary || startsMachines ? replaced : withRestart(service);
   const after = {

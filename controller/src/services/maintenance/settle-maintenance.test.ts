@@ -8,23 +8,23 @@ import { createMaintenanceAdminApi as createAdminApi } from "./maintenance-admin
 import { createCollections } from "../../../../test/support/controller/test-collections.ts";
 import { Conflict } from "#kernel/store/unit-of-work.ts";
 
-const ground = await maintenanceFixture();
+const fixture = await maintenanceFixture();
 
 test("updates are announced a day ahead and begin at their time, once", async () => {
-  const [id = ""] = await ground.running();
-  const waitMs = (await ground.reconcile(id)) ?? 0;
-  expect(await ground.eventsOf(id)).toEqual([]);
-  ground.world.now += waitMs;
-  expect(await ground.reconcile(id)).toBe(24 * hourMs);
-  ground.world.now += 24 * hourMs - 1;
-  expect(await ground.reconcile(id)).toBe(1);
-  ground.world.now += 1;
-  await ground.reconcile(id);
-  const [scheduled, started, ...more] = await ground.eventsOf(id);
+  const [id = ""] = await fixture.running();
+  const waitMs = (await fixture.reconcile(id)) ?? 0;
+  expect(await fixture.eventsOf(id)).toEqual([]);
+  fixture.state.now += waitMs;
+  expect(await fixture.reconcile(id)).toBe(24 * hourMs);
+  fixture.state.now += 24 * hourMs - 1;
+  expect(await fixture.reconcile(id)).toBe(1);
+  fixture.state.now += 1;
+  await fixture.reconcile(id);
+  const [scheduled, started, ...more] = await fixture.eventsOf(id);
   expect(scheduled?.type).toBe("service.maintenance_scheduled");
   expect(scheduled?.data).toMatchObject({
     update_id: "trixie-2",
-    apply_at: new Date(ground.world.now).toISOString(),
+    apply_at: new Date(fixture.state.now).toISOString(),
     urgent: false,
   });
   expect(started?.data).toMatchObject({ automatic: true, update_ids: ["trixie-2"] });
@@ -32,30 +32,30 @@ test("updates are announced a day ahead and begin at their time, once", async ()
 });
 
 test("one service of a small fleet is updated at a time", async () => {
-  const ids = await ground.running(3);
-  ground.world.now = Date.parse("2026-11-22T04:20:00Z");
-  const busy = () => ids.filter((id) => ground.objectOf(id).object.status.operationId !== null);
-  const controller = ground.controller();
-  await Promise.all(ids.map((id) => ground.reconcile(id, controller)));
+  const ids = await fixture.running(3);
+  fixture.state.now = Date.parse("2026-11-22T04:20:00Z");
+  const busy = () => ids.filter((id) => fixture.objectOf(id).object.status.operationId !== null);
+  const controller = fixture.controller();
+  await Promise.all(ids.map((id) => fixture.reconcile(id, controller)));
   expect(busy()).toHaveLength(1);
-  await ground.end(busy()[0] ?? "");
-  for (const id of ids) await ground.reconcile(id, controller);
+  await fixture.end(busy()[0] ?? "");
+  for (const id of ids) await fixture.reconcile(id, controller);
   expect(busy()).toHaveLength(1);
 });
 
 test("two controllers together begin no more than the fleet's share", async () => {
-  const ids = await ground.running(40);
-  ground.world.now = Date.parse("2026-11-22T04:20:00Z");
-  const second = createCollections(ground.store);
+  const ids = await fixture.running(40);
+  fixture.state.now = Date.parse("2026-11-22T04:20:00Z");
+  const second = createCollections(fixture.store);
   await second.ready;
-  const busy = () => ids.filter((id) => ground.objectOf(id).object.status.operationId !== null);
+  const busy = () => ids.filter((id) => fixture.objectOf(id).object.status.operationId !== null);
   try {
-    const controllers = [ground.controller(), ground.controller(second)];
+    const controllers = [fixture.controller(), fixture.controller(second)];
     for (const round of [1, 2, 3]) {
       // Each owns half of the services.
-      await Promise.all(ids.map((id, at) => ground.reconcile(id, controllers[at % 2])));
+      await Promise.all(ids.map((id, at) => fixture.reconcile(id, controllers[at % 2])));
       expect({ round, busy: busy().length }).toEqual({ round, busy: 2 });
-      for (const id of busy()) await ground.end(id);
+      for (const id of busy()) await fixture.end(id);
     }
   } finally {
     second.close();
@@ -63,39 +63,39 @@ test("two controllers together begin no more than the fleet's share", async () =
 });
 
 test("nothing begins while maintenance is paused, except by request", async () => {
-  const [id = ""] = await ground.running();
-  ground.world.automationPauses = [{ kind: "clock", reason: "The wall clock jumped.", since: 0, until: null }];
-  ground.world.now = Date.parse("2026-11-22T04:20:00Z");
-  expect(await ground.reconcile(id)).toBe(15_000);
-  expect((await ground.api().getMaintenance({ serviceId: id }, call)).held).toBeDefined();
-  expect((await ground.apply(id)).type).toBe("maintenance");
+  const [id = ""] = await fixture.running();
+  fixture.state.automationPauses = [{ kind: "clock", reason: "The wall clock jumped.", since: 0, until: null }];
+  fixture.state.now = Date.parse("2026-11-22T04:20:00Z");
+  expect(await fixture.reconcile(id)).toBe(15_000);
+  expect((await fixture.api().getMaintenance({ serviceId: id }, call)).held).toBeDefined();
+  expect((await fixture.apply(id)).type).toBe("maintenance");
 });
 
 test("an image that failed on two services pauses maintenance", async () => {
-  const { rolloutLimiter } = ground.controller();
+  const { rolloutLimiter } = fixture.controller();
   await rolloutLimiter.failed("trixie-2", "one", "It did not start.", call.signal);
   await rolloutLimiter.failed("trixie-2", "one", "It did not start.", call.signal);
   await rolloutLimiter.failed("trixie-1", "another", "It did not start.", call.signal);
-  expect(ground.world.automationPauses).toEqual([]);
+  expect(fixture.state.automationPauses).toEqual([]);
   await rolloutLimiter.failed("trixie-2", "another", "It did not start.", call.signal);
-  expect(ground.world.automationPauses).toMatchObject([{ kind: "maintenance", only: "maintenance", until: null }]);
-  expect(ground.world.automationPauses[0]?.reason).toContain("trixie-2 failed on 2 services");
+  expect(fixture.state.automationPauses).toMatchObject([{ kind: "maintenance", only: "maintenance", until: null }]);
+  expect(fixture.state.automationPauses[0]?.reason).toContain("trixie-2 failed on 2 services");
   // Another controller, which has not seen the pause yet, begins nothing.
-  const { key } = ground.unlessPaused();
-  await ground.store.commit({
+  const { key } = fixture.unlessPaused();
+  await fixture.store.commit({
     conditions: [],
-    puts: [{ key, value: JSON.stringify(ground.world.automationPauses[0]) }],
+    puts: [{ key, value: JSON.stringify(fixture.state.automationPauses[0]) }],
     deletes: [],
   });
-  const unit = ground.begin();
+  const unit = fixture.begin();
   expect(await rolloutLimiter.claim(unit, uuidv7(), call.signal)).toBe(true);
   await expect(unit.commit()).rejects.toThrow(Conflict);
-  await ground.store.commit({ conditions: [], puts: [], deletes: [key] });
+  await fixture.store.commit({ conditions: [], puts: [], deletes: [key] });
 });
 
 test("an image that failed on two services of one owner is skipped for that owner only", async () => {
-  const { operations } = ground.controller();
-  const { rolloutRecords, ...others } = createCollections(ground.store);
+  const { operations } = fixture.controller();
+  const { rolloutRecords, ...others } = createCollections(fixture.store);
   await others.ready;
   const owners = new Map([
     ["a-1", "a"],
@@ -111,7 +111,7 @@ test("an image that failed on two services of one owner is skipped for that owne
     unlessPaused: () => ({ key: "/none", modRevision: 0n }),
   };
   const rolloutLimiter = createRolloutLimiter({
-    begin: ground.begin,
+    begin: fixture.begin,
     services,
     operations,
     rolloutRecords,
@@ -129,16 +129,16 @@ test("an image that failed on two services of one owner is skipped for that owne
 });
 
 test("an urgent image is applied at its notice's end, outside of the window", async () => {
-  const [id = ""] = await ground.running();
-  const admin = methodsOf(MaintenanceService, createAdminApi(ground.controller()));
+  const [id = ""] = await fixture.running();
+  const admin = methodsOf(MaintenanceService, createAdminApi(fixture.controller()));
   const urgent = { image: "trixie-2", noticeHours: 2, reason: "CVE-2026-1234" };
   expect(await admin.markImageUrgent(urgent, call)).toMatchObject({ urgent: true, services: 0, noticeHours: 2 });
-  expect(await ground.reconcile(id)).toBe(2 * hourMs);
-  ground.world.now += 2 * hourMs;
-  await ground.reconcile(id);
-  const events = await ground.eventsOf(id);
+  expect(await fixture.reconcile(id)).toBe(2 * hourMs);
+  fixture.state.now += 2 * hourMs;
+  await fixture.reconcile(id);
+  const events = await fixture.eventsOf(id);
   expect(events.map(({ type }) => type)).toEqual(["service.maintenance_scheduled", "service.maintenance_started"]);
-  expect(events[0]?.data).toMatchObject({ urgent: true, apply_at: new Date(ground.world.now).toISOString() });
+  expect(events[0]?.data).toMatchObject({ urgent: true, apply_at: new Date(fixture.state.now).toISOString() });
   expect(await admin.unmarkImageUrgent({ image: "trixie-2" }, call)).toMatchObject({ urgent: false });
   await expect(admin.markImageUrgent({ ...urgent, image: "trixie-9" }, call)).rejects.toMatchObject({
     key: "OBJECT_NOT_FOUND",

@@ -100,7 +100,7 @@ test("a single node runs a canary of another image and version, with clients ref
     operationId: "o",
     now: 5,
   });
-  expect(after.spec).toMatchObject({ version: "9", image: "sid-1", trial: { operationId: "o" } });
+  expect(after.spec).toMatchObject({ version: "9", image: "sid-1", canary: { operationId: "o" } });
   expect(operation.spec).toMatchObject({
     type: "upgrade",
     work: {
@@ -120,7 +120,7 @@ test("replicas retain image and data while the primary's are upgraded, with clie
     operationId: "o",
     now: 5,
   });
-  expect(after.spec).toMatchObject({ version: "18", image: "sid-1", trial: { operationId: "o" } });
+  expect(after.spec).toMatchObject({ version: "18", image: "sid-1", canary: { operationId: "o" } });
   expect(after.spec.nodes.map(({ pinned }) => pinned)).toEqual([undefined, { image: "trixie-1", version: "17" }]);
 });
 

@@ -19,11 +19,11 @@ export function autoscaleTargetGb(
   now: number,
 ): number | undefined {
   const { enabled, maxGb } = autoscaleOf(spec);
-  const { storageSizeGb, resizing, canary: trial, primaryChange: succession } = spec;
+  const { storageSizeGb, resizing, canary, primaryChange } = spec;
   if (!enabled || maxGb === null || storageSizeGb >= maxGb) return undefined;
   if (metadata.deletionRequestedAt !== undefined || metadata.managedBy !== undefined) return undefined;
   const isBusy =
-    status.operationId !== null || resizing !== undefined || trial !== undefined || succession !== undefined;
+    status.operationId !== null || resizing !== undefined || canary !== undefined || primaryChange !== undefined;
   if (isBusy || spec.power === "off" || (status.state !== "Running" && status.state !== "Error")) return undefined;
   // Until the file system has grown, its level is that of the smaller disk.
   const isLow = nodes.some(

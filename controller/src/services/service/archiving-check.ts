@@ -16,15 +16,15 @@ export function archivingCheck(
   observed: ObservedService,
   now: number,
 ): HealthCheck | undefined {
-  const { newestRecoveryPoint: newestPoint } = observed;
+  const { newestRecoveryPoint } = observed;
   const primary = observed.nodes.find(({ node }) => node.id === service.status.primaryNodeId);
-  if (newestPoint === undefined || !isUp(service, primary)) return undefined;
-  const ageMs = now - Math.max(newestPoint, upSince(primary));
+  if (newestRecoveryPoint === undefined || !isUp(service, primary)) return undefined;
+  const ageMs = now - Math.max(newestRecoveryPoint, upSince(primary));
   const check = { name: "archiving", nodeId: service.status.primaryNodeId };
   const waiting = waitingReason(primary);
   if (ageMs < degradedAfterMs)
     return { ...check, status: waiting === undefined ? "healthy" : "degraded", since: now, reason: waiting ?? "" };
-  const age = `The newest moment that it can be restored to is ${new Date(newestPoint).toISOString()}.`;
+  const age = `The newest moment that it can be restored to is ${new Date(newestRecoveryPoint).toISOString()}.`;
   const reason = waiting === undefined ? age : `${age} ${waiting}`;
   const isOld = ageMs >= unhealthyAfterMs;
   const since = now - ageMs + (isOld ? unhealthyAfterMs : degradedAfterMs);
@@ -37,10 +37,10 @@ export function archivingRecheckInMs(
   observed: ObservedService,
   now: number,
 ): number | null {
-  const { newestRecoveryPoint: newestPoint } = observed;
+  const { newestRecoveryPoint } = observed;
   const primary = observed.nodes.find(({ node }) => node.id === service.status.primaryNodeId);
-  if (newestPoint === undefined || !isUp(service, primary)) return null;
-  const from = Math.max(newestPoint, upSince(primary));
+  if (newestRecoveryPoint === undefined || !isUp(service, primary)) return null;
+  const from = Math.max(newestRecoveryPoint, upSince(primary));
   const next = [degradedAfterMs, unhealthyAfterMs].map((afterMs) => from + afterMs - now).find((ms) => ms > 0);
   return next ?? null;
 }

@@ -4,7 +4,12 @@ import { runningService } from "../../../../test/support/controller/service-obje
 import { archiveKind } from "../backup/archive.ts";
 import { managedServiceKind } from "./managed-service.ts";
 
-const replica = { ...replicaOf("r", 2), failoverCandidate: 3, pinned: { image: "old" } };
+const replica = {
+  ...replicaOf("r", 2),
+  failoverCandidate: 3,
+  pinned: { image: "old" },
+  restarts: { delivered: 1, desired: 2 },
+};
 const service = runningService(
   {},
   {
@@ -15,8 +20,8 @@ const service = runningService(
 );
 const stored = {
   spec: {
-    nodes: [{}, { vouches: 3, keeps: { image: "old" }, replaces: { nodeId: "n", asked: true } }],
-    canary: { sealed: true, dataBack: true },
+    nodes: [{}, { vouches: 3, keeps: { image: "old" }, restarts: { told: 1, wanted: 2 }, replaces: { nodeId: "n", asked: true } }],
+    trial: { sealed: true, dataBack: true },
   },
   status: { restorableStale: true, warnings: { "node.unhealthy r": { since: 1, told: false } } },
 };

@@ -35,7 +35,7 @@ export async function placeService(
   const desired = machineSpecOf(requested, primaryOf(requested), catalog);
   const taken = await warmPool.take(desired, signal);
   if (taken === undefined) return { service: requested, claim() {}, release() {} };
-  const { machine, reservation: promise, release } = taken;
+  const { machine, reservation, release } = taken;
   const service = onMachine(requested, machine.object.metadata.id);
   const node = primaryOf(service);
   const { organizationId } = service.metadata;
@@ -44,7 +44,7 @@ export async function placeService(
     service,
     claim(unit) {
       unit.update(machineKind, machine, claimedMachine(machine.object, owner, clock.now()));
-      if (promise !== undefined) unit.update(hostKind, promise.of, promise.after);
+      if (reservation !== undefined) unit.update(hostKind, reservation.of, reservation.after);
     },
     release,
   };

@@ -62,7 +62,7 @@ test("an incomplete copy is never promoted, even if the previous data were compl
 
 test("a primary without data does not start, so that no replica copies empty data", async () => {
   const nothing = { setState() {}, setReplication() {}, setDiscardedLog() {}, setDiskSpace() {} };
-  const driver = { replication: { dataOf: dataRole } } as unknown as EngineDriver;
+  const driver = { replication: { dataRole } } as unknown as EngineDriver;
   const ensure = () =>
     createMemberData({ status: nothing, log: silentLog }).ensure(driver, memberOf("a"), { isNew: false }, signal);
   await expect(ensure()).rejects.toThrow("none of the service's data");

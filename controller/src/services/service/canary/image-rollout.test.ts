@@ -28,7 +28,7 @@ const operation: OperationObject = newOperation({
   organizationId: "org",
   type: "maintenance",
   now: 0,
-  work: { updates: ["new"], automatic: false, inTurn: true, image: change },
+  work: { updates: ["new"], automatic: false, inRollout: true, image: change },
 });
 const before = runningService(
   {},

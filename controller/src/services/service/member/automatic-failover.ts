@@ -53,13 +53,13 @@ export async function failOverSilentPrimary(
     response?.role === "replica" ? [{ streaming: response.streaming, silentMs: Number(response.silentMs) }] : [],
   );
   if (!isFailureConfirmed(leaseReport, peerReports)) return undefined;
-  const { requestedAgoMs: askedAgoMs, isEngineUnresponsive: isEngineSilent } = leaseReport;
-  deps.log.warn("failover started", { service: object.metadata.id, askedAgoMs, isEngineSilent });
+  const { requestedAgoMs, isEngineUnresponsive } = leaseReport;
+  deps.log.warn("failover started", { service: object.metadata.id, requestedAgoMs, isEngineUnresponsive });
   const now = deps.clock.now();
   const failover = beginFailover(object, { operationId: deps.newId(), now });
   const unit = deps.begin();
   unit.onlyWhile(deps.automationPauses.unlessPaused("failover"));
-  const reason = isEngineSilent ? "engine_silent" : "node_silent";
+  const reason = isEngineUnresponsive ? "engine_silent" : "node_silent";
   await writeFailover(unit, service, { ...failover, reason, now }, deps.operations, signal);
   await deps.services.reached(await unit.commit(signal), 1_000);
   return again(0, "failover");

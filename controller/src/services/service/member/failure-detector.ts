@@ -41,8 +41,8 @@ export function createFailureDetector(
       const isElsewhere = session !== undefined && session.controllerId !== controllerId;
       if (isElsewhere || (here !== undefined && here.requestedAgoMs < requestOverdueMs)) firstSeen.delete(fact);
       if (isElsewhere) {
-        const { requestedAgoMs: askedAgoMs = 0, isEngineUnresponsive: isEngineSilent = false } = fleet.peerReport(machineId) ?? {};
-        return { requestedAgoMs: askedAgoMs, grantedAgoMs: here?.grantedAgoMs, isEngineUnresponsive: isEngineSilent };
+        const { requestedAgoMs = 0, isEngineUnresponsive = false } = fleet.peerReport(machineId) ?? {};
+        return { requestedAgoMs, grantedAgoMs: here?.grantedAgoMs, isEngineUnresponsive };
       }
       if (here !== undefined) return here;
       return { requestedAgoMs: trueForMs(fact), grantedAgoMs: undefined, isEngineUnresponsive: false };

@@ -37,7 +37,7 @@ describe("a replica that reported that it follows", () => {
     observedNode(old, { state: "running", replication: { role: "primary", fencedGeneration: 1n } }),
     observedNode(own, { state: "running", replication: { role: "replica", state: "streaming" } }),
   ]);
-  const votesAfter = async (answers: Record<string, ReadReplicationResult>, askedAgoMs = 0) => {
+  const votesAfter = async (answers: Record<string, ReadReplicationResult>, requestedAgoMs = 0) => {
     const queried: string[] = [];
     const fleet = {
       async run(id: string) {
@@ -47,8 +47,8 @@ describe("a replica that reported that it follows", () => {
         return { output: { case: "readReplication", value } };
       },
     };
-    const failureDetector = { leaseReport: () => ({ askedAgoMs, grantedAgoMs: undefined, isEngineSilent: false }) };
-    const proven = await withProvenReplicas(started, observed, { fleet, pulse: failureDetector } as never, new AbortController().signal);
+    const failureDetector = { leaseReport: () => ({ requestedAgoMs, grantedAgoMs: undefined, isEngineUnresponsive: false }) };
+    const proven = await withProvenReplicas(started, observed, { fleet, failureDetector } as never, new AbortController().signal);
     const { nodes } = updateMembers(started, proven, 0).service.spec;
     return { queried, votes: nodes.map(({ failoverCandidate }) => failoverCandidate !== undefined) };
   };

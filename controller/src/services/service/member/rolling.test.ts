@@ -27,7 +27,7 @@ function withImage(scenario: RollingScenario, to: string): void {
     organizationId: "org",
     type: "maintenance",
     now: args.now,
-    work: { updates: [to], automatic: false, inTurn: true, image },
+    work: { updates: [to], automatic: false, inRollout: true, image },
   });
   const nodes = withPinnedImages(object, image, undefined);
   const instanceGeneration = object.spec.instanceGeneration + 1;

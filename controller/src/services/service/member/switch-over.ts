@@ -33,7 +33,7 @@ export async function switchOver(
       ...spec,
       nodes: withDeliveredRestarts(spec, awaitsRestart(spec, { id: from }) ? [from] : []).map(withRequest),
       instanceGeneration: spec.instanceGeneration + 1,
-      ...(ready && { succession: primaryChange }),
+      ...(ready && { primaryChange }),
     },
   };
   function withRequest(node: NodeSpec): NodeSpec {

@@ -84,7 +84,7 @@ function startsMachines(operation: OperationObject | undefined): boolean {
 
 /** True if its images or starts are applied to one node after another. */
 function isRolling(operation: OperationObject | undefined): boolean {
-  return operation !== undefined && maintenanceWorkOf(operation)?.inTurn === true;
+  return operation !== undefined && maintenanceWorkOf(operation)?.inRollout === true;
 }
 
 function maintenanceProgress(
