@@ -68,8 +68,8 @@ describe.skipIf(skipped !== undefined)(
     const createdAt = (name: string) =>
       statSync(join(dataDirectory(), name), { throwIfNoEntry: false })?.birthtimeMs ?? 0;
     const versionOf = (name: string) => readFileSync(join(dataDirectory(), name, "PG_VERSION"), "utf8").trim();
-    const onTrial = (version: string) => machine.converge({ version, onTrial: true, allowedCidrs: [] });
-    const admitted = (version: string) => machine.converge({ version, onTrial: false });
+    const onTrial = (version: string) => machine.converge({ version, onCanary: true, allowedCidrs: [] });
+    const admitted = (version: string) => machine.converge({ version, onCanary: false });
     const rows = () => query("SELECT count(*)::int, sum(length(words))::int FROM kept");
     const check = async () => {
       const input = { case: "checkEngineUpgrade", value: { version: "18" } } as const;

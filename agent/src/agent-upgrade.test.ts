@@ -153,7 +153,7 @@ describe.skipIf(skipped !== undefined)(
       const { hellos } = machine.controller;
       expect(hellos.at(-1)).toMatchObject({ agentVersion: "2.0.0", agentDigest: code.digest });
       const before = hellos.filter(({ agentDigest }) => agentDigest !== code.digest);
-      expect(before.map(({ sessionId }) => sessionId)).toContain(hellos.at(-1)?.succeeds);
+      expect(before.map(({ sessionId }) => sessionId)).toContain(hellos.at(-1)?.replacesSessionId);
       await waitUntil("one agent is there", () => agents().length === 1);
       expect(postmaster()).toEqual(engine);
       await waitUntil("it reported the engine", () => machine.controller.observations.length > seen);

@@ -288,8 +288,8 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
         terms: Object.fromEntries(journal.terms),
         openTasks: journal.openTasks(),
         sessionId,
-        succeeds: predecessor?.sessionId ?? "",
-        rights: 2,
+        replacesSessionId: predecessor?.sessionId ?? "",
+        primaryLeaseVersion: 2,
       }),
     handlers: {
       onTask: runner.accept,

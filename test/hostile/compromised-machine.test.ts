@@ -189,8 +189,8 @@ describe("a compromised machine", () => {
       const number = BigInt(at + 1);
       // Twice: a repeated result is acknowledged as before.
       for (let n = 0; n < 2; n += 1) {
-        session.send({ case: "rightRequest", value: { serviceId, term, number, engineSilent: false } });
-        const answer = await session.expect("rightAnswer", (each) => each.number === number);
+        session.send({ case: "primaryLeaseRequest", value: { serviceId, term, number, engineUnresponsive: false } });
+        const answer = await session.expect("primaryLeaseResponse", (each) => each.number === number);
         expect([serviceId, term, answer.granted]).toEqual([serviceId, term, granted]);
       }
     }
@@ -239,10 +239,10 @@ describe("a compromised machine", () => {
     const sample = { timeMs: 0n, slots: [1], values: [1] };
     for (let n = 1; n <= 50; n += 1) session.send({ case: "samples", value: { batch: BigInt(n), samples: [sample] } });
     for (let n = 2; n <= 50; n += 1)
-      expect((await session.expect("samplesAck", ({ batch }) => batch === BigInt(n))).kept).toBe(false);
+      expect((await session.expect("samplesAck", ({ batch }) => batch === BigInt(n))).stored).toBe(false);
     expect(batches).toHaveLength(1);
     answers[0]?.();
-    expect((await session.expect("samplesAck", ({ batch }) => batch === 1n)).kept).toBe(true);
+    expect((await session.expect("samplesAck", ({ batch }) => batch === 1n)).stored).toBe(true);
     session.close();
   });
 

@@ -128,7 +128,7 @@ describe("a Valkey whose primary fails", () => {
     const spec = join(platform.directory, "machines", primary, "state", "instance", "spec.bin");
     const repairReplica = pauseMachine(replica);
     await waitUntil("the primary has no failover candidate", () => {
-      return fromBinary(InstanceSpecSchema, readFileSync(spec)).replication?.vouchers.length === 0;
+      return fromBinary(InstanceSpecSchema, readFileSync(spec)).replication?.voters.length === 0;
     });
     const before = writer.acknowledged;
     await waitUntil("it accepts writes by itself", () => writer.acknowledged > before + 5);

@@ -13,13 +13,13 @@ export function roleOf({ nodeId, replication }: Pick<InstanceSpec, "nodeId" | "r
 
 /** Pure: true if this member may accept writes only while it has the primary lease. */
 export function needsPrimaryLease(spec: Pick<InstanceSpec, "nodeId" | "replication" | "running">): boolean {
-  return spec.running && spec.replication?.underRight === true && roleOf(spec) === "primary";
+  return spec.running && spec.replication?.underPrimaryLease === true && roleOf(spec) === "primary";
 }
 
 /** Pure: the other members that may be promoted without this one's consent, so each must confirm its lease. */
 export function votersOf({ nodeId, replication }: Pick<InstanceSpec, "nodeId" | "replication">): Member[] {
-  const { members = [], vouchers = [] } = replication ?? {};
-  return members.filter((member) => member.nodeId !== nodeId && vouchers.includes(member.nodeId));
+  const { members = [], voters = [] } = replication ?? {};
+  return members.filter((member) => member.nodeId !== nodeId && voters.includes(member.nodeId));
 }
 
 /** Pure: this member; undefined without replication. */

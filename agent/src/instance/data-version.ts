@@ -71,7 +71,7 @@ export function createDataVersion({ status, log }: { status: Pick<InstanceStatus
       const isOlder = compareVersions(has, spec.version) < 0;
       if (!isOlder || retained !== undefined)
         throw new Error(`Its data are of ${spec.engine} ${has}, which ${spec.version} does not read.`);
-      if (!spec.onTrial)
+      if (!spec.onCanary)
         throw new Error(`Its data are of ${spec.engine} ${has}, and are upgraded only while no client is admitted.`);
       await upgrade(driver, instance, has, signal);
     },
@@ -81,7 +81,7 @@ export function createDataVersion({ status, log }: { status: Pick<InstanceStatus
       await facet.finish(instance, signal);
     },
     async beforeClients(driver, instance, signal) {
-      if (!instance.spec.onTrial) await driver.upgrade?.discardRetained(instance, signal);
+      if (!instance.spec.onCanary) await driver.upgrade?.discardRetained(instance, signal);
     },
   };
 }

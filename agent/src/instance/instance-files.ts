@@ -32,15 +32,15 @@ export interface InstanceFiles {
  * disk starts no engine that cannot be fenced.
  */
 function withoutPrimary(spec: InstanceSpec): InstanceSpec {
-  if (spec.replication?.underRight !== true) return spec;
+  if (spec.replication?.underPrimaryLease !== true) return spec;
   const { primaryNodeId } = spec.replication;
-  return { ...spec, replication: { ...spec.replication, primaryNodeId: "", primaryUnderRight: primaryNodeId } };
+  return { ...spec, replication: { ...spec.replication, primaryNodeId: "", primaryUnderLease: primaryNodeId } };
 }
 
 function withPrimary(spec: InstanceSpec): InstanceSpec {
-  if (spec.replication?.underRight !== true) return spec;
-  const { primaryUnderRight } = spec.replication;
-  return { ...spec, replication: { ...spec.replication, primaryNodeId: primaryUnderRight, primaryUnderRight: "" } };
+  if (spec.replication?.underPrimaryLease !== true) return spec;
+  const { primaryUnderLease } = spec.replication;
+  return { ...spec, replication: { ...spec.replication, primaryNodeId: primaryUnderLease, primaryUnderLease: "" } };
 }
 
 export interface Directories {

@@ -248,7 +248,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
         certificateGeneration: BigInt(certificateGeneration),
         absentMetrics: { ...absentMetrics },
         textLibraries: [...textLibraries],
-        keptGeneration,
+        savedGeneration: keptGeneration,
         offersPooler,
         ...(spec.replication &&
           (replication !== undefined || fencedGeneration > 0n) && {
@@ -268,7 +268,7 @@ function replicationMessage(
   return create(ReplicationObservationSchema, {
     fencedGeneration,
     ...(setDiscardedLog && {
-      discarded: { ...setDiscardedLog, bytes: BigInt(setDiscardedLog.bytes), keptBytes: BigInt(setDiscardedLog.keptBytes) },
+      discarded: { ...setDiscardedLog, bytes: BigInt(setDiscardedLog.bytes), savedBytes: BigInt(setDiscardedLog.keptBytes) },
     }),
     ...(slots && { logicalSlots: { slots: slots.map((slot) => ({ ...slot })) } }),
     role: role ?? "",

@@ -88,8 +88,8 @@ test("a line far after its head has its time to the millisecond, even once the h
       : { time: new Date(Number(match[1])), level: "error" as const, message: match[2] ?? "" };
   };
   const exact = createLogReader({ component: "engine", path, parse: () => parsed });
-  const readPage = (cursor: string, limit: number, wholeEntries: boolean) =>
-    exact.read(create(ReadLogsSchema, { cursor, limit, wholeEntries }), AbortSignal.timeout(60_000));
+  const readPage = (cursor: string, limit: number, completeEntries: boolean) =>
+    exact.read(create(ReadLogsSchema, { cursor, limit, completeEntries }), AbortSignal.timeout(60_000));
   const times = ({ lines }: Awaited<ReturnType<typeof readPage>>) => [
     ...new Set(lines.map(({ time }) => (time === undefined ? 0 : timestampMs(time)))),
   ];
@@ -112,7 +112,7 @@ test("the deletion of a fully read segment loses nothing, and continuation lines
   await writeFile(`${path}.1`, "5 error a\n");
   await writeFile(`${path}.2`, "  of a\n");
   const readPage = (cursor: string) =>
-    logs.read(create(ReadLogsSchema, { cursor, limit: 1, wholeEntries: false }), AbortSignal.timeout(60_000));
+    logs.read(create(ReadLogsSchema, { cursor, limit: 1, completeEntries: false }), AbortSignal.timeout(60_000));
   const first = await readPage("");
   await rm(`${path}.1`);
   const second = await readPage(first.nextCursor);
@@ -134,7 +134,7 @@ test("an unknown cursor stands for the oldest segment", async () => {
 
 describe("complete entries", () => {
   const readComplete = (cursor: string, limit = 0) =>
-    logs.read(create(ReadLogsSchema, { cursor, limit, wholeEntries: true }), AbortSignal.timeout(60_000));
+    logs.read(create(ReadLogsSchema, { cursor, limit, completeEntries: true }), AbortSignal.timeout(60_000));
   const messagesOf = ({ lines }: { lines: readonly { message: string }[] }) => lines.map(({ message }) => message);
 
   test("include their continuation lines, and cursors are between entries", async () => {
@@ -163,7 +163,7 @@ describe("complete entries", () => {
     const young = createLogReader({ component: "engine", path, parse: () => parse, now: () => 1_700_000_000_500 });
     await writeFile(`${path}.1`, "1 info a\n1700000000 error b\n");
     const readPage = (cursor: string) =>
-      young.read(create(ReadLogsSchema, { cursor, wholeEntries: true }), AbortSignal.timeout(60_000));
+      young.read(create(ReadLogsSchema, { cursor, completeEntries: true }), AbortSignal.timeout(60_000));
     const first = await readPage("");
     expect(messagesOf(first)).toEqual(["a"]);
     await appendFile(`${path}.1`, "  more of b\n");

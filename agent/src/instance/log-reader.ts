@@ -124,7 +124,7 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
       }
       return printed;
     },
-    read: (request, signal) => (request.wholeEntries ? readEntries(request, signal) : readLines(request, signal)),
+    read: (request, signal) => (request.completeEntries ? readEntries(request, signal) : readLines(request, signal)),
   };
 
   async function readLines(request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult> {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { type RightAnswer, RightRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { type PrimaryLeaseResponse, PrimaryLeaseRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { DrivenInstance } from "../engines/engine-driver.ts";
 import { needsPrimaryLease, roleOf, votersOf } from "../engines/members.ts";
@@ -22,7 +22,7 @@ export interface PrimaryLeaseHolder {
    * immediately with undefined if the settings need no lease.
    */
   acquire(spec: InstanceSpec, signal: AbortSignal): Promise<number | undefined>;
-  onResponse(answer: RightAnswer): void;
+  onResponse(answer: PrimaryLeaseResponse): void;
   /** Requests the lease immediately, for a controller that has not received a request yet. */
   requestNow(): void;
   run(signal: AbortSignal): Promise<void>;
@@ -91,7 +91,7 @@ export function createPrimaryLeaseHolder(deps: PrimaryLeaseHolderDeps): PrimaryL
       lease.bindTo(undefined);
       // A former primary ends with its lease. A primary that needs no lease any more, as the only node, removes the
       // deadline and keeps running.
-      const isOnlyNode = spec?.replication?.underRight === false && spec.running && roleOf(spec) === "primary";
+      const isOnlyNode = spec?.replication?.underPrimaryLease === false && spec.running && roleOf(spec) === "primary";
       if (isOnlyNode && !isReleased)
         release().catch((error: Error) => log.warn("deadline not removed", { reason: error.message }));
       return;
@@ -99,13 +99,13 @@ export function createPrimaryLeaseHolder(deps: PrimaryLeaseHolderDeps): PrimaryL
     isReleased = false;
     lease.bindTo(spec);
     const number = lease.nextNumber(keeper.component(engineComponent)?.rightNumber ?? 0);
-    const value = create(RightRequestSchema, {
+    const value = create(PrimaryLeaseRequestSchema, {
       serviceId: spec.serviceId,
       term: spec.term,
       number: BigInt(number),
-      engineSilent: isUnresponsive(),
+      engineUnresponsive: isUnresponsive(),
     });
-    send({ case: "rightRequest", value });
+    send({ case: "primaryLeaseRequest", value });
     if (lease.sinceGrantMs() > confirmAfterMs && !isConfirming)
       inBackground(log, "confirmation of the primary lease", confirm(spec, number));
   }

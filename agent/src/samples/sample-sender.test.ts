@@ -33,7 +33,7 @@ function open() {
     log: silentLog,
   });
   const acknowledge = (change: Omit<MessageInitShape<typeof SamplesAckSchema>, "$typeName"> = {}) =>
-    sender.acknowledged(create(SamplesAckSchema, { batch: sent.at(-1)?.batch ?? 0n, kept: true, ...change }));
+    sender.acknowledged(create(SamplesAckSchema, { batch: sent.at(-1)?.batch ?? 0n, stored: true, ...change }));
   const take = (from: number, to: number) => {
     for (let index = from; index < to; index += 1) sender.take({ timeMs: index, slots: [1], values: [index] });
   };
@@ -81,7 +81,7 @@ test("after a broken session unacknowledged samples are sent again, and a late a
 test("rejected samples are sent again after the requested delay; refused ones are not", async () => {
   const { sent, acknowledge, take } = open();
   take(0, 1);
-  acknowledge({ kept: false, retryMs: 20 });
+  acknowledge({ stored: false, retryMs: 20 });
   take(1, 2);
   expect(sent).toHaveLength(1);
   await expect.poll(() => sent.length).toBe(2);

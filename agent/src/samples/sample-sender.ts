@@ -70,10 +70,10 @@ export function createSampleSender({ spool, send, random, log }: SampleSenderDep
       reportedLost = spool.lost;
       pump();
     },
-    acknowledged({ batch, kept, retryMs, refused, reason }) {
+    acknowledged({ batch, stored, retryMs, refused, reason }) {
       if (inFlight?.batch !== batch) return;
       // Randomized, so that machines with the same delay do not retry at once.
-      if (!kept) return retryAfter(retryMs * (1 + random()));
+      if (!stored) return retryAfter(retryMs * (1 + random()));
       clearTimeout(timer);
       if (refused > 0) log.warn("samples refused", { refused, reason });
       spool.remove(inFlight.through).catch(failed);

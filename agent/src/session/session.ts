@@ -5,7 +5,7 @@ import {
   AgentFrameSchema,
   type ControllerFrame,
   type Hello,
-  type RightAnswer,
+  type PrimaryLeaseResponse,
   type SamplesAck,
   type Welcome,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
@@ -42,7 +42,7 @@ export interface SessionHandlers {
   onCancel(taskId: string): void;
   onResultAck(taskId: string): void;
   onSamplesAck(ack: SamplesAck): void;
-  onPrimaryLeaseResponse(answer: RightAnswer): void;
+  onPrimaryLeaseResponse(answer: PrimaryLeaseResponse): void;
   /** The controller sent another welcome: controllers or authorities have changed. */
   onWelcomeUpdate(welcome: Welcome): void;
   /** The controller asks the agent to connect to this one (host:port), which has fewer agents. */
@@ -174,7 +174,7 @@ export function openSession(
         return handlers.onResultAck(frame.value.taskId);
       case "samplesAck":
         return handlers.onSamplesAck(frame.value);
-      case "rightAnswer":
+      case "primaryLeaseResponse":
         return handlers.onPrimaryLeaseResponse(frame.value);
       case "goodbye":
         return leave(`goodbye: ${frame.value.reason}`, frame.value.controllers);

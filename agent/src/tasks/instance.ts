@@ -53,7 +53,7 @@ export const readReplication: TaskHandler<"readReplication"> = {
     return create(ReadReplicationResultSchema, {
       ...status,
       silentMs: BigInt(silentMs ?? 0),
-      quietMs: BigInt(Math.round(replicationSilence.unchangedMs(received ?? status.position))),
+      unchangedMs: BigInt(Math.round(replicationSilence.unchangedMs(received ?? status.position))),
       peers: peers.map(({ since, ...peer }) => ({ ...peer, ...(since && { since: timestampFromDate(since) }) })),
     });
   },

@@ -23,7 +23,7 @@ export const removeEngineQueue: TaskHandler<"removeEngineQueue"> = {
   async run({ database, id }, { engine, signal }) {
     const { driver, instance } = await engine();
     const { gone, purged } = await queuesOf(driver).remove(instance, { database, id }, signal);
-    return create(RemoveEngineQueueResultSchema, { gone, purged: BigInt(purged) });
+    return create(RemoveEngineQueueResultSchema, { deleted: gone, purged: BigInt(purged) });
   },
 };
 
@@ -40,6 +40,6 @@ export const callQueue: TaskHandler<"callQueue"> = {
     const request = await decodeIncrementally(QueueRequestSchema, await unpackContent(packed, context));
     const { driver, instance } = await context.engine();
     const response = await queuesOf(driver).call(instance, database, request, context.signal);
-    return create(CallQueueResultSchema, { answer: await packContent(toBinary(QueueAnswerSchema, response), context) });
+    return create(CallQueueResultSchema, { response: await packContent(toBinary(QueueAnswerSchema, response), context) });
   },
 };

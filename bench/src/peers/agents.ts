@@ -11,7 +11,7 @@ import {
   HelloSchema,
   InstanceObservationSchema,
   ObservationSchema,
-  RightRequestSchema,
+  PrimaryLeaseRequestSchema,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { answerQueries } from "../support/peer-queries.ts";
@@ -144,8 +144,8 @@ answerQueries({
       const ask = () => {
         number += 1n;
         send?.({
-          case: "rightRequest",
-          value: create(RightRequestSchema, { serviceId: `service-of-${id}`, term: 1n, number }),
+          case: "primaryLeaseRequest",
+          value: create(PrimaryLeaseRequestSchema, { serviceId: `service-of-${id}`, term: 1n, number }),
         });
       };
       setTimeout(() => setInterval(ask, rightEveryMs), Math.random() * rightEveryMs);

@@ -11,8 +11,8 @@ import {
   MachinePlanSchema,
   MachineSpecSchema,
   type MachinePlan as PlanMessage,
-  ReachRuleSchema,
-  type ReachRule as RuleMessage,
+  PolicyRuleSchema,
+  type PolicyRule as RuleMessage,
   type MachineSpec as SpecMessage,
 } from "@holdfast/proto/holdfast/host/v1/host_pb.ts";
 import type {
@@ -150,7 +150,7 @@ export function imageOf({
 }
 
 export const ruleMessage = ({ owner, to, port, from }: PolicyRule) =>
-  create(ReachRuleSchema, {
+  create(PolicyRuleSchema, {
     ownerKind: owner.kind,
     ownerId: owner.id,
     to,

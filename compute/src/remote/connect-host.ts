@@ -157,7 +157,7 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
     },
     paths: {
       async apply(peers, signal) {
-        const request = create(KeepPathsRequestSchema, { neighbours: peers.map((each) => ({ ...each })) });
+        const request = create(KeepPathsRequestSchema, { peers: peers.map((each) => ({ ...each })) });
         const { paths } = await channel.unary(methods.keepPaths, request, withinMs.change, signal);
         return paths.map(({ hostId, problem }) => ({ hostId, problem }));
       },

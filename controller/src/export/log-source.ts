@@ -47,7 +47,7 @@ export function createLogSource(fleet: Pick<Fleet, "run">): LogSource {
         level: "",
         cursor: isTime ? "" : position,
         limit: most,
-        wholeEntries: true,
+        completeEntries: true,
         ...(isTime && { since: timestampFromMs(Number(position.slice(fromTime.length))) }),
       };
       const request = {

@@ -85,9 +85,9 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
   function handleFrame(frame: FeedFrame["frame"], controller: string): ProcessFrame | undefined {
     switch (frame.case) {
       case "welcome": {
-        const { landedBatch, holds } = frame.value;
+        const { landedBatch, leases } = frame.value;
         posted(Number(landedBatch));
-        const leased = new Map(holds.map(({ account, amount }) => [account, Number(amount)]));
+        const leased = new Map(leases.map(({ account, amount }) => [account, Number(amount)]));
         quotaLeases.connected(leased, ({ account, organizationId, need, least, reserved }) => {
           requests += 1n;
           const value = {
@@ -98,11 +98,11 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
             least: BigInt(least),
             reserved: BigInt(reserved),
           };
-          sendFrame({ frame: { case: "holdRequest", value } });
+          sendFrame({ frame: { case: "leaseRequest", value } });
         });
         isConnected = true;
         sendSettlements();
-        log.info("following controller", { controller, holds: holds.length });
+        log.info("following controller", { controller, holds: leases.length });
         return undefined;
       }
       case "configuration":
@@ -110,7 +110,7 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
         onConfigured();
         return create(ProcessFrameSchema, { frame: { case: "served", value: { revision: frame.value.revision } } });
       case "grant":
-        quotaLeases.granted(frame.value.account, Number(frame.value.amount), Number(frame.value.left));
+        quotaLeases.granted(frame.value.account, Number(frame.value.amount), Number(frame.value.remaining));
         return undefined;
       case "recall": {
         const { id, account, need, exactly } = frame.value;

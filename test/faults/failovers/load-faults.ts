@@ -68,7 +68,7 @@ export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] 
     kinds: ["async", "valkey"],
     async run(fixture, { primary, replica, newHost }, markFault) {
       const spec = join(fixture.platform.directory, "machines", primary, "state", "instance", "spec.bin");
-      const failoverCandidates = () => fromBinary(InstanceSpecSchema, readFileSync(spec)).replication?.vouchers.length;
+      const failoverCandidates = () => fromBinary(InstanceSpecSchema, readFileSync(spec)).replication?.voters.length;
       const repairReplica = fixture.pause(fixture.pidsOf(replica, "machine"));
       let repairPrimary = () => {};
       try {

@@ -186,7 +186,7 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
         ],
         since: timestampFromMs(now),
         generation: BigInt(step.generation),
-        keptGeneration: BigInt(step.generation),
+        savedGeneration: BigInt(step.generation),
         restartCount: BigInt(current.spec.restartCount),
       });
     }

@@ -11,7 +11,7 @@ export interface Intervals {
 
 /** Settings of a member that is the primary under a lease, without replicas. */
 export const primaryByLease = {
-  replication: { primaryNodeId: "n-1", members: [{ nodeId: "n-1", number: 1 }], underRight: true },
+  replication: { primaryNodeId: "n-1", members: [{ nodeId: "n-1", number: 1 }], underPrimaryLease: true },
 };
 
 /** Of a PostgreSQL, during `work`; `ask` runs a query of the platform's own. */

@@ -196,16 +196,16 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
             sampleIntervalMs: self.sampleIntervalMs,
           },
         });
-        if (!frame.value.standby) goOn(call, frame.value.succeeds !== "");
+        if (!frame.value.standby) goOn(call, frame.value.replacesSessionId !== "");
         return;
       case "heartbeat":
         return write(call, { case: "heartbeatAck", value: { sequence: number } });
       case "observation":
         if (frame.value.instance !== undefined) self.observations.push(frame.value.instance);
         return;
-      case "rightRequest":
+      case "primaryLeaseRequest":
         self.leaseRequests.push(Date.now());
-        return write(call, { case: "rightAnswer", value: { number: frame.value.number, granted: true } });
+        return write(call, { case: "primaryLeaseResponse", value: { number: frame.value.number, granted: true } });
       case "taskProgress":
         self.progress.push(frame.value);
         return;
@@ -218,7 +218,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
       case "samples": {
         const { batch, samples } = frame.value;
         if (self.keepsSamples) self.samples.push(...samples);
-        return write(call, { case: "samplesAck", value: { batch, kept: self.keepsSamples, retryMs: 100 } });
+        return write(call, { case: "samplesAck", value: { batch, stored: self.keepsSamples, retryMs: 100 } });
       }
       case undefined:
         throw new Error("a frame has no content");

@@ -59,7 +59,7 @@ test("unanswered tasks are sent to the agent's replacement, not to an unrelated 
   const { id } = await old.expect("task");
   const next = openSession(
     controller.dial(identity),
-    hello("m-2", { sessionId: "next", succeeds: "old", agentDigest: "d-next", keeperProtocol: 2 }),
+    hello("m-2", { sessionId: "next", replacesSessionId: "old", agentDigest: "d-next", keeperProtocol: 2 }),
   );
   expect((await next.expect("task")).id).toBe(id);
   await old.expect("goodbye");
@@ -69,7 +69,7 @@ test("unanswered tasks are sent to the agent's replacement, not to an unrelated 
   const lost = fleet.run("m-2", request, 30_000);
   lost.catch(() => undefined);
   await next.expect("task", (task) => task.id !== id);
-  const stranger = openSession(controller.dial(identity), hello("m-2", { sessionId: "stranger", succeeds: "old" }));
+  const stranger = openSession(controller.dial(identity), hello("m-2", { sessionId: "stranger", replacesSessionId: "old" }));
   await stranger.expect("welcome");
   await expect(lost).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
   stranger.close();

@@ -138,9 +138,9 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
         const request = create(ListSilentRequestSchema);
         const { machines } = await unaryCall(client, peerDefinition.listSilent, request, timeoutMs);
         return new Map(
-          machines.map(({ machineId, askedAgoMs, engineSilent }) => [
+          machines.map(({ machineId, requestedAgoMs, engineUnresponsive }) => [
             machineId,
-            { requestedAgoMs: Number(askedAgoMs), isEngineUnresponsive: engineSilent },
+            { requestedAgoMs: Number(requestedAgoMs), isEngineUnresponsive: engineUnresponsive },
           ]),
         );
       } finally {

@@ -116,7 +116,7 @@ export function createPresence({ store, controllerRegistry, log, onChange }: Pre
       agentVersion: hello?.agentVersion ?? "",
       agentDigest: hello?.agentDigest ?? "",
       keeperProtocol: hello?.keeperProtocol ?? 0,
-      primaryLeaseVersion: hello?.rights ?? 0,
+      primaryLeaseVersion: hello?.primaryLeaseVersion ?? 0,
       bootId: hello?.bootId ?? "",
     };
     const value: EntryJson = { ...facts, holderStartedAt: startedAt };

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { silentLog } from "@holdfast/common/log.ts";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
-import { RightRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { PrimaryLeaseRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
 import { createPrimaryLeases } from "./primary-leases.ts";
 import type { Session } from "./session.ts";
@@ -20,7 +20,7 @@ function scenario() {
   const sent: unknown[] = [];
   const session = { machineId: "m", send: (frame: unknown) => sent.push(frame) } as unknown as Session;
   const ask = (term = 1n, engineSilent = false) =>
-    leases.request(session, create(RightRequestSchema, { serviceId: "s", term, number: 1n, engineSilent }));
+    leases.request(session, create(PrimaryLeaseRequestSchema, { serviceId: "s", term, number: 1n, engineUnresponsive: engineSilent }));
   const answered = () => Object.fromEntries(leases.outcomes());
   return { state, leases, ask, answered, sent };
 }

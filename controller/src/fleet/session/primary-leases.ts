@@ -1,6 +1,6 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
-import type { RightRequest } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import type { PrimaryLeaseRequest } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { Session } from "./session.ts";
 
 /** Reserve beyond a primary lease's duration, for clock drift, a suspended keeper and the shutdown of an engine. */
@@ -55,7 +55,7 @@ export function refusalOf({ hasLease, verifiedAgoMs, refusal }: GrantContext): s
  */
 export interface PrimaryLeases {
   /** Decides a request and responds on its stream. */
-  request(session: Session, request: RightRequest): Promise<void>;
+  request(session: Session, request: PrimaryLeaseRequest): Promise<void>;
   /** The machine opened a stream here, so its requests on an earlier stream are no longer overdue. */
   opened(machineId: string): void;
   /** The machine's requests; undefined without one in the last minute. */
@@ -162,7 +162,7 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
   return {
     async request(session, request) {
       const { machineId } = session;
-      record(machineId, { requestedMs: bootMs(), isEngineUnresponsive: request.engineSilent });
+      record(machineId, { requestedMs: bootMs(), isEngineUnresponsive: request.engineUnresponsive });
       if (rules === undefined) return;
       await ensureCurrent(rules).catch((error: unknown) =>
         log.debug("primary lease rules not current", { error: String(error) }),
@@ -174,7 +174,7 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
       count(reason !== undefined ? "refused" : isLate(machineId, request.term) ? "late" : "granted");
       if (reason === undefined) record(machineId, { grantedMs: bootMs(), term: request.term });
       const granted = reason === undefined;
-      session.send({ case: "rightAnswer", value: { number: request.number, granted, reason: reason ?? "" } });
+      session.send({ case: "primaryLeaseResponse", value: { number: request.number, granted, reason: reason ?? "" } });
     },
     opened(machineId) {
       if (records.has(machineId)) record(machineId, { requestedMs: bootMs(), isEngineUnresponsive: false });

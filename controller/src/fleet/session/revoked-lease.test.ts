@@ -30,9 +30,9 @@ test("a revoked lease is refused by the controller that granted it", async () =>
   const agent = openSession(holder.dial(identity), helloOf("m-1"));
   await agent.expect("welcome");
   const request = async (number: bigint, term: bigint) => {
-    agent.send({ case: "rightRequest", value: { serviceId: "s", term, number, engineSilent: false } });
+    agent.send({ case: "primaryLeaseRequest", value: { serviceId: "s", term, number, engineUnresponsive: false } });
     return waitUntil("a response", () => {
-      const answers = agent.received.flatMap(({ frame }) => (frame.case === "rightAnswer" ? frame.value : []));
+      const answers = agent.received.flatMap(({ frame }) => (frame.case === "primaryLeaseResponse" ? frame.value : []));
       return answers.find((answer) => answer.number === number);
     });
   };
@@ -52,7 +52,7 @@ test("a silent primary or engine is reported to controllers without its stream",
   const agent = openSession(holder.dial(identity), helloOf("m-3"));
   await agent.expect("welcome");
   const request = (number: bigint, engineSilent: boolean) =>
-    agent.send({ case: "rightRequest", value: { serviceId: "s", term: 1n, number, engineSilent } });
+    agent.send({ case: "primaryLeaseRequest", value: { serviceId: "s", term: 1n, number, engineUnresponsive: engineSilent } });
   const results = () => deciding.fleet.peerReport("m-3");
   let number = 1n;
   request(number, true);

@@ -30,7 +30,7 @@ export async function acknowledgeSamples(
   { batch, samples }: Samples,
 ): Promise<void> {
   if (answering.has(session)) {
-    session.send({ case: "samplesAck", value: { batch, kept: false, retryMs: tooEarlyRetryMs } });
+    session.send({ case: "samplesAck", value: { batch, stored: false, retryMs: tooEarlyRetryMs } });
     return;
   }
   answering.add(session);

@@ -5,7 +5,7 @@ import { createTokenBucket } from "@holdfast/common/token-bucket.ts";
 import type { Peer } from "@holdfast/mtls/peer.ts";
 import type {
   InstanceObservation,
-  RightRequest,
+  PrimaryLeaseRequest,
   Samples,
   TaskProgress,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
@@ -28,7 +28,7 @@ export interface SessionEvents {
   progress(session: Session, progress: TaskProgress): void;
   result(session: Session, result: TaskResult): void;
   samples(session: Session, samples: Samples): void;
-  primaryLease(session: Session, request: RightRequest): void;
+  primaryLease(session: Session, request: PrimaryLeaseRequest): void;
   closed(session: Session): void;
 }
 
@@ -193,7 +193,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
     } else if (kind === "taskProgress") events.progress(session, value);
     else if (kind === "taskResult") events.result(session, value);
     else if (kind === "samples") events.samples(session, value);
-    else if (kind === "rightRequest") events.primaryLease(session, value);
+    else if (kind === "primaryLeaseRequest") events.primaryLease(session, value);
     // Unknown frames come from agents of later releases and are ignored.
   }
 
@@ -233,7 +233,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
   function replaceOlder(older: Session, newer: Session): void {
     const reason = "a newer stream is open";
     const { sessionId = "" } = older.hello ?? {};
-    const isContinued = newer.hello?.sessionId === sessionId || newer.hello?.succeeds === sessionId;
+    const isContinued = newer.hello?.sessionId === sessionId || newer.hello?.replacesSessionId === sessionId;
     if (sessionId === "" || !isContinued) return release(older, reason);
     log.info("agent stream handed over", { machine: older.machineId, address: older.peer.address });
     older.replaceWith(newer, reason, controllers());

@@ -261,7 +261,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
           follower.served = next.value.revision;
           for (const listener of servedListeners) listener();
           break;
-        case "holdRequest": {
+        case "leaseRequest": {
           const { id, account, organizationId, need, least, reserved } = next.value;
           const request = {
             account,
@@ -271,7 +271,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
             reserved: Number(reserved),
           };
           const leasing = ledger.lease(session, request, signal).then(async ({ amount, remaining }) => {
-            const value = { requestId: id, account, amount: BigInt(amount), left: BigInt(remaining) };
+            const value = { requestId: id, account, amount: BigInt(amount), remaining: BigInt(remaining) };
             await write(call, { frame: { case: "grant", value } }, signal);
           });
           pendingLeases.add(leasing);
@@ -372,7 +372,7 @@ async function write(
 function welcomeOf(session: ProcessSession) {
   return {
     landedBatch: BigInt(session.landedBatch),
-    holds: session.leases().map(({ account, amount }) => ({ account, amount: BigInt(amount) })),
+    leases: session.leases().map(({ account, amount }) => ({ account, amount: BigInt(amount) })),
   };
 }
 

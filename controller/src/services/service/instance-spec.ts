@@ -63,7 +63,7 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     platformAccess: isClosed
       ? []
       : (spec.platformAccess ?? []).map(({ role, database, from }) => ({ role, database, from: [...from] })),
-    onTrial: spec.canary !== undefined,
+    onCanary: spec.canary !== undefined,
     closed: spec.closed === true,
     address: addresses.address,
     port: spec.port,
@@ -88,8 +88,8 @@ function replicationOf({ service, node, addressOf, replicationSecret: secret, le
   return create(ReplicationSchema, {
     primaryNodeId,
     secret,
-    underRight: needsPrimaryLease(service, leaseProtocol) && primaryNodeId === node.id && members.length > 1,
-    vouchers: failoverCandidatesOf(service).map(({ id }) => id),
+    underPrimaryLease: needsPrimaryLease(service, leaseProtocol) && primaryNodeId === node.id && members.length > 1,
+    voters: failoverCandidatesOf(service).map(({ id }) => id),
     // During a canary commits do not wait for replicas, which are pinned to the data from before.
     syncNumbers: service.spec.canary !== undefined && running ? [] : syncStandbysOf(service).map(numberOf),
     members: members.map((node) => ({

@@ -43,7 +43,7 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
         level,
         cursor: after,
         limit,
-        wholeEntries: false,
+        completeEntries: false,
         ...(request.since === undefined ? {} : { since: request.since }),
       } as const;
       const task = {

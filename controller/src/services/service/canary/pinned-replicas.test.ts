@@ -95,7 +95,7 @@ test("replicas retain image, data and candidacy during the primary's canary, and
 test("the write fence is of the primary alone, and clients wait for it alone", () => {
   const there = scenario(
     { ...started, spec: { ...started.spec, image: "old" } },
-    { [primary.id]: { keptGeneration: 6n } },
+    { [primary.id]: { savedGeneration: 6n } },
   );
   expect(withWriteFence(started, there).spec.canary?.writesFenced).toBe(true);
   expect(canAdmitClients(started, scenario(started, { r2: { state: "starting" } }), upgrade)).toBe(true);

@@ -38,7 +38,7 @@ function fencedNodes(service: ManagedServiceObject, { nodes }: FenceObservation)
   return canaryNodes.map(({ machine, connected, isCurrent, instance }) => ({
     isUntouched: machine?.spec.power === "on" && hasDifferentImage(service, machine),
     isConnected: connected && isCurrent,
-    storedGeneration: Number(instance?.keptGeneration ?? 0n),
+    storedGeneration: Number(instance?.savedGeneration ?? 0n),
   }));
 }
 

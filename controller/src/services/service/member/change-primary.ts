@@ -160,7 +160,7 @@ async function queryCandidate(
     history,
     streaming,
     position: positionOf(response.position),
-    unchangedMs: Number(response.quietMs),
+    unchangedMs: Number(response.unchangedMs),
   };
 }
 

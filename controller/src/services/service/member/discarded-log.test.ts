@@ -7,7 +7,7 @@ import { rememberDiscarded } from "./discarded-log.ts";
 
 /** The service with a node whose machine reports discarded log up to this position, or none. */
 function observed(service: ManagedServiceObject, to: string | undefined): ObservedService {
-  const discarded = to === undefined ? undefined : { from: "0/10", to, bytes: 32n, keptBytes: 16n };
+  const discarded = to === undefined ? undefined : { from: "0/10", to, bytes: 32n, savedBytes: 16n };
   const nodes = service.spec.nodes.map((node) => ({
     node,
     machine: undefined,

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/agent/v1/session.proto.
  */
 export const file_holdfast_agent_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob2xkZmFzdC9hZ2VudC92MS9zZXNzaW9uLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSJoCg1FbnJvbGxSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSFwoPaW5zdGFsbGF0aW9uX2lkGAIgASgJEg0KBXRva2VuGAMgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYBCABKAwiNgoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDCJRCh1Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBIbChNjZXJ0aWZpY2F0ZV9yZXF1ZXN0GAEgASgMEhMKC2Zvcl9tZW1iZXJzGAIgASgIIocBChNDZXJ0aWZpY2F0ZVJlc3BvbnNlEg0KBWNoYWluGAEgAygMEhQKDHRydXN0X2J1bmRsZRgCIAEoCRItCglub3RfYWZ0ZXIYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDIpUDCgpBZ2VudEZyYW1lEhAKCHNlcXVlbmNlGAEgASgEEikKBWhlbGxvGAIgASgLMhguaG9sZGZhc3QuYWdlbnQudjEuSGVsbG9IABIxCgloZWFydGJlYXQYAyABKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5IZWFydGJlYXRIABI1CgtvYnNlcnZhdGlvbhgEIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLk9ic2VydmF0aW9uSAASOAoNdGFza19wcm9ncmVzcxgFIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tQcm9ncmVzc0gAEjQKC3Rhc2tfcmVzdWx0GAYgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuVGFza1Jlc3VsdEgAEi0KB3NhbXBsZXMYByABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5TYW1wbGVzSAASOAoNcmlnaHRfcmVxdWVzdBgIIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlJpZ2h0UmVxdWVzdEgAQgcKBWZyYW1lIq8CCgVIZWxsbxISCgptYWNoaW5lX2lkGAEgASgJEhUKDWFnZW50X3ZlcnNpb24YAiABKAkSDwoHYm9vdF9pZBgDIAEoCRIyCgV0ZXJtcxgEIAMoCzIjLmhvbGRmYXN0LmFnZW50LnYxLkhlbGxvLlRlcm1zRW50cnkSEgoKb3Blbl90YXNrcxgFIAMoCRISCgpzZXNzaW9uX2lkGAYgASgJEhQKDGFnZW50X2RpZ2VzdBgHIAEoCRIXCg9rZWVwZXJfcHJvdG9jb2wYCCABKAUSDwoHc3RhbmRieRgJIAEoCBIQCghzdWNjZWVkcxgKIAEoCRIOCgZyaWdodHMYCyABKAUaLAoKVGVybXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIgsKCUhlYXJ0YmVhdCJXCgxSaWdodFJlcXVlc3QSEgoKc2VydmljZV9pZBgBIAEoCRIMCgR0ZXJtGAIgASgDEg4KBm51bWJlchgDIAEoBBIVCg1lbmdpbmVfc2lsZW50GAQgASgIIj4KC1JpZ2h0QW5zd2VyEg4KBm51bWJlchgBIAEoBBIPCgdncmFudGVkGAIgASgIEg4KBnJlYXNvbhgDIAEoCSJxCgtPYnNlcnZhdGlvbhIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4CghpbnN0YW5jZRgCIAEoCzImLmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlT2JzZXJ2YXRpb24iqAkKE0luc3RhbmNlT2JzZXJ2YXRpb24SEgoKc2VydmljZV9pZBgBIAEoCRIPCgdub2RlX2lkGAIgASgJEg0KBXN0YXRlGAMgASgJEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YBSABKAkSEgoKZ2VuZXJhdGlvbhgGIAEoAxIMCgR0ZXJtGAcgASgDEhUKDXJlc3RhcnRfY291bnQYCCABKAMSKAoGY2hlY2tzGAkgAygLMhguaG9sZGZhc3QuYWdlbnQudjEuQ2hlY2sSFwoPcGVuZGluZ19yZXN0YXJ0GAogAygJElsKE3JlamVjdGVkX3BhcmFtZXRlcnMYCyADKAsyPi5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZU9ic2VydmF0aW9uLlJlamVjdGVkUGFyYW1ldGVyc0VudHJ5El0KFGVmZmVjdGl2ZV9wYXJhbWV0ZXJzGAwgAygLMj8uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbi5FZmZlY3RpdmVQYXJhbWV0ZXJzRW50cnkSEgoKZGF0YV9ieXRlcxgNIAEoAxISCgpmcmVlX2J5dGVzGA4gASgDEhYKDmVuZ2luZV92ZXJzaW9uGA8gASgJEh4KFmNlcnRpZmljYXRlX2dlbmVyYXRpb24YECABKAMSUQoOYWJzZW50X21ldHJpY3MYESADKAsyOS5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZU9ic2VydmF0aW9uLkFic2VudE1ldHJpY3NFbnRyeRIWCg50ZXh0X2xpYnJhcmllcxgoIAMoCRIXCg9rZXB0X2dlbmVyYXRpb24YKSABKAMSNAoGYmFja3VwGDIgASgLMiQuaG9sZGZhc3QuYWdlbnQudjEuQmFja3VwT2JzZXJ2YXRpb24SNgoHYXJjaGl2ZRgzIAEoCzIlLmhvbGRmYXN0LmFnZW50LnYxLkFyY2hpdmVPYnNlcnZhdGlvbhI2CgdyZXN0b3JlGDQgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuUmVzdG9yZU9ic2VydmF0aW9uEhIKCmRpc2tfYnl0ZXMYPCABKAMSGQoRbWVtb3J5X2RhdGFfYnl0ZXMYPSABKAMSFQoNc3RvcmFnZV9sZXZlbBg+IAEoBRIWCg53cml0ZXNfYmxvY2tlZBg/IAEoCBI+CgtyZXBsaWNhdGlvbhhkIAEoCzIpLmhvbGRmYXN0LmFnZW50LnYxLlJlcGxpY2F0aW9uT2JzZXJ2YXRpb24SFQoNb2ZmZXJzX3Bvb2xlchhuIAEoCBo5ChdSZWplY3RlZFBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjoKGEVmZmVjdGl2ZVBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjQKEkFic2VudE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpICChZSZXBsaWNhdGlvbk9ic2VydmF0aW9uEgwKBHJvbGUYASABKAkSDQoFc3RhdGUYAiABKAkSFAoMY29waWVkX2J5dGVzGAMgASgDEhIKCnN0b3BwZWRfYXQYBCABKAkSEQoJZGF0YV9yb2xlGAUgASgJEhcKD3N0b3BwZWRfaGlzdG9yeRgGIAEoCRIyCglkaXNjYXJkZWQYByABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5EaXNjYXJkZWRMb2cSNgoNbG9naWNhbF9zbG90cxgIIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLkxvZ2ljYWxTbG90cxIZChFmZW5jZWRfZ2VuZXJhdGlvbhgUIAEoAyI9CgxMb2dpY2FsU2xvdHMSLQoFc2xvdHMYASADKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5Mb2dpY2FsU2xvdCI9CgtMb2dpY2FsU2xvdBIMCgRuYW1lGAEgASgJEhAKCGRhdGFiYXNlGAIgASgJEg4KBnBsdWdpbhgDIAEoCSJLCgxEaXNjYXJkZWRMb2cSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAEoCRINCgVieXRlcxgDIAEoAxISCgprZXB0X2J5dGVzGAQgASgDImAKBUNoZWNrEgwKBG5hbWUYASABKAkSDgoGc3RhdHVzGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YBCABKAkiQwoMVGFza1Byb2dyZXNzEg8KB3Rhc2tfaWQYASABKAkSDAoEc3RlcBgCIAEoCRIUCgxwcm9ncmVzc19wY3QYAyABKAUiRAoHU2FtcGxlcxINCgViYXRjaBgBIAEoBBIqCgdzYW1wbGVzGAIgAygLMhkuaG9sZGZhc3QuYWdlbnQudjEuU2FtcGxlIjgKBlNhbXBsZRIPCgd0aW1lX21zGAEgASgDEg0KBXNsb3RzGAIgAygNEg4KBnZhbHVlcxgDIAMoASJcCgpTYW1wbGVzQWNrEg0KBWJhdGNoGAEgASgEEgwKBGtlcHQYAiABKAgSEAoIcmV0cnlfbXMYAyABKA0SDwoHcmVmdXNlZBgEIAEoDRIOCgZyZWFzb24YBSABKAki5AMKD0NvbnRyb2xsZXJGcmFtZRItCgd3ZWxjb21lGAEgASgLMhouaG9sZGZhc3QuYWdlbnQudjEuV2VsY29tZUgAEicKBHRhc2sYAiABKAsyFy5ob2xkZmFzdC5hZ2VudC52MS5UYXNrSAASNAoLY2FuY2VsX3Rhc2sYAyABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5DYW5jZWxUYXNrSAASMgoKcmVzdWx0X2FjaxgEIAEoCzIcLmhvbGRmYXN0LmFnZW50LnYxLlJlc3VsdEFja0gAEi0KB2dvb2RieWUYBSABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5Hb29kYnllSAASOAoNaGVhcnRiZWF0X2FjaxgGIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLkhlYXJ0YmVhdEFja0gAEi8KCHJlZGlyZWN0GAcgASgLMhsuaG9sZGZhc3QuYWdlbnQudjEuUmVkaXJlY3RIABI0CgtzYW1wbGVzX2FjaxgIIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlNhbXBsZXNBY2tIABI2CgxyaWdodF9hbnN3ZXIYCSABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5SaWdodEFuc3dlckgAQgcKBWZyYW1lIqUBCgdXZWxjb21lEhUKDWNvbnRyb2xsZXJfaWQYASABKAkSHQoVaGVhcnRiZWF0X2ludGVydmFsX21zGAIgASgFEhMKC2NvbnRyb2xsZXJzGAMgAygJEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDEhoKEnNhbXBsZV9pbnRlcnZhbF9tcxgFIAEoBRIVCg13aXRob3V0X2xlYXNlGAYgASgIIjkKDEhlYXJ0YmVhdEFjaxIQCghzZXF1ZW5jZRgBIAEoBBIXCg9mbGVldF9yZXR1cm5fbXMYAiABKA0iHQoKQ2FuY2VsVGFzaxIPCgd0YXNrX2lkGAEgASgJIhwKCVJlc3VsdEFjaxIPCgd0YXNrX2lkGAEgASgJIi4KB0dvb2RieWUSDgoGcmVhc29uGAEgASgJEhMKC2NvbnRyb2xsZXJzGAIgAygJIh4KCFJlZGlyZWN0EhIKCmNvbnRyb2xsZXIYASABKAkiIAoSUmVhZFBheWxvYWRSZXF1ZXN0EgoKAmlkGAEgASgJIhwKDFBheWxvYWRDaHVuaxIMCgRkYXRhGAEgASgMMmcKEUVucm9sbG1lbnRTZXJ2aWNlElIKBkVucm9sbBIgLmhvbGRmYXN0LmFnZW50LnYxLkVucm9sbFJlcXVlc3QaJi5ob2xkZmFzdC5hZ2VudC52MS5DZXJ0aWZpY2F0ZVJlc3BvbnNlMsIECgxBZ2VudFNlcnZpY2USZgoQUmVuZXdDZXJ0aWZpY2F0ZRIqLmhvbGRmYXN0LmFnZW50LnYxLlJlbmV3Q2VydGlmaWNhdGVSZXF1ZXN0GiYuaG9sZGZhc3QuYWdlbnQudjEuQ2VydGlmaWNhdGVSZXNwb25zZRJyChZJc3N1ZVNlcnZlckNlcnRpZmljYXRlEjAuaG9sZGZhc3QuYWdlbnQudjEuSXNzdWVTZXJ2ZXJDZXJ0aWZpY2F0ZVJlcXVlc3QaJi5ob2xkZmFzdC5hZ2VudC52MS5DZXJ0aWZpY2F0ZVJlc3BvbnNlElAKB1Nlc3Npb24SHS5ob2xkZmFzdC5hZ2VudC52MS5BZ2VudEZyYW1lGiIuaG9sZGZhc3QuYWdlbnQudjEuQ29udHJvbGxlckZyYW1lKAEwARJXCgtSZWFkUGF5bG9hZBIlLmhvbGRmYXN0LmFnZW50LnYxLlJlYWRQYXlsb2FkUmVxdWVzdBofLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRDaHVuazABElAKDFdyaXRlUGF5bG9hZBIfLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRDaHVuaxodLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYoARJZCg5NaW50T2JqZWN0VXJscxIoLmhvbGRmYXN0LmFnZW50LnYxLk1pbnRPYmplY3RVcmxzUmVxdWVzdBodLmhvbGRmYXN0LmFnZW50LnYxLk9iamVjdFVybHNiBnByb3RvMw", [file_google_protobuf_timestamp, file_holdfast_agent_v1_backup, file_holdfast_agent_v1_task]);
+  fileDesc("Ch9ob2xkZmFzdC9hZ2VudC92MS9zZXNzaW9uLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSJoCg1FbnJvbGxSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSFwoPaW5zdGFsbGF0aW9uX2lkGAIgASgJEg0KBXRva2VuGAMgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYBCABKAwiNgoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDCJRCh1Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBIbChNjZXJ0aWZpY2F0ZV9yZXF1ZXN0GAEgASgMEhMKC2Zvcl9tZW1iZXJzGAIgASgIIocBChNDZXJ0aWZpY2F0ZVJlc3BvbnNlEg0KBWNoYWluGAEgAygMEhQKDHRydXN0X2J1bmRsZRgCIAEoCRItCglub3RfYWZ0ZXIYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDIrIDCgpBZ2VudEZyYW1lEhAKCHNlcXVlbmNlGAEgASgEEikKBWhlbGxvGAIgASgLMhguaG9sZGZhc3QuYWdlbnQudjEuSGVsbG9IABIxCgloZWFydGJlYXQYAyABKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5IZWFydGJlYXRIABI1CgtvYnNlcnZhdGlvbhgEIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLk9ic2VydmF0aW9uSAASOAoNdGFza19wcm9ncmVzcxgFIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tQcm9ncmVzc0gAEjQKC3Rhc2tfcmVzdWx0GAYgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuVGFza1Jlc3VsdEgAEi0KB3NhbXBsZXMYByABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5TYW1wbGVzSAASVQoVcHJpbWFyeV9sZWFzZV9yZXF1ZXN0GAggASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuUHJpbWFyeUxlYXNlUmVxdWVzdEgAUgxyaWdodFJlcXVlc3RCBwoFZnJhbWUi2wIKBUhlbGxvEhIKCm1hY2hpbmVfaWQYASABKAkSFQoNYWdlbnRfdmVyc2lvbhgCIAEoCRIPCgdib290X2lkGAMgASgJEjIKBXRlcm1zGAQgAygLMiMuaG9sZGZhc3QuYWdlbnQudjEuSGVsbG8uVGVybXNFbnRyeRISCgpvcGVuX3Rhc2tzGAUgAygJEhIKCnNlc3Npb25faWQYBiABKAkSFAoMYWdlbnRfZGlnZXN0GAcgASgJEhcKD2tlZXBlcl9wcm90b2NvbBgIIAEoBRIPCgdzdGFuZGJ5GAkgASgIEiUKE3JlcGxhY2VzX3Nlc3Npb25faWQYCiABKAlSCHN1Y2NlZWRzEiUKFXByaW1hcnlfbGVhc2VfdmVyc2lvbhgLIAEoBVIGcmlnaHRzGiwKClRlcm1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASILCglIZWFydGJlYXQicgoTUHJpbWFyeUxlYXNlUmVxdWVzdBISCgpzZXJ2aWNlX2lkGAEgASgJEgwKBHRlcm0YAiABKAMSDgoGbnVtYmVyGAMgASgEEikKE2VuZ2luZV91bnJlc3BvbnNpdmUYBCABKAhSDGVuZ2luZVNpbGVudCJHChRQcmltYXJ5TGVhc2VSZXNwb25zZRIOCgZudW1iZXIYASABKAQSDwoHZ3JhbnRlZBgCIAEoCBIOCgZyZWFzb24YAyABKAkicQoLT2JzZXJ2YXRpb24SKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoIaW5zdGFuY2UYAiABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZU9ic2VydmF0aW9uIrkJChNJbnN0YW5jZU9ic2VydmF0aW9uEhIKCnNlcnZpY2VfaWQYASABKAkSDwoHbm9kZV9pZBgCIAEoCRINCgVzdGF0ZRgDIAEoCRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcmVhc29uGAUgASgJEhIKCmdlbmVyYXRpb24YBiABKAMSDAoEdGVybRgHIAEoAxIVCg1yZXN0YXJ0X2NvdW50GAggASgDEigKBmNoZWNrcxgJIAMoCzIYLmhvbGRmYXN0LmFnZW50LnYxLkNoZWNrEhcKD3BlbmRpbmdfcmVzdGFydBgKIAMoCRJbChNyZWplY3RlZF9wYXJhbWV0ZXJzGAsgAygLMj4uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbi5SZWplY3RlZFBhcmFtZXRlcnNFbnRyeRJdChRlZmZlY3RpdmVfcGFyYW1ldGVycxgMIAMoCzI/LmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlT2JzZXJ2YXRpb24uRWZmZWN0aXZlUGFyYW1ldGVyc0VudHJ5EhIKCmRhdGFfYnl0ZXMYDSABKAMSEgoKZnJlZV9ieXRlcxgOIAEoAxIWCg5lbmdpbmVfdmVyc2lvbhgPIAEoCRIeChZjZXJ0aWZpY2F0ZV9nZW5lcmF0aW9uGBAgASgDElEKDmFic2VudF9tZXRyaWNzGBEgAygLMjkuaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbi5BYnNlbnRNZXRyaWNzRW50cnkSFgoOdGV4dF9saWJyYXJpZXMYKCADKAkSKAoQc2F2ZWRfZ2VuZXJhdGlvbhgpIAEoA1IOa2VwdEdlbmVyYXRpb24SNAoGYmFja3VwGDIgASgLMiQuaG9sZGZhc3QuYWdlbnQudjEuQmFja3VwT2JzZXJ2YXRpb24SNgoHYXJjaGl2ZRgzIAEoCzIlLmhvbGRmYXN0LmFnZW50LnYxLkFyY2hpdmVPYnNlcnZhdGlvbhI2CgdyZXN0b3JlGDQgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuUmVzdG9yZU9ic2VydmF0aW9uEhIKCmRpc2tfYnl0ZXMYPCABKAMSGQoRbWVtb3J5X2RhdGFfYnl0ZXMYPSABKAMSFQoNc3RvcmFnZV9sZXZlbBg+IAEoBRIWCg53cml0ZXNfYmxvY2tlZBg/IAEoCBI+CgtyZXBsaWNhdGlvbhhkIAEoCzIpLmhvbGRmYXN0LmFnZW50LnYxLlJlcGxpY2F0aW9uT2JzZXJ2YXRpb24SFQoNb2ZmZXJzX3Bvb2xlchhuIAEoCBo5ChdSZWplY3RlZFBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjoKGEVmZmVjdGl2ZVBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjQKEkFic2VudE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpICChZSZXBsaWNhdGlvbk9ic2VydmF0aW9uEgwKBHJvbGUYASABKAkSDQoFc3RhdGUYAiABKAkSFAoMY29waWVkX2J5dGVzGAMgASgDEhIKCnN0b3BwZWRfYXQYBCABKAkSEQoJZGF0YV9yb2xlGAUgASgJEhcKD3N0b3BwZWRfaGlzdG9yeRgGIAEoCRIyCglkaXNjYXJkZWQYByABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5EaXNjYXJkZWRMb2cSNgoNbG9naWNhbF9zbG90cxgIIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLkxvZ2ljYWxTbG90cxIZChFmZW5jZWRfZ2VuZXJhdGlvbhgUIAEoAyI9CgxMb2dpY2FsU2xvdHMSLQoFc2xvdHMYASADKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5Mb2dpY2FsU2xvdCI9CgtMb2dpY2FsU2xvdBIMCgRuYW1lGAEgASgJEhAKCGRhdGFiYXNlGAIgASgJEg4KBnBsdWdpbhgDIAEoCSJXCgxEaXNjYXJkZWRMb2cSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAEoCRINCgVieXRlcxgDIAEoAxIeCgtzYXZlZF9ieXRlcxgEIAEoA1IJa2VwdEJ5dGVzImAKBUNoZWNrEgwKBG5hbWUYASABKAkSDgoGc3RhdHVzGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YBCABKAkiQwoMVGFza1Byb2dyZXNzEg8KB3Rhc2tfaWQYASABKAkSDAoEc3RlcBgCIAEoCRIUCgxwcm9ncmVzc19wY3QYAyABKAUiRAoHU2FtcGxlcxINCgViYXRjaBgBIAEoBBIqCgdzYW1wbGVzGAIgAygLMhkuaG9sZGZhc3QuYWdlbnQudjEuU2FtcGxlIjgKBlNhbXBsZRIPCgd0aW1lX21zGAEgASgDEg0KBXNsb3RzGAIgAygNEg4KBnZhbHVlcxgDIAMoASJkCgpTYW1wbGVzQWNrEg0KBWJhdGNoGAEgASgEEhQKBnN0b3JlZBgCIAEoCFIEa2VwdBIQCghyZXRyeV9tcxgDIAEoDRIPCgdyZWZ1c2VkGAQgASgNEg4KBnJlYXNvbhgFIAEoCSKEBAoPQ29udHJvbGxlckZyYW1lEi0KB3dlbGNvbWUYASABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5XZWxjb21lSAASJwoEdGFzaxgCIAEoCzIXLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tIABI0CgtjYW5jZWxfdGFzaxgDIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLkNhbmNlbFRhc2tIABIyCgpyZXN1bHRfYWNrGAQgASgLMhwuaG9sZGZhc3QuYWdlbnQudjEuUmVzdWx0QWNrSAASLQoHZ29vZGJ5ZRgFIAEoCzIaLmhvbGRmYXN0LmFnZW50LnYxLkdvb2RieWVIABI4Cg1oZWFydGJlYXRfYWNrGAYgASgLMh8uaG9sZGZhc3QuYWdlbnQudjEuSGVhcnRiZWF0QWNrSAASLwoIcmVkaXJlY3QYByABKAsyGy5ob2xkZmFzdC5hZ2VudC52MS5SZWRpcmVjdEgAEjQKC3NhbXBsZXNfYWNrGAggASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuU2FtcGxlc0Fja0gAElYKFnByaW1hcnlfbGVhc2VfcmVzcG9uc2UYCSABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5QcmltYXJ5TGVhc2VSZXNwb25zZUgAUgtyaWdodEFuc3dlckIHCgVmcmFtZSKlAQoHV2VsY29tZRIVCg1jb250cm9sbGVyX2lkGAEgASgJEh0KFWhlYXJ0YmVhdF9pbnRlcnZhbF9tcxgCIAEoBRITCgtjb250cm9sbGVycxgDIAMoCRIcChRhdXRob3JpdHlfZ2VuZXJhdGlvbhgEIAEoAxIaChJzYW1wbGVfaW50ZXJ2YWxfbXMYBSABKAUSFQoNd2l0aG91dF9sZWFzZRgGIAEoCCI5CgxIZWFydGJlYXRBY2sSEAoIc2VxdWVuY2UYASABKAQSFwoPZmxlZXRfcmV0dXJuX21zGAIgASgNIh0KCkNhbmNlbFRhc2sSDwoHdGFza19pZBgBIAEoCSIcCglSZXN1bHRBY2sSDwoHdGFza19pZBgBIAEoCSIuCgdHb29kYnllEg4KBnJlYXNvbhgBIAEoCRITCgtjb250cm9sbGVycxgCIAMoCSIeCghSZWRpcmVjdBISCgpjb250cm9sbGVyGAEgASgJIiAKElJlYWRQYXlsb2FkUmVxdWVzdBIKCgJpZBgBIAEoCSIcCgxQYXlsb2FkQ2h1bmsSDAoEZGF0YRgBIAEoDDJnChFFbnJvbGxtZW50U2VydmljZRJSCgZFbnJvbGwSIC5ob2xkZmFzdC5hZ2VudC52MS5FbnJvbGxSZXF1ZXN0GiYuaG9sZGZhc3QuYWdlbnQudjEuQ2VydGlmaWNhdGVSZXNwb25zZTLCBAoMQWdlbnRTZXJ2aWNlEmYKEFJlbmV3Q2VydGlmaWNhdGUSKi5ob2xkZmFzdC5hZ2VudC52MS5SZW5ld0NlcnRpZmljYXRlUmVxdWVzdBomLmhvbGRmYXN0LmFnZW50LnYxLkNlcnRpZmljYXRlUmVzcG9uc2UScgoWSXNzdWVTZXJ2ZXJDZXJ0aWZpY2F0ZRIwLmhvbGRmYXN0LmFnZW50LnYxLklzc3VlU2VydmVyQ2VydGlmaWNhdGVSZXF1ZXN0GiYuaG9sZGZhc3QuYWdlbnQudjEuQ2VydGlmaWNhdGVSZXNwb25zZRJQCgdTZXNzaW9uEh0uaG9sZGZhc3QuYWdlbnQudjEuQWdlbnRGcmFtZRoiLmhvbGRmYXN0LmFnZW50LnYxLkNvbnRyb2xsZXJGcmFtZSgBMAESVwoLUmVhZFBheWxvYWQSJS5ob2xkZmFzdC5hZ2VudC52MS5SZWFkUGF5bG9hZFJlcXVlc3QaHy5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkQ2h1bmswARJQCgxXcml0ZVBheWxvYWQSHy5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkQ2h1bmsaHS5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkUmVmKAESWQoOTWludE9iamVjdFVybHMSKC5ob2xkZmFzdC5hZ2VudC52MS5NaW50T2JqZWN0VXJsc1JlcXVlc3QaHS5ob2xkZmFzdC5hZ2VudC52MS5PYmplY3RVcmxzYgZwcm90bzM", [file_google_protobuf_timestamp, file_holdfast_agent_v1_backup, file_holdfast_agent_v1_task]);
 
 /**
  * @generated from message holdfast.agent.v1.EnrollRequest
@@ -266,10 +266,10 @@ export type AgentFrame = Message<"holdfast.agent.v1.AgentFrame"> & {
     case: "samples";
   } | {
     /**
-     * @generated from field: holdfast.agent.v1.RightRequest right_request = 8;
+     * @generated from field: holdfast.agent.v1.PrimaryLeaseRequest primary_lease_request = 8 [json_name = "rightRequest"];
      */
-    value: RightRequest;
-    case: "rightRequest";
+    value: PrimaryLeaseRequest;
+    case: "primaryLeaseRequest";
   } | { case: undefined; value?: undefined };
 };
 
@@ -315,9 +315,9 @@ export type AgentFrameJson = {
   samples?: SamplesJson;
 
   /**
-   * @generated from field: holdfast.agent.v1.RightRequest right_request = 8;
+   * @generated from field: holdfast.agent.v1.PrimaryLeaseRequest primary_lease_request = 8 [json_name = "rightRequest"];
    */
-  rightRequest?: RightRequestJson;
+  rightRequest?: PrimaryLeaseRequestJson;
 };
 
 /**
@@ -394,17 +394,17 @@ export type Hello = Message<"holdfast.agent.v1.Hello"> & {
   /**
    * Session id of the replaced agent, whose tasks this agent continues.
    *
-   * @generated from field: string succeeds = 10;
+   * @generated from field: string replaces_session_id = 10 [json_name = "succeeds"];
    */
-  succeeds: string;
+  replacesSessionId: string;
 
   /**
    * Version of primary leases. 1: the agent requests a primary lease, and the keeper stops the engine when it expires.
    * 2: replicas of all engines, not only of PostgreSQL, confirm leases too. 0: neither is guaranteed.
    *
-   * @generated from field: int32 rights = 11;
+   * @generated from field: int32 primary_lease_version = 11 [json_name = "rights"];
    */
-  rights: number;
+  primaryLeaseVersion: number;
 };
 
 /**
@@ -474,7 +474,7 @@ export type HelloJson = {
   /**
    * Session id of the replaced agent, whose tasks this agent continues.
    *
-   * @generated from field: string succeeds = 10;
+   * @generated from field: string replaces_session_id = 10 [json_name = "succeeds"];
    */
   succeeds?: string;
 
@@ -482,7 +482,7 @@ export type HelloJson = {
    * Version of primary leases. 1: the agent requests a primary lease, and the keeper stops the engine when it expires.
    * 2: replicas of all engines, not only of PostgreSQL, confirm leases too. 0: neither is guaranteed.
    *
-   * @generated from field: int32 rights = 11;
+   * @generated from field: int32 primary_lease_version = 11 [json_name = "rights"];
    */
   rights?: number;
 };
@@ -516,9 +516,9 @@ export const HeartbeatSchema: GenMessage<Heartbeat, {jsonType: HeartbeatJson}> =
 /**
  * Requests the primary lease of a service with several members, every second while the machine is its primary.
  *
- * @generated from message holdfast.agent.v1.RightRequest
+ * @generated from message holdfast.agent.v1.PrimaryLeaseRequest
  */
-export type RightRequest = Message<"holdfast.agent.v1.RightRequest"> & {
+export type PrimaryLeaseRequest = Message<"holdfast.agent.v1.PrimaryLeaseRequest"> & {
   /**
    * @generated from field: string service_id = 1;
    */
@@ -541,17 +541,17 @@ export type RightRequest = Message<"holdfast.agent.v1.RightRequest"> & {
   /**
    * True when the engine has not responded for some seconds.
    *
-   * @generated from field: bool engine_silent = 4;
+   * @generated from field: bool engine_unresponsive = 4 [json_name = "engineSilent"];
    */
-  engineSilent: boolean;
+  engineUnresponsive: boolean;
 };
 
 /**
  * Requests the primary lease of a service with several members, every second while the machine is its primary.
  *
- * @generated from message holdfast.agent.v1.RightRequest
+ * @generated from message holdfast.agent.v1.PrimaryLeaseRequest
  */
-export type RightRequestJson = {
+export type PrimaryLeaseRequestJson = {
   /**
    * @generated from field: string service_id = 1;
    */
@@ -574,24 +574,24 @@ export type RightRequestJson = {
   /**
    * True when the engine has not responded for some seconds.
    *
-   * @generated from field: bool engine_silent = 4;
+   * @generated from field: bool engine_unresponsive = 4 [json_name = "engineSilent"];
    */
   engineSilent?: boolean;
 };
 
 /**
- * Describes the message holdfast.agent.v1.RightRequest.
- * Use `create(RightRequestSchema)` to create a new message.
+ * Describes the message holdfast.agent.v1.PrimaryLeaseRequest.
+ * Use `create(PrimaryLeaseRequestSchema)` to create a new message.
  */
-export const RightRequestSchema: GenMessage<RightRequest, {jsonType: RightRequestJson}> = /*@__PURE__*/
+export const PrimaryLeaseRequestSchema: GenMessage<PrimaryLeaseRequest, {jsonType: PrimaryLeaseRequestJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_agent_v1_session, 7);
 
 /**
  * The response to one request. The lease starts when the request was sent, so a late response grants nothing.
  *
- * @generated from message holdfast.agent.v1.RightAnswer
+ * @generated from message holdfast.agent.v1.PrimaryLeaseResponse
  */
-export type RightAnswer = Message<"holdfast.agent.v1.RightAnswer"> & {
+export type PrimaryLeaseResponse = Message<"holdfast.agent.v1.PrimaryLeaseResponse"> & {
   /**
    * @generated from field: uint64 number = 1;
    */
@@ -613,9 +613,9 @@ export type RightAnswer = Message<"holdfast.agent.v1.RightAnswer"> & {
 /**
  * The response to one request. The lease starts when the request was sent, so a late response grants nothing.
  *
- * @generated from message holdfast.agent.v1.RightAnswer
+ * @generated from message holdfast.agent.v1.PrimaryLeaseResponse
  */
-export type RightAnswerJson = {
+export type PrimaryLeaseResponseJson = {
   /**
    * @generated from field: uint64 number = 1;
    */
@@ -635,10 +635,10 @@ export type RightAnswerJson = {
 };
 
 /**
- * Describes the message holdfast.agent.v1.RightAnswer.
- * Use `create(RightAnswerSchema)` to create a new message.
+ * Describes the message holdfast.agent.v1.PrimaryLeaseResponse.
+ * Use `create(PrimaryLeaseResponseSchema)` to create a new message.
  */
-export const RightAnswerSchema: GenMessage<RightAnswer, {jsonType: RightAnswerJson}> = /*@__PURE__*/
+export const PrimaryLeaseResponseSchema: GenMessage<PrimaryLeaseResponse, {jsonType: PrimaryLeaseResponseJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_agent_v1_session, 8);
 
 /**
@@ -800,9 +800,9 @@ export type InstanceObservation = Message<"holdfast.agent.v1.InstanceObservation
    * Generation of the instance spec on the machine's disk; an engine that the machine starts by itself has this one or
    * a newer one.
    *
-   * @generated from field: int64 kept_generation = 41;
+   * @generated from field: int64 saved_generation = 41 [json_name = "keptGeneration"];
    */
-  keptGeneration: bigint;
+  savedGeneration: bigint;
 
   /**
    * The last started backup.
@@ -982,7 +982,7 @@ export type InstanceObservationJson = {
    * Generation of the instance spec on the machine's disk; an engine that the machine starts by itself has this one or
    * a newer one.
    *
-   * @generated from field: int64 kept_generation = 41;
+   * @generated from field: int64 saved_generation = 41 [json_name = "keptGeneration"];
    */
   keptGeneration?: string;
 
@@ -1312,9 +1312,9 @@ export type DiscardedLog = Message<"holdfast.agent.v1.DiscardedLog"> & {
   /**
    * Bytes from the first position on that are saved on the machine's data disk.
    *
-   * @generated from field: int64 kept_bytes = 4;
+   * @generated from field: int64 saved_bytes = 4 [json_name = "keptBytes"];
    */
-  keptBytes: bigint;
+  savedBytes: bigint;
 };
 
 /**
@@ -1343,7 +1343,7 @@ export type DiscardedLogJson = {
   /**
    * Bytes from the first position on that are saved on the machine's data disk.
    *
-   * @generated from field: int64 kept_bytes = 4;
+   * @generated from field: int64 saved_bytes = 4 [json_name = "keptBytes"];
    */
   keptBytes?: string;
 };
@@ -1589,9 +1589,9 @@ export type SamplesAck = Message<"holdfast.agent.v1.SamplesAck"> & {
   /**
    * True when the samples are stored, except for refused ones; false to send them again after retry_ms.
    *
-   * @generated from field: bool kept = 2;
+   * @generated from field: bool stored = 2 [json_name = "kept"];
    */
-  kept: boolean;
+  stored: boolean;
 
   /**
    * @generated from field: uint32 retry_ms = 3;
@@ -1627,7 +1627,7 @@ export type SamplesAckJson = {
   /**
    * True when the samples are stored, except for refused ones; false to send them again after retry_ms.
    *
-   * @generated from field: bool kept = 2;
+   * @generated from field: bool stored = 2 [json_name = "kept"];
    */
   kept?: boolean;
 
@@ -1717,10 +1717,10 @@ export type ControllerFrame = Message<"holdfast.agent.v1.ControllerFrame"> & {
     case: "samplesAck";
   } | {
     /**
-     * @generated from field: holdfast.agent.v1.RightAnswer right_answer = 9;
+     * @generated from field: holdfast.agent.v1.PrimaryLeaseResponse primary_lease_response = 9 [json_name = "rightAnswer"];
      */
-    value: RightAnswer;
-    case: "rightAnswer";
+    value: PrimaryLeaseResponse;
+    case: "primaryLeaseResponse";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1771,9 +1771,9 @@ export type ControllerFrameJson = {
   samplesAck?: SamplesAckJson;
 
   /**
-   * @generated from field: holdfast.agent.v1.RightAnswer right_answer = 9;
+   * @generated from field: holdfast.agent.v1.PrimaryLeaseResponse primary_lease_response = 9 [json_name = "rightAnswer"];
    */
-  rightAnswer?: RightAnswerJson;
+  rightAnswer?: PrimaryLeaseResponseJson;
 };
 
 /**

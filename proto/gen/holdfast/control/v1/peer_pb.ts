@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/control/v1/peer.proto.
  */
 export const file_holdfast_control_v1_peer: GenFile = /*@__PURE__*/
-  fileDesc("Ch5ob2xkZmFzdC9jb250cm9sL3YxL3BlZXIucHJvdG8SE2hvbGRmYXN0LmNvbnRyb2wudjEiEwoRTGlzdFNpbGVudFJlcXVlc3QiSgoSTGlzdFNpbGVudFJlc3BvbnNlEjQKCG1hY2hpbmVzGAEgAygLMiIuaG9sZGZhc3QuY29udHJvbC52MS5TaWxlbnRNYWNoaW5lIlAKDVNpbGVudE1hY2hpbmUSEgoKbWFjaGluZV9pZBgBIAEoCRIUCgxhc2tlZF9hZ29fbXMYAiABKAMSFQoNZW5naW5lX3NpbGVudBgDIAEoCCI2ChJSZXZva2VSaWdodFJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIMCgR0ZXJtGAIgASgDIi8KE1Jldm9rZVJpZ2h0UmVzcG9uc2USGAoQdW5ncmFudGVkX2Zvcl9tcxgBIAEoAyIUChJHZXRTdGFuZGluZ1JlcXVlc3QiKAoTR2V0U3RhbmRpbmdSZXNwb25zZRIRCgloYXNfbGVhc2UYASABKAgiXwoOUnVuVGFza1JlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIlCgR0YXNrGAIgASgLMhcuaG9sZGZhc3QuYWdlbnQudjEuVGFzaxISCgp0aW1lb3V0X21zGAMgASgFIkAKD1J1blRhc2tSZXNwb25zZRItCgZyZXN1bHQYASABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5UYXNrUmVzdWx0MoYDCgtQZWVyU2VydmljZRJUCgdSdW5UYXNrEiMuaG9sZGZhc3QuY29udHJvbC52MS5SdW5UYXNrUmVxdWVzdBokLmhvbGRmYXN0LmNvbnRyb2wudjEuUnVuVGFza1Jlc3BvbnNlEmAKC0dldFN0YW5kaW5nEicuaG9sZGZhc3QuY29udHJvbC52MS5HZXRTdGFuZGluZ1JlcXVlc3QaKC5ob2xkZmFzdC5jb250cm9sLnYxLkdldFN0YW5kaW5nUmVzcG9uc2USYAoLUmV2b2tlUmlnaHQSJy5ob2xkZmFzdC5jb250cm9sLnYxLlJldm9rZVJpZ2h0UmVxdWVzdBooLmhvbGRmYXN0LmNvbnRyb2wudjEuUmV2b2tlUmlnaHRSZXNwb25zZRJdCgpMaXN0U2lsZW50EiYuaG9sZGZhc3QuY29udHJvbC52MS5MaXN0U2lsZW50UmVxdWVzdBonLmhvbGRmYXN0LmNvbnRyb2wudjEuTGlzdFNpbGVudFJlc3BvbnNlYgZwcm90bzM", [file_holdfast_agent_v1_task]);
+  fileDesc("Ch5ob2xkZmFzdC9jb250cm9sL3YxL3BlZXIucHJvdG8SE2hvbGRmYXN0LmNvbnRyb2wudjEiEwoRTGlzdFNpbGVudFJlcXVlc3QiSwoSTGlzdFNpbGVudFJlc3BvbnNlEjUKCG1hY2hpbmVzGAEgAygLMiMuaG9sZGZhc3QuY29udHJvbC52MS5TdXNwZWN0UHJpbWFyeSJ1Cg5TdXNwZWN0UHJpbWFyeRISCgptYWNoaW5lX2lkGAEgASgJEiQKEHJlcXVlc3RlZF9hZ29fbXMYAiABKANSCmFza2VkQWdvTXMSKQoTZW5naW5lX3VucmVzcG9uc2l2ZRgDIAEoCFIMZW5naW5lU2lsZW50IjYKElJldm9rZVJpZ2h0UmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEgwKBHRlcm0YAiABKAMiLwoTUmV2b2tlUmlnaHRSZXNwb25zZRIYChB1bmdyYW50ZWRfZm9yX21zGAEgASgDIhQKEkdldFN0YW5kaW5nUmVxdWVzdCIoChNHZXRTdGFuZGluZ1Jlc3BvbnNlEhEKCWhhc19sZWFzZRgBIAEoCCJfCg5SdW5UYXNrUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEiUKBHRhc2sYAiABKAsyFy5ob2xkZmFzdC5hZ2VudC52MS5UYXNrEhIKCnRpbWVvdXRfbXMYAyABKAUiQAoPUnVuVGFza1Jlc3BvbnNlEi0KBnJlc3VsdBgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tSZXN1bHQyhgMKC1BlZXJTZXJ2aWNlElQKB1J1blRhc2sSIy5ob2xkZmFzdC5jb250cm9sLnYxLlJ1blRhc2tSZXF1ZXN0GiQuaG9sZGZhc3QuY29udHJvbC52MS5SdW5UYXNrUmVzcG9uc2USYAoLR2V0U3RhbmRpbmcSJy5ob2xkZmFzdC5jb250cm9sLnYxLkdldFN0YW5kaW5nUmVxdWVzdBooLmhvbGRmYXN0LmNvbnRyb2wudjEuR2V0U3RhbmRpbmdSZXNwb25zZRJgCgtSZXZva2VSaWdodBInLmhvbGRmYXN0LmNvbnRyb2wudjEuUmV2b2tlUmlnaHRSZXF1ZXN0GiguaG9sZGZhc3QuY29udHJvbC52MS5SZXZva2VSaWdodFJlc3BvbnNlEl0KCkxpc3RTaWxlbnQSJi5ob2xkZmFzdC5jb250cm9sLnYxLkxpc3RTaWxlbnRSZXF1ZXN0GicuaG9sZGZhc3QuY29udHJvbC52MS5MaXN0U2lsZW50UmVzcG9uc2ViBnByb3RvMw", [file_holdfast_agent_v1_task]);
 
 /**
  * @generated from message holdfast.control.v1.ListSilentRequest
@@ -40,9 +40,9 @@ export const ListSilentRequestSchema: GenMessage<ListSilentRequest, {jsonType: L
  */
 export type ListSilentResponse = Message<"holdfast.control.v1.ListSilentResponse"> & {
   /**
-   * @generated from field: repeated holdfast.control.v1.SilentMachine machines = 1;
+   * @generated from field: repeated holdfast.control.v1.SuspectPrimary machines = 1;
    */
-  machines: SilentMachine[];
+  machines: SuspectPrimary[];
 };
 
 /**
@@ -50,9 +50,9 @@ export type ListSilentResponse = Message<"holdfast.control.v1.ListSilentResponse
  */
 export type ListSilentResponseJson = {
   /**
-   * @generated from field: repeated holdfast.control.v1.SilentMachine machines = 1;
+   * @generated from field: repeated holdfast.control.v1.SuspectPrimary machines = 1;
    */
-  machines?: SilentMachineJson[];
+  machines?: SuspectPrimaryJson[];
 };
 
 /**
@@ -63,9 +63,9 @@ export const ListSilentResponseSchema: GenMessage<ListSilentResponse, {jsonType:
   messageDesc(file_holdfast_control_v1_peer, 1);
 
 /**
- * @generated from message holdfast.control.v1.SilentMachine
+ * @generated from message holdfast.control.v1.SuspectPrimary
  */
-export type SilentMachine = Message<"holdfast.control.v1.SilentMachine"> & {
+export type SuspectPrimary = Message<"holdfast.control.v1.SuspectPrimary"> & {
   /**
    * @generated from field: string machine_id = 1;
    */
@@ -74,22 +74,22 @@ export type SilentMachine = Message<"holdfast.control.v1.SilentMachine"> & {
   /**
    * Milliseconds since the agent's last primary lease request.
    *
-   * @generated from field: int64 asked_ago_ms = 2;
+   * @generated from field: int64 requested_ago_ms = 2 [json_name = "askedAgoMs"];
    */
-  askedAgoMs: bigint;
+  requestedAgoMs: bigint;
 
   /**
    * True if the agent reports that its engine has been unresponsive for some seconds.
    *
-   * @generated from field: bool engine_silent = 3;
+   * @generated from field: bool engine_unresponsive = 3 [json_name = "engineSilent"];
    */
-  engineSilent: boolean;
+  engineUnresponsive: boolean;
 };
 
 /**
- * @generated from message holdfast.control.v1.SilentMachine
+ * @generated from message holdfast.control.v1.SuspectPrimary
  */
-export type SilentMachineJson = {
+export type SuspectPrimaryJson = {
   /**
    * @generated from field: string machine_id = 1;
    */
@@ -98,23 +98,23 @@ export type SilentMachineJson = {
   /**
    * Milliseconds since the agent's last primary lease request.
    *
-   * @generated from field: int64 asked_ago_ms = 2;
+   * @generated from field: int64 requested_ago_ms = 2 [json_name = "askedAgoMs"];
    */
   askedAgoMs?: string;
 
   /**
    * True if the agent reports that its engine has been unresponsive for some seconds.
    *
-   * @generated from field: bool engine_silent = 3;
+   * @generated from field: bool engine_unresponsive = 3 [json_name = "engineSilent"];
    */
   engineSilent?: boolean;
 };
 
 /**
- * Describes the message holdfast.control.v1.SilentMachine.
- * Use `create(SilentMachineSchema)` to create a new message.
+ * Describes the message holdfast.control.v1.SuspectPrimary.
+ * Use `create(SuspectPrimarySchema)` to create a new message.
  */
-export const SilentMachineSchema: GenMessage<SilentMachine, {jsonType: SilentMachineJson}> = /*@__PURE__*/
+export const SuspectPrimarySchema: GenMessage<SuspectPrimary, {jsonType: SuspectPrimaryJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_control_v1_peer, 2);
 
 /**

@@ -2,7 +2,7 @@
 // @generated from file holdfast/dns/v1/zone.proto (package holdfast.dns.v1, syntax proto3)
 /* eslint-disable */
 
-// The DNS zone, which DNS servers follow from any controller. mTLS, only for identities of kind dns.
+// Feed of the zone from any controller to DNS servers. mTLS, only for identities of kind dns.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -26,7 +26,7 @@ export type FollowRequest = Message<"holdfast.dns.v1.FollowRequest"> & {
   servedRevision: bigint;
 
   /**
-   * Addresses (host:port) that the server listens on, in the first message only.
+   * host:port that the server listens on; in the first message only.
    *
    * @generated from field: repeated string listeners = 2;
    */
@@ -45,7 +45,7 @@ export type FollowRequestJson = {
   servedRevision?: string;
 
   /**
-   * Addresses (host:port) that the server listens on, in the first message only.
+   * host:port that the server listens on; in the first message only.
    *
    * @generated from field: repeated string listeners = 2;
    */
@@ -64,14 +64,14 @@ export const FollowRequestSchema: GenMessage<FollowRequest, {jsonType: FollowReq
  */
 export type ZoneBatch = Message<"holdfast.dns.v1.ZoneBatch"> & {
   /**
-   * Revision of the zone after this batch.
+   * Store revision of the zone after this batch.
    *
    * @generated from field: int64 revision = 1;
    */
   revision: bigint;
 
   /**
-   * Delete all records that are not in batches from this one to `synced`.
+   * Start of a full zone: names that are absent up to synced are deleted.
    *
    * @generated from field: bool reset = 2;
    */
@@ -95,7 +95,7 @@ export type ZoneBatch = Message<"holdfast.dns.v1.ZoneBatch"> & {
   origin: string;
 
   /**
-   * Addresses (host:port) of all controllers, in the first batch and when one is added; empty for no change.
+   * host:port of all controllers; in the first batch, and again when it changes. Empty means unchanged.
    *
    * @generated from field: repeated string controllers = 6;
    */
@@ -107,14 +107,14 @@ export type ZoneBatch = Message<"holdfast.dns.v1.ZoneBatch"> & {
  */
 export type ZoneBatchJson = {
   /**
-   * Revision of the zone after this batch.
+   * Store revision of the zone after this batch.
    *
    * @generated from field: int64 revision = 1;
    */
   revision?: string;
 
   /**
-   * Delete all records that are not in batches from this one to `synced`.
+   * Start of a full zone: names that are absent up to synced are deleted.
    *
    * @generated from field: bool reset = 2;
    */
@@ -138,7 +138,7 @@ export type ZoneBatchJson = {
   origin?: string;
 
   /**
-   * Addresses (host:port) of all controllers, in the first batch and when one is added; empty for no change.
+   * host:port of all controllers; in the first batch, and again when it changes. Empty means unchanged.
    *
    * @generated from field: repeated string controllers = 6;
    */
@@ -157,14 +157,14 @@ export const ZoneBatchSchema: GenMessage<ZoneBatch, {jsonType: ZoneBatchJson}> =
  */
 export type RecordSet = Message<"holdfast.dns.v1.RecordSet"> & {
   /**
-   * Absolute name in lower case, without the trailing dot.
+   * Absolute name in lower case, without the final dot.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * IPv4 and IPv6 addresses; empty for a deleted name.
+   * IPv4 and IPv6 addresses; empty means that the name is deleted.
    *
    * @generated from field: repeated string addresses = 2;
    */
@@ -181,14 +181,14 @@ export type RecordSet = Message<"holdfast.dns.v1.RecordSet"> & {
  */
 export type RecordSetJson = {
   /**
-   * Absolute name in lower case, without the trailing dot.
+   * Absolute name in lower case, without the final dot.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * IPv4 and IPv6 addresses; empty for a deleted name.
+   * IPv4 and IPv6 addresses; empty means that the name is deleted.
    *
    * @generated from field: repeated string addresses = 2;
    */
@@ -212,8 +212,8 @@ export const RecordSetSchema: GenMessage<RecordSet, {jsonType: RecordSetJson}> =
  */
 export const ZoneService: GenService<{
   /**
-   * Sends the complete zone (a batch with reset first, and synced at the end), then each change. The server
-   * acknowledges the revision that it serves.
+   * Sends the full zone (from a batch with reset to one with synced), then each change. The server acknowledges the
+   * revision that it serves.
    *
    * @generated from rpc holdfast.dns.v1.ZoneService.Follow
    */

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/inference/v1/feed.proto.
  */
 export const file_holdfast_inference_v1_feed: GenFile = /*@__PURE__*/
-  fileDesc("CiBob2xkZmFzdC9pbmZlcmVuY2UvdjEvZmVlZC5wcm90bxIVaG9sZGZhc3QuaW5mZXJlbmNlLnYxIqECCgxQcm9jZXNzRnJhbWUSLQoFaGVsbG8YASABKAsyHC5ob2xkZmFzdC5pbmZlcmVuY2UudjEuSGVsbG9IABIvCgZzZXJ2ZWQYAiABKAsyHS5ob2xkZmFzdC5pbmZlcmVuY2UudjEuU2VydmVkSAASOgoMaG9sZF9yZXF1ZXN0GAMgASgLMiIuaG9sZGZhc3QuaW5mZXJlbmNlLnYxLkhvbGRSZXF1ZXN0SAASMQoHcmVsZWFzZRgEIAEoCzIeLmhvbGRmYXN0LmluZmVyZW5jZS52MS5SZWxlYXNlSAASOQoLc2V0dGxlbWVudHMYBSABKAsyIi5ob2xkZmFzdC5pbmZlcmVuY2UudjEuU2V0dGxlbWVudHNIAEIHCgVmcmFtZSIuCgVIZWxsbxISCgpwcm9jZXNzX2lkGAEgASgJEhEKCWxpc3RlbmVycxgCIAMoCSIaCgZTZXJ2ZWQSEAoIcmV2aXNpb24YASABKAMicgoLSG9sZFJlcXVlc3QSCgoCaWQYASABKAMSDwoHYWNjb3VudBgCIAEoCRIXCg9vcmdhbml6YXRpb25faWQYAyABKAkSDAoEbmVlZBgEIAEoAxINCgVsZWFzdBgFIAEoAxIQCghyZXNlcnZlZBgGIAEoAyJPCgdSZWxlYXNlEhEKCXJlY2FsbF9pZBgBIAEoCRIPCgdhY2NvdW50GAIgASgJEg4KBmFtb3VudBgDIAEoAxIQCghyZXNlcnZlZBgEIAEoAyKCAQoLU2V0dGxlbWVudHMSDQoFYmF0Y2gYASABKAMSNQoHY2hhcmdlcxgCIAMoCzIkLmhvbGRmYXN0LmluZmVyZW5jZS52MS5BY2NvdW50Q2hhcmdlEi0KBHJvd3MYAyADKAsyHy5ob2xkZmFzdC5pbmZlcmVuY2UudjEuVXNhZ2VSb3ciSQoNQWNjb3VudENoYXJnZRIPCgdhY2NvdW50GAEgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgCIAEoCRIOCgZhbW91bnQYAyABKAMi3gEKCFVzYWdlUm93Eg8KB2hvdXJfbXMYASABKAMSFwoPb3JnYW5pemF0aW9uX2lkGAIgASgJEg4KBmtleV9pZBgDIAEoCRINCgVtb2RlbBgEIAEoCRIQCghwcm92aWRlchgFIAEoCRIQCghyZXF1ZXN0cxgGIAEoAxIVCg1wcm9tcHRfdG9rZW5zGAcgASgDEhkKEWNvbXBsZXRpb25fdG9rZW5zGAggASgDEhcKD2Nvc3RfbWljcm9jZW50cxgJIAEoAxIaChJlc3RpbWF0ZWRfcmVxdWVzdHMYCiABKAMilwIKCUZlZWRGcmFtZRI9Cg1jb25maWd1cmF0aW9uGAEgASgLMiQuaG9sZGZhc3QuaW5mZXJlbmNlLnYxLkNvbmZpZ3VyYXRpb25IABIxCgd3ZWxjb21lGAIgASgLMh4uaG9sZGZhc3QuaW5mZXJlbmNlLnYxLldlbGNvbWVIABItCgVncmFudBgDIAEoCzIcLmhvbGRmYXN0LmluZmVyZW5jZS52MS5HcmFudEgAEi8KBnJlY2FsbBgEIAEoCzIdLmhvbGRmYXN0LmluZmVyZW5jZS52MS5SZWNhbGxIABIvCgZsYW5kZWQYBSABKAsyHS5ob2xkZmFzdC5pbmZlcmVuY2UudjEuTGFuZGVkSABCBwoFZnJhbWUihwIKDUNvbmZpZ3VyYXRpb24SEAoIcmV2aXNpb24YASABKAMSDQoFcmVzZXQYAiABKAgSDgoGc3luY2VkGAMgASgIEhMKC2NvbnRyb2xsZXJzGAQgAygJEjEKCHJlZnVzYWxzGAUgASgLMh8uaG9sZGZhc3QuaW5mZXJlbmNlLnYxLlJlZnVzYWxzEg8KB2NhdGFsb2cYBiABKAkSQgoNb3JnYW5pemF0aW9ucxgHIAMoCzIrLmhvbGRmYXN0LmluZmVyZW5jZS52MS5Pcmdhbml6YXRpb25TZXR0aW5ncxIoCgRrZXlzGAggAygLMhouaG9sZGZhc3QuaW5mZXJlbmNlLnYxLktleSIvCghSZWZ1c2FscxIRCglsaXN0ZW5lcnMYASADKAkSEAoIbmV0d29ya3MYAiADKAkixAEKFE9yZ2FuaXphdGlvblNldHRpbmdzEhcKD29yZ2FuaXphdGlvbl9pZBgBIAEoCRIPCgdyZW1vdmVkGAIgASgIEiAKGG1vbnRobHlfbGltaXRfbWljcm9jZW50cxgDIAEoAxIPCgdldV9vbmx5GAQgASgIEhsKE2NpcmN1aXRfb3Blbl9wZXJpb2QYBSABKAkSMgoJcHJvdmlkZXJzGAYgAygLMh8uaG9sZGZhc3QuaW5mZXJlbmNlLnYxLlByb3ZpZGVyInkKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSDwoHZW5hYmxlZBgCIAEoCBIPCgdhcGlfa2V5GAMgASgJEhAKCGJhc2VfdXJsGAQgASgJEhMKC2V1X2VuZHBvaW50GAUgASgIEhYKDmNhX2NlcnRpZmljYXRlGAYgASgJIuQBCgNLZXkSCgoCaWQYASABKAkSDwoHcmVtb3ZlZBgCIAEoCBIXCg9vcmdhbml6YXRpb25faWQYAyABKAkSEwoLc2VjcmV0X2hhc2gYBCABKAwSIAoTbW9udGhseV90b2tlbl9saW1pdBgFIAEoA0gAiAEBEhsKDnJhdGVfbGltaXRfcnBtGAYgASgFSAGIAQESFQoNZXhwaXJlc19hdF9tcxgHIAEoAxIRCglzdXNwZW5kZWQYCCABKAhCFgoUX21vbnRobHlfdG9rZW5fbGltaXRCEQoPX3JhdGVfbGltaXRfcnBtIksKB1dlbGNvbWUSFAoMbGFuZGVkX2JhdGNoGAEgASgDEioKBWhvbGRzGAIgAygLMhsuaG9sZGZhc3QuaW5mZXJlbmNlLnYxLkhvbGQiJwoESG9sZBIPCgdhY2NvdW50GAEgASgJEg4KBmFtb3VudBgCIAEoAyJKCgVHcmFudBISCgpyZXF1ZXN0X2lkGAEgASgDEg8KB2FjY291bnQYAiABKAkSDgoGYW1vdW50GAMgASgDEgwKBGxlZnQYBCABKAMiRAoGUmVjYWxsEgoKAmlkGAEgASgJEg8KB2FjY291bnQYAiABKAkSDAoEbmVlZBgDIAEoAxIPCgdleGFjdGx5GAQgASgIIhcKBkxhbmRlZBINCgViYXRjaBgBIAEoAzJrChRJbmZlcmVuY2VGZWVkU2VydmljZRJTCgZGb2xsb3cSIy5ob2xkZmFzdC5pbmZlcmVuY2UudjEuUHJvY2Vzc0ZyYW1lGiAuaG9sZGZhc3QuaW5mZXJlbmNlLnYxLkZlZWRGcmFtZSgBMAFiBnByb3RvMw");
+  fileDesc("CiBob2xkZmFzdC9pbmZlcmVuY2UvdjEvZmVlZC5wcm90bxIVaG9sZGZhc3QuaW5mZXJlbmNlLnYxIrACCgxQcm9jZXNzRnJhbWUSLQoFaGVsbG8YASABKAsyHC5ob2xkZmFzdC5pbmZlcmVuY2UudjEuSGVsbG9IABIvCgZzZXJ2ZWQYAiABKAsyHS5ob2xkZmFzdC5pbmZlcmVuY2UudjEuU2VydmVkSAASSQoNbGVhc2VfcmVxdWVzdBgDIAEoCzIjLmhvbGRmYXN0LmluZmVyZW5jZS52MS5MZWFzZVJlcXVlc3RIAFILaG9sZFJlcXVlc3QSMQoHcmVsZWFzZRgEIAEoCzIeLmhvbGRmYXN0LmluZmVyZW5jZS52MS5SZWxlYXNlSAASOQoLc2V0dGxlbWVudHMYBSABKAsyIi5ob2xkZmFzdC5pbmZlcmVuY2UudjEuU2V0dGxlbWVudHNIAEIHCgVmcmFtZSIuCgVIZWxsbxISCgpwcm9jZXNzX2lkGAEgASgJEhEKCWxpc3RlbmVycxgCIAMoCSIaCgZTZXJ2ZWQSEAoIcmV2aXNpb24YASABKAMicwoMTGVhc2VSZXF1ZXN0EgoKAmlkGAEgASgDEg8KB2FjY291bnQYAiABKAkSFwoPb3JnYW5pemF0aW9uX2lkGAMgASgJEgwKBG5lZWQYBCABKAMSDQoFbGVhc3QYBSABKAMSEAoIcmVzZXJ2ZWQYBiABKAMiTwoHUmVsZWFzZRIRCglyZWNhbGxfaWQYASABKAkSDwoHYWNjb3VudBgCIAEoCRIOCgZhbW91bnQYAyABKAMSEAoIcmVzZXJ2ZWQYBCABKAMiggEKC1NldHRsZW1lbnRzEg0KBWJhdGNoGAEgASgDEjUKB2NoYXJnZXMYAiADKAsyJC5ob2xkZmFzdC5pbmZlcmVuY2UudjEuQWNjb3VudENoYXJnZRItCgRyb3dzGAMgAygLMh8uaG9sZGZhc3QuaW5mZXJlbmNlLnYxLlVzYWdlUm93IkkKDUFjY291bnRDaGFyZ2USDwoHYWNjb3VudBgBIAEoCRIXCg9vcmdhbml6YXRpb25faWQYAiABKAkSDgoGYW1vdW50GAMgASgDIt4BCghVc2FnZVJvdxIPCgdob3VyX21zGAEgASgDEhcKD29yZ2FuaXphdGlvbl9pZBgCIAEoCRIOCgZrZXlfaWQYAyABKAkSDQoFbW9kZWwYBCABKAkSEAoIcHJvdmlkZXIYBSABKAkSEAoIcmVxdWVzdHMYBiABKAMSFQoNcHJvbXB0X3Rva2VucxgHIAEoAxIZChFjb21wbGV0aW9uX3Rva2VucxgIIAEoAxIXCg9jb3N0X21pY3JvY2VudHMYCSABKAMSGgoSZXN0aW1hdGVkX3JlcXVlc3RzGAogASgDIpcCCglGZWVkRnJhbWUSPQoNY29uZmlndXJhdGlvbhgBIAEoCzIkLmhvbGRmYXN0LmluZmVyZW5jZS52MS5Db25maWd1cmF0aW9uSAASMQoHd2VsY29tZRgCIAEoCzIeLmhvbGRmYXN0LmluZmVyZW5jZS52MS5XZWxjb21lSAASLQoFZ3JhbnQYAyABKAsyHC5ob2xkZmFzdC5pbmZlcmVuY2UudjEuR3JhbnRIABIvCgZyZWNhbGwYBCABKAsyHS5ob2xkZmFzdC5pbmZlcmVuY2UudjEuUmVjYWxsSAASLwoGbGFuZGVkGAUgASgLMh0uaG9sZGZhc3QuaW5mZXJlbmNlLnYxLkxhbmRlZEgAQgcKBWZyYW1lIocCCg1Db25maWd1cmF0aW9uEhAKCHJldmlzaW9uGAEgASgDEg0KBXJlc2V0GAIgASgIEg4KBnN5bmNlZBgDIAEoCBITCgtjb250cm9sbGVycxgEIAMoCRIxCghyZWZ1c2FscxgFIAEoCzIfLmhvbGRmYXN0LmluZmVyZW5jZS52MS5SZWZ1c2FscxIPCgdjYXRhbG9nGAYgASgJEkIKDW9yZ2FuaXphdGlvbnMYByADKAsyKy5ob2xkZmFzdC5pbmZlcmVuY2UudjEuT3JnYW5pemF0aW9uU2V0dGluZ3MSKAoEa2V5cxgIIAMoCzIaLmhvbGRmYXN0LmluZmVyZW5jZS52MS5LZXkiLwoIUmVmdXNhbHMSEQoJbGlzdGVuZXJzGAEgAygJEhAKCG5ldHdvcmtzGAIgAygJIsQBChRPcmdhbml6YXRpb25TZXR0aW5ncxIXCg9vcmdhbml6YXRpb25faWQYASABKAkSDwoHcmVtb3ZlZBgCIAEoCBIgChhtb250aGx5X2xpbWl0X21pY3JvY2VudHMYAyABKAMSDwoHZXVfb25seRgEIAEoCBIbChNjaXJjdWl0X29wZW5fcGVyaW9kGAUgASgJEjIKCXByb3ZpZGVycxgGIAMoCzIfLmhvbGRmYXN0LmluZmVyZW5jZS52MS5Qcm92aWRlciJ5CghQcm92aWRlchIMCgRuYW1lGAEgASgJEg8KB2VuYWJsZWQYAiABKAgSDwoHYXBpX2tleRgDIAEoCRIQCghiYXNlX3VybBgEIAEoCRITCgtldV9lbmRwb2ludBgFIAEoCBIWCg5jYV9jZXJ0aWZpY2F0ZRgGIAEoCSLkAQoDS2V5EgoKAmlkGAEgASgJEg8KB3JlbW92ZWQYAiABKAgSFwoPb3JnYW5pemF0aW9uX2lkGAMgASgJEhMKC3NlY3JldF9oYXNoGAQgASgMEiAKE21vbnRobHlfdG9rZW5fbGltaXQYBSABKANIAIgBARIbCg5yYXRlX2xpbWl0X3JwbRgGIAEoBUgBiAEBEhUKDWV4cGlyZXNfYXRfbXMYByABKAMSEQoJc3VzcGVuZGVkGAggASgIQhYKFF9tb250aGx5X3Rva2VuX2xpbWl0QhEKD19yYXRlX2xpbWl0X3JwbSJTCgdXZWxjb21lEhQKDGxhbmRlZF9iYXRjaBgBIAEoAxIyCgZsZWFzZXMYAiADKAsyGy5ob2xkZmFzdC5pbmZlcmVuY2UudjEuSG9sZFIFaG9sZHMiJwoESG9sZBIPCgdhY2NvdW50GAEgASgJEg4KBmFtb3VudBgCIAEoAyJVCgVHcmFudBISCgpyZXF1ZXN0X2lkGAEgASgDEg8KB2FjY291bnQYAiABKAkSDgoGYW1vdW50GAMgASgDEhcKCXJlbWFpbmluZxgEIAEoA1IEbGVmdCJECgZSZWNhbGwSCgoCaWQYASABKAkSDwoHYWNjb3VudBgCIAEoCRIMCgRuZWVkGAMgASgDEg8KB2V4YWN0bHkYBCABKAgiFwoGTGFuZGVkEg0KBWJhdGNoGAEgASgDMmsKFEluZmVyZW5jZUZlZWRTZXJ2aWNlElMKBkZvbGxvdxIjLmhvbGRmYXN0LmluZmVyZW5jZS52MS5Qcm9jZXNzRnJhbWUaIC5ob2xkZmFzdC5pbmZlcmVuY2UudjEuRmVlZEZyYW1lKAEwAWIGcHJvdG8z");
 
 /**
  * @generated from message holdfast.inference.v1.ProcessFrame
@@ -35,10 +35,10 @@ export type ProcessFrame = Message<"holdfast.inference.v1.ProcessFrame"> & {
     case: "served";
   } | {
     /**
-     * @generated from field: holdfast.inference.v1.HoldRequest hold_request = 3;
+     * @generated from field: holdfast.inference.v1.LeaseRequest lease_request = 3 [json_name = "holdRequest"];
      */
-    value: HoldRequest;
-    case: "holdRequest";
+    value: LeaseRequest;
+    case: "leaseRequest";
   } | {
     /**
      * @generated from field: holdfast.inference.v1.Release release = 4;
@@ -69,9 +69,9 @@ export type ProcessFrameJson = {
   served?: ServedJson;
 
   /**
-   * @generated from field: holdfast.inference.v1.HoldRequest hold_request = 3;
+   * @generated from field: holdfast.inference.v1.LeaseRequest lease_request = 3 [json_name = "holdRequest"];
    */
-  holdRequest?: HoldRequestJson;
+  holdRequest?: LeaseRequestJson;
 
   /**
    * @generated from field: holdfast.inference.v1.Release release = 4;
@@ -96,14 +96,14 @@ export const ProcessFrameSchema: GenMessage<ProcessFrame, {jsonType: ProcessFram
  */
 export type Hello = Message<"holdfast.inference.v1.Hello"> & {
   /**
-   * Id of the process, stored in its directory.
+   * Id of the process, stored in its directory across restarts.
    *
    * @generated from field: string process_id = 1;
    */
   processId: string;
 
   /**
-   * Addresses (host:port) that it listens on, which egress of the installation refuses.
+   * host:port of its listeners, which egress of the entire installation refuses.
    *
    * @generated from field: repeated string listeners = 2;
    */
@@ -115,14 +115,14 @@ export type Hello = Message<"holdfast.inference.v1.Hello"> & {
  */
 export type HelloJson = {
   /**
-   * Id of the process, stored in its directory.
+   * Id of the process, stored in its directory across restarts.
    *
    * @generated from field: string process_id = 1;
    */
   processId?: string;
 
   /**
-   * Addresses (host:port) that it listens on, which egress of the installation refuses.
+   * host:port of its listeners, which egress of the entire installation refuses.
    *
    * @generated from field: repeated string listeners = 2;
    */
@@ -137,7 +137,7 @@ export const HelloSchema: GenMessage<Hello, {jsonType: HelloJson}> = /*@__PURE__
   messageDesc(file_holdfast_inference_v1_feed, 1);
 
 /**
- * Revision of the configuration that is applied to calls now.
+ * Number of the configuration change that is in effect.
  *
  * @generated from message holdfast.inference.v1.Served
  */
@@ -149,7 +149,7 @@ export type Served = Message<"holdfast.inference.v1.Served"> & {
 };
 
 /**
- * Revision of the configuration that is applied to calls now.
+ * Number of the configuration change that is in effect.
  *
  * @generated from message holdfast.inference.v1.Served
  */
@@ -168,11 +168,11 @@ export const ServedSchema: GenMessage<Served, {jsonType: ServedJson}> = /*@__PUR
   messageDesc(file_holdfast_inference_v1_feed, 2);
 
 /**
- * Requests a larger quota lease of an account; one request per account at a time.
+ * Requests more quota of an account; one request at a time for each account.
  *
- * @generated from message holdfast.inference.v1.HoldRequest
+ * @generated from message holdfast.inference.v1.LeaseRequest
  */
-export type HoldRequest = Message<"holdfast.inference.v1.HoldRequest"> & {
+export type LeaseRequest = Message<"holdfast.inference.v1.LeaseRequest"> & {
   /**
    * @generated from field: int64 id = 1;
    */
@@ -189,21 +189,21 @@ export type HoldRequest = Message<"holdfast.inference.v1.HoldRequest"> & {
   organizationId: string;
 
   /**
-   * Amount that all waiting calls need together.
+   * Total amount that the waiting calls need.
    *
    * @generated from field: int64 need = 4;
    */
   need: bigint;
 
   /**
-   * Amount that the smallest of them needs.
+   * Smallest amount that one of them needs.
    *
    * @generated from field: int64 least = 5;
    */
   least: bigint;
 
   /**
-   * Amount reserved by running calls, a part of which may become free.
+   * Amount reserved by calls in flight, some of which may be returned.
    *
    * @generated from field: int64 reserved = 6;
    */
@@ -211,11 +211,11 @@ export type HoldRequest = Message<"holdfast.inference.v1.HoldRequest"> & {
 };
 
 /**
- * Requests a larger quota lease of an account; one request per account at a time.
+ * Requests more quota of an account; one request at a time for each account.
  *
- * @generated from message holdfast.inference.v1.HoldRequest
+ * @generated from message holdfast.inference.v1.LeaseRequest
  */
-export type HoldRequestJson = {
+export type LeaseRequestJson = {
   /**
    * @generated from field: int64 id = 1;
    */
@@ -232,21 +232,21 @@ export type HoldRequestJson = {
   organizationId?: string;
 
   /**
-   * Amount that all waiting calls need together.
+   * Total amount that the waiting calls need.
    *
    * @generated from field: int64 need = 4;
    */
   need?: string;
 
   /**
-   * Amount that the smallest of them needs.
+   * Smallest amount that one of them needs.
    *
    * @generated from field: int64 least = 5;
    */
   least?: string;
 
   /**
-   * Amount reserved by running calls, a part of which may become free.
+   * Amount reserved by calls in flight, some of which may be returned.
    *
    * @generated from field: int64 reserved = 6;
    */
@@ -254,14 +254,14 @@ export type HoldRequestJson = {
 };
 
 /**
- * Describes the message holdfast.inference.v1.HoldRequest.
- * Use `create(HoldRequestSchema)` to create a new message.
+ * Describes the message holdfast.inference.v1.LeaseRequest.
+ * Use `create(LeaseRequestSchema)` to create a new message.
  */
-export const HoldRequestSchema: GenMessage<HoldRequest, {jsonType: HoldRequestJson}> = /*@__PURE__*/
+export const LeaseRequestSchema: GenMessage<LeaseRequest, {jsonType: LeaseRequestJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_inference_v1_feed, 3);
 
 /**
- * The response to a recall; it is written to disk before it is sent.
+ * Response to a recall; it is on disk before it is sent.
  *
  * @generated from message holdfast.inference.v1.Release
  */
@@ -282,7 +282,7 @@ export type Release = Message<"holdfast.inference.v1.Release"> & {
   amount: bigint;
 
   /**
-   * Amount reserved by running calls.
+   * Amount reserved by calls in flight.
    *
    * @generated from field: int64 reserved = 4;
    */
@@ -290,7 +290,7 @@ export type Release = Message<"holdfast.inference.v1.Release"> & {
 };
 
 /**
- * The response to a recall; it is written to disk before it is sent.
+ * Response to a recall; it is on disk before it is sent.
  *
  * @generated from message holdfast.inference.v1.Release
  */
@@ -311,7 +311,7 @@ export type ReleaseJson = {
   amount?: string;
 
   /**
-   * Amount reserved by running calls.
+   * Amount reserved by calls in flight.
    *
    * @generated from field: int64 reserved = 4;
    */
@@ -326,7 +326,7 @@ export const ReleaseSchema: GenMessage<Release, {jsonType: ReleaseJson}> = /*@__
   messageDesc(file_holdfast_inference_v1_feed, 4);
 
 /**
- * Usage of finished calls. The process numbers batches; a number always has the same content.
+ * Ended calls. The process numbers batches; the same number always has the same content.
  *
  * @generated from message holdfast.inference.v1.Settlements
  */
@@ -348,7 +348,7 @@ export type Settlements = Message<"holdfast.inference.v1.Settlements"> & {
 };
 
 /**
- * Usage of finished calls. The process numbers batches; a number always has the same content.
+ * Ended calls. The process numbers batches; the same number always has the same content.
  *
  * @generated from message holdfast.inference.v1.Settlements
  */
@@ -630,14 +630,14 @@ export const FeedFrameSchema: GenMessage<FeedFrame, {jsonType: FeedFrameJson}> =
  */
 export type Configuration = Message<"holdfast.inference.v1.Configuration"> & {
   /**
-   * Revision of the change; a process acknowledges it when it has applied it.
+   * Number of this change in the stream; a process acknowledges it when it is in effect.
    *
    * @generated from field: int64 revision = 1;
    */
   revision: bigint;
 
   /**
-   * Delete everything that is not in batches from this one to `synced`.
+   * Start of a full configuration: entries that are absent up to synced are removed.
    *
    * @generated from field: bool reset = 2;
    */
@@ -649,21 +649,21 @@ export type Configuration = Message<"holdfast.inference.v1.Configuration"> & {
   synced: boolean;
 
   /**
-   * Addresses (host:port) of all controllers; empty for no change.
+   * host:port of all controllers. Empty means unchanged.
    *
    * @generated from field: repeated string controllers = 4;
    */
   controllers: string[];
 
   /**
-   * Targets that egress always refuses, in the first batch.
+   * Addresses that egress refuses in any case; in the first batch.
    *
    * @generated from field: holdfast.inference.v1.Refusals refusals = 5;
    */
   refusals?: Refusals | undefined;
 
   /**
-   * JSON of providers, models and prices, in the first batch.
+   * JSON of the providers with their models and prices; in the first batch.
    *
    * @generated from field: string catalog = 6;
    */
@@ -685,14 +685,14 @@ export type Configuration = Message<"holdfast.inference.v1.Configuration"> & {
  */
 export type ConfigurationJson = {
   /**
-   * Revision of the change; a process acknowledges it when it has applied it.
+   * Number of this change in the stream; a process acknowledges it when it is in effect.
    *
    * @generated from field: int64 revision = 1;
    */
   revision?: string;
 
   /**
-   * Delete everything that is not in batches from this one to `synced`.
+   * Start of a full configuration: entries that are absent up to synced are removed.
    *
    * @generated from field: bool reset = 2;
    */
@@ -704,21 +704,21 @@ export type ConfigurationJson = {
   synced?: boolean;
 
   /**
-   * Addresses (host:port) of all controllers; empty for no change.
+   * host:port of all controllers. Empty means unchanged.
    *
    * @generated from field: repeated string controllers = 4;
    */
   controllers?: string[];
 
   /**
-   * Targets that egress always refuses, in the first batch.
+   * Addresses that egress refuses in any case; in the first batch.
    *
    * @generated from field: holdfast.inference.v1.Refusals refusals = 5;
    */
   refusals?: RefusalsJson;
 
   /**
-   * JSON of providers, models and prices, in the first batch.
+   * JSON of the providers with their models and prices; in the first batch.
    *
    * @generated from field: string catalog = 6;
    */
@@ -747,14 +747,14 @@ export const ConfigurationSchema: GenMessage<Configuration, {jsonType: Configura
  */
 export type Refusals = Message<"holdfast.inference.v1.Refusals"> & {
   /**
-   * Addresses (host:port) of the platform's listeners.
+   * host:port of the platform's own listeners.
    *
    * @generated from field: repeated string listeners = 1;
    */
   listeners: string[];
 
   /**
-   * Networks of machines in CIDR notation.
+   * CIDRs of machines.
    *
    * @generated from field: repeated string networks = 2;
    */
@@ -766,14 +766,14 @@ export type Refusals = Message<"holdfast.inference.v1.Refusals"> & {
  */
 export type RefusalsJson = {
   /**
-   * Addresses (host:port) of the platform's listeners.
+   * host:port of the platform's own listeners.
    *
    * @generated from field: repeated string listeners = 1;
    */
   listeners?: string[];
 
   /**
-   * Networks of machines in CIDR notation.
+   * CIDRs of machines.
    *
    * @generated from field: repeated string networks = 2;
    */
@@ -812,7 +812,7 @@ export type OrganizationSettings = Message<"holdfast.inference.v1.OrganizationSe
   euOnly: boolean;
 
   /**
-   * Month of an open circuit, such as "2026-11"; empty when it is closed.
+   * "2026-11" while the circuit of that month is open, else empty.
    *
    * @generated from field: string circuit_open_period = 5;
    */
@@ -849,7 +849,7 @@ export type OrganizationSettingsJson = {
   euOnly?: boolean;
 
   /**
-   * Month of an open circuit, such as "2026-11"; empty when it is closed.
+   * "2026-11" while the circuit of that month is open, else empty.
    *
    * @generated from field: string circuit_open_period = 5;
    */
@@ -888,7 +888,7 @@ export type Provider = Message<"holdfast.inference.v1.Provider"> & {
   apiKey: string;
 
   /**
-   * Base URL; empty for that of the catalog.
+   * Base URL; empty for the catalog's.
    *
    * @generated from field: string base_url = 4;
    */
@@ -900,7 +900,7 @@ export type Provider = Message<"holdfast.inference.v1.Provider"> & {
   euEndpoint: boolean;
 
   /**
-   * PEM of the certificate authorities; empty for the public ones.
+   * PEM; empty for the public authorities.
    *
    * @generated from field: string ca_certificate = 6;
    */
@@ -927,7 +927,7 @@ export type ProviderJson = {
   apiKey?: string;
 
   /**
-   * Base URL; empty for that of the catalog.
+   * Base URL; empty for the catalog's.
    *
    * @generated from field: string base_url = 4;
    */
@@ -939,7 +939,7 @@ export type ProviderJson = {
   euEndpoint?: boolean;
 
   /**
-   * PEM of the certificate authorities; empty for the public ones.
+   * PEM; empty for the public authorities.
    *
    * @generated from field: string ca_certificate = 6;
    */
@@ -973,7 +973,7 @@ export type Key = Message<"holdfast.inference.v1.Key"> & {
   organizationId: string;
 
   /**
-   * SHA-256 of the secret.
+   * SHA-256 of the complete secret.
    *
    * @generated from field: bytes secret_hash = 4;
    */
@@ -990,7 +990,7 @@ export type Key = Message<"holdfast.inference.v1.Key"> & {
   rateLimitRpm?: number | undefined;
 
   /**
-   * Expiry in milliseconds since 1970; 0 for none.
+   * Expiry in milliseconds since 1970; 0 for never.
    *
    * @generated from field: int64 expires_at_ms = 7;
    */
@@ -1022,7 +1022,7 @@ export type KeyJson = {
   organizationId?: string;
 
   /**
-   * SHA-256 of the secret.
+   * SHA-256 of the complete secret.
    *
    * @generated from field: bytes secret_hash = 4;
    */
@@ -1039,7 +1039,7 @@ export type KeyJson = {
   rateLimitRpm?: number;
 
   /**
-   * Expiry in milliseconds since 1970; 0 for none.
+   * Expiry in milliseconds since 1970; 0 for never.
    *
    * @generated from field: int64 expires_at_ms = 7;
    */
@@ -1059,39 +1059,39 @@ export const KeySchema: GenMessage<Key, {jsonType: KeyJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_inference_v1_feed, 13);
 
 /**
- * The controllers' record of the process, which replaces the process's own record of quota leases.
+ * State of the process at the controllers. These quota leases replace the process's own.
  *
  * @generated from message holdfast.inference.v1.Welcome
  */
 export type Welcome = Message<"holdfast.inference.v1.Welcome"> & {
   /**
-   * Last stored batch of settlements.
+   * Number of the last confirmed batch of settlements.
    *
    * @generated from field: int64 landed_batch = 1;
    */
   landedBatch: bigint;
 
   /**
-   * @generated from field: repeated holdfast.inference.v1.Hold holds = 2;
+   * @generated from field: repeated holdfast.inference.v1.Hold leases = 2 [json_name = "holds"];
    */
-  holds: Hold[];
+  leases: Hold[];
 };
 
 /**
- * The controllers' record of the process, which replaces the process's own record of quota leases.
+ * State of the process at the controllers. These quota leases replace the process's own.
  *
  * @generated from message holdfast.inference.v1.Welcome
  */
 export type WelcomeJson = {
   /**
-   * Last stored batch of settlements.
+   * Number of the last confirmed batch of settlements.
    *
    * @generated from field: int64 landed_batch = 1;
    */
   landedBatch?: string;
 
   /**
-   * @generated from field: repeated holdfast.inference.v1.Hold holds = 2;
+   * @generated from field: repeated holdfast.inference.v1.Hold leases = 2 [json_name = "holds"];
    */
   holds?: HoldJson[];
 };
@@ -1104,6 +1104,8 @@ export const WelcomeSchema: GenMessage<Welcome, {jsonType: WelcomeJson}> = /*@__
   messageDesc(file_holdfast_inference_v1_feed, 14);
 
 /**
+ * Quota of an account that a process may use without another request (a quota lease).
+ *
  * @generated from message holdfast.inference.v1.Hold
  */
 export type Hold = Message<"holdfast.inference.v1.Hold"> & {
@@ -1119,6 +1121,8 @@ export type Hold = Message<"holdfast.inference.v1.Hold"> & {
 };
 
 /**
+ * Quota of an account that a process may use without another request (a quota lease).
+ *
  * @generated from message holdfast.inference.v1.Hold
  */
 export type HoldJson = {
@@ -1141,7 +1145,7 @@ export const HoldSchema: GenMessage<Hold, {jsonType: HoldJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_inference_v1_feed, 15);
 
 /**
- * The response to a HoldRequest: the granted amount, which may be smaller than requested, or 0.
+ * Response to a LeaseRequest: the additional amount, which may be less than requested, or zero.
  *
  * @generated from message holdfast.inference.v1.Grant
  */
@@ -1162,15 +1166,15 @@ export type Grant = Message<"holdfast.inference.v1.Grant"> & {
   amount: bigint;
 
   /**
-   * Remainder of the limit that is not leased.
+   * Remainder of the limit that no process has leased.
    *
-   * @generated from field: int64 left = 4;
+   * @generated from field: int64 remaining = 4 [json_name = "left"];
    */
-  left: bigint;
+  remaining: bigint;
 };
 
 /**
- * The response to a HoldRequest: the granted amount, which may be smaller than requested, or 0.
+ * Response to a LeaseRequest: the additional amount, which may be less than requested, or zero.
  *
  * @generated from message holdfast.inference.v1.Grant
  */
@@ -1191,9 +1195,9 @@ export type GrantJson = {
   amount?: string;
 
   /**
-   * Remainder of the limit that is not leased.
+   * Remainder of the limit that no process has leased.
    *
-   * @generated from field: int64 left = 4;
+   * @generated from field: int64 remaining = 4 [json_name = "left"];
    */
   left?: string;
 };
@@ -1206,7 +1210,7 @@ export const GrantSchema: GenMessage<Grant, {jsonType: GrantJson}> = /*@__PURE__
   messageDesc(file_holdfast_inference_v1_feed, 16);
 
 /**
- * Requests the release of the unused part of a quota lease.
+ * Recalls unused quota of an account.
  *
  * @generated from message holdfast.inference.v1.Recall
  */
@@ -1227,7 +1231,7 @@ export type Recall = Message<"holdfast.inference.v1.Recall"> & {
   need: bigint;
 
   /**
-   * True to release exactly this amount, because a limit was lowered; otherwise up to half of the unused part.
+   * True to release exactly `need`, because a limit was lowered; otherwise up to half of the unused quota.
    *
    * @generated from field: bool exactly = 4;
    */
@@ -1235,7 +1239,7 @@ export type Recall = Message<"holdfast.inference.v1.Recall"> & {
 };
 
 /**
- * Requests the release of the unused part of a quota lease.
+ * Recalls unused quota of an account.
  *
  * @generated from message holdfast.inference.v1.Recall
  */
@@ -1256,7 +1260,7 @@ export type RecallJson = {
   need?: string;
 
   /**
-   * True to release exactly this amount, because a limit was lowered; otherwise up to half of the unused part.
+   * True to release exactly `need`, because a limit was lowered; otherwise up to half of the unused quota.
    *
    * @generated from field: bool exactly = 4;
    */
@@ -1271,6 +1275,8 @@ export const RecallSchema: GenMessage<Recall, {jsonType: RecallJson}> = /*@__PUR
   messageDesc(file_holdfast_inference_v1_feed, 17);
 
 /**
+ * The batch of settlements is in the accounts.
+ *
  * @generated from message holdfast.inference.v1.Landed
  */
 export type Landed = Message<"holdfast.inference.v1.Landed"> & {
@@ -1281,6 +1287,8 @@ export type Landed = Message<"holdfast.inference.v1.Landed"> & {
 };
 
 /**
+ * The batch of settlements is in the accounts.
+ *
  * @generated from message holdfast.inference.v1.Landed
  */
 export type LandedJson = {
@@ -1302,8 +1310,8 @@ export const LandedSchema: GenMessage<Landed, {jsonType: LandedJson}> = /*@__PUR
  */
 export const InferenceFeedService: GenService<{
   /**
-   * Follows a controller. After its hello the process gets the complete configuration (batches with reset first, and
-   * synced at the end), its quota leases, and then each change. It may request quota leases after the welcome.
+   * The process sends hello. It receives the full configuration (from a batch with reset to one with synced), its quota
+   * leases in welcome, and then each change. After welcome it may request quota.
    *
    * @generated from rpc holdfast.inference.v1.InferenceFeedService.Follow
    */

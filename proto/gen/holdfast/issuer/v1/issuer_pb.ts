@@ -2,7 +2,7 @@
 // @generated from file holdfast/issuer/v1/issuer.proto (package holdfast.issuer.v1, syntax proto3)
 /* eslint-disable */
 
-// Configuration of apps' sign-in, which issuers follow from any controller. mTLS, only for identities of kind issuer.
+// Feed of the sign-in of apps from any controller to issuers. mTLS, only for identities of kind issuer.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,28 +20,28 @@ export const file_holdfast_issuer_v1_issuer: GenFile = /*@__PURE__*/
  */
 export type FollowRequest = Message<"holdfast.issuer.v1.FollowRequest"> & {
   /**
-   * Certificate request in DER with the key for all hosts of the issuer, in the first message.
+   * DER of a certificate request for the key of all hosts; in the first message only.
    *
    * @generated from field: bytes certificate_request = 1;
    */
   certificateRequest: Uint8Array;
 
   /**
-   * Apps that it serves, with their versions.
+   * Apps that it serves, by version.
    *
    * @generated from field: repeated holdfast.issuer.v1.ServedApp served = 2;
    */
   served: ServedApp[];
 
   /**
-   * Changes of mail delivery since the last message.
+   * Outcome of mails since the previous message.
    *
    * @generated from field: holdfast.issuer.v1.MailReport mail = 3;
    */
   mail?: MailReport | undefined;
 
   /**
-   * Addresses (host:port) that the issuer listens on, in the first message.
+   * host:port that the issuer listens on; in the first message only.
    *
    * @generated from field: repeated string listeners = 4;
    */
@@ -53,28 +53,28 @@ export type FollowRequest = Message<"holdfast.issuer.v1.FollowRequest"> & {
  */
 export type FollowRequestJson = {
   /**
-   * Certificate request in DER with the key for all hosts of the issuer, in the first message.
+   * DER of a certificate request for the key of all hosts; in the first message only.
    *
    * @generated from field: bytes certificate_request = 1;
    */
   certificateRequest?: string;
 
   /**
-   * Apps that it serves, with their versions.
+   * Apps that it serves, by version.
    *
    * @generated from field: repeated holdfast.issuer.v1.ServedApp served = 2;
    */
   served?: ServedAppJson[];
 
   /**
-   * Changes of mail delivery since the last message.
+   * Outcome of mails since the previous message.
    *
    * @generated from field: holdfast.issuer.v1.MailReport mail = 3;
    */
   mail?: MailReportJson;
 
   /**
-   * Addresses (host:port) that the issuer listens on, in the first message.
+   * host:port that the issuer listens on; in the first message only.
    *
    * @generated from field: repeated string listeners = 4;
    */
@@ -98,21 +98,21 @@ export type MailReport = Message<"holdfast.issuer.v1.MailReport"> & {
   troubles: MailTrouble[];
 
   /**
-   * Apps with a former failure, whose mail server accepted a mail.
+   * Apps whose mail server failed before and accepted a mail.
    *
    * @generated from field: repeated string working = 2;
    */
   working: string[];
 
   /**
-   * Apps at their limit of mails.
+   * Apps that reached their mail limit, for all addresses or for those without a user.
    *
    * @generated from field: repeated holdfast.issuer.v1.MailLimit limits = 3;
    */
   limits: MailLimit[];
 
   /**
-   * Apps that are below their limit again.
+   * Apps that are below their mail limit again.
    *
    * @generated from field: repeated string below_limit = 4;
    */
@@ -129,21 +129,21 @@ export type MailReportJson = {
   troubles?: MailTroubleJson[];
 
   /**
-   * Apps with a former failure, whose mail server accepted a mail.
+   * Apps whose mail server failed before and accepted a mail.
    *
    * @generated from field: repeated string working = 2;
    */
   working?: string[];
 
   /**
-   * Apps at their limit of mails.
+   * Apps that reached their mail limit, for all addresses or for those without a user.
    *
    * @generated from field: repeated holdfast.issuer.v1.MailLimit limits = 3;
    */
   limits?: MailLimitJson[];
 
   /**
-   * Apps that are below their limit again.
+   * Apps that are below their mail limit again.
    *
    * @generated from field: repeated string below_limit = 4;
    */
@@ -158,7 +158,7 @@ export const MailReportSchema: GenMessage<MailReport, {jsonType: MailReportJson}
   messageDesc(file_holdfast_issuer_v1_issuer, 1);
 
 /**
- * An app at its limit of mails.
+ * An app that reached its mail limit.
  *
  * @generated from message holdfast.issuer.v1.MailLimit
  */
@@ -169,7 +169,7 @@ export type MailLimit = Message<"holdfast.issuer.v1.MailLimit"> & {
   appId: string;
 
   /**
-   * True when the limit applies to addresses of users too; otherwise only to others.
+   * True if the limit also applies to addresses of users.
    *
    * @generated from field: bool for_users = 2;
    */
@@ -177,7 +177,7 @@ export type MailLimit = Message<"holdfast.issuer.v1.MailLimit"> & {
 };
 
 /**
- * An app at its limit of mails.
+ * An app that reached its mail limit.
  *
  * @generated from message holdfast.issuer.v1.MailLimit
  */
@@ -188,7 +188,7 @@ export type MailLimitJson = {
   appId?: string;
 
   /**
-   * True when the limit applies to addresses of users too; otherwise only to others.
+   * True if the limit also applies to addresses of users.
    *
    * @generated from field: bool for_users = 2;
    */
@@ -203,7 +203,7 @@ export const MailLimitSchema: GenMessage<MailLimit, {jsonType: MailLimitJson}> =
   messageDesc(file_holdfast_issuer_v1_issuer, 2);
 
 /**
- * A failure of an app's mail server.
+ * An app whose mail server accepts no mails.
  *
  * @generated from message holdfast.issuer.v1.MailTrouble
  */
@@ -214,7 +214,7 @@ export type MailTrouble = Message<"holdfast.issuer.v1.MailTrouble"> & {
   appId: string;
 
   /**
-   * Reason for the app's owner, without mail addresses.
+   * Message for the app's owner, without addresses.
    *
    * @generated from field: string reason = 2;
    */
@@ -222,7 +222,7 @@ export type MailTrouble = Message<"holdfast.issuer.v1.MailTrouble"> & {
 };
 
 /**
- * A failure of an app's mail server.
+ * An app whose mail server accepts no mails.
  *
  * @generated from message holdfast.issuer.v1.MailTrouble
  */
@@ -233,7 +233,7 @@ export type MailTroubleJson = {
   appId?: string;
 
   /**
-   * Reason for the app's owner, without mail addresses.
+   * Message for the app's owner, without addresses.
    *
    * @generated from field: string reason = 2;
    */
@@ -289,7 +289,7 @@ export const ServedAppSchema: GenMessage<ServedApp, {jsonType: ServedAppJson}> =
  */
 export type AppBatch = Message<"holdfast.issuer.v1.AppBatch"> & {
   /**
-   * Delete all apps that are not in batches from this one to `synced`.
+   * Start of a full list: apps that are absent up to synced are removed.
    *
    * @generated from field: bool reset = 1;
    */
@@ -306,21 +306,21 @@ export type AppBatch = Message<"holdfast.issuer.v1.AppBatch"> & {
   apps: AppSignIn[];
 
   /**
-   * Ids of deleted apps.
+   * Ids of removed apps.
    *
    * @generated from field: repeated string gone = 4;
    */
   gone: string[];
 
   /**
-   * Addresses (host:port) of all controllers; empty for no change.
+   * host:port of all controllers; empty means unchanged.
    *
    * @generated from field: repeated string controllers = 5;
    */
   controllers: string[];
 
   /**
-   * Networks and addresses of the platform, which users' servers must not have.
+   * The platform's own networks and addresses, to which egress never connects.
    *
    * @generated from field: holdfast.issuer.v1.OwnNetworks own = 6;
    */
@@ -332,7 +332,7 @@ export type AppBatch = Message<"holdfast.issuer.v1.AppBatch"> & {
  */
 export type AppBatchJson = {
   /**
-   * Delete all apps that are not in batches from this one to `synced`.
+   * Start of a full list: apps that are absent up to synced are removed.
    *
    * @generated from field: bool reset = 1;
    */
@@ -349,21 +349,21 @@ export type AppBatchJson = {
   apps?: AppSignInJson[];
 
   /**
-   * Ids of deleted apps.
+   * Ids of removed apps.
    *
    * @generated from field: repeated string gone = 4;
    */
   gone?: string[];
 
   /**
-   * Addresses (host:port) of all controllers; empty for no change.
+   * host:port of all controllers; empty means unchanged.
    *
    * @generated from field: repeated string controllers = 5;
    */
   controllers?: string[];
 
   /**
-   * Networks and addresses of the platform, which users' servers must not have.
+   * The platform's own networks and addresses, to which egress never connects.
    *
    * @generated from field: holdfast.issuer.v1.OwnNetworks own = 6;
    */
@@ -382,7 +382,7 @@ export const AppBatchSchema: GenMessage<AppBatch, {jsonType: AppBatchJson}> = /*
  */
 export type OwnNetworks = Message<"holdfast.issuer.v1.OwnNetworks"> & {
   /**
-   * Addresses (host:port) of listeners.
+   * host:port of listeners.
    *
    * @generated from field: repeated string listeners = 1;
    */
@@ -399,7 +399,7 @@ export type OwnNetworks = Message<"holdfast.issuer.v1.OwnNetworks"> & {
   machineAddresses: string[];
 
   /**
-   * Networks that users' servers may have although they are not public.
+   * Non-public CIDRs that egress may connect to.
    *
    * @generated from field: repeated string allowed = 4;
    */
@@ -411,7 +411,7 @@ export type OwnNetworks = Message<"holdfast.issuer.v1.OwnNetworks"> & {
  */
 export type OwnNetworksJson = {
   /**
-   * Addresses (host:port) of listeners.
+   * host:port of listeners.
    *
    * @generated from field: repeated string listeners = 1;
    */
@@ -428,7 +428,7 @@ export type OwnNetworksJson = {
   machineAddresses?: string[];
 
   /**
-   * Networks that users' servers may have although they are not public.
+   * Non-public CIDRs that egress may connect to.
    *
    * @generated from field: repeated string allowed = 4;
    */
@@ -443,7 +443,7 @@ export const OwnNetworksSchema: GenMessage<OwnNetworks, {jsonType: OwnNetworksJs
   messageDesc(file_holdfast_issuer_v1_issuer, 6);
 
 /**
- * The sign-in configuration of one app.
+ * Everything that an issuer needs for the sign-in of one app.
  *
  * @generated from message holdfast.issuer.v1.AppSignIn
  */
@@ -454,7 +454,7 @@ export type AppSignIn = Message<"holdfast.issuer.v1.AppSignIn"> & {
   appId: string;
 
   /**
-   * Version, raised by each change.
+   * Counter that each change raises.
    *
    * @generated from field: int64 version = 2;
    */
@@ -466,15 +466,14 @@ export type AppSignIn = Message<"holdfast.issuer.v1.AppSignIn"> & {
   issuerUrl: string;
 
   /**
-   * Host name without a port.
+   * Host of the issuer, without a port.
    *
    * @generated from field: string host = 4;
    */
   host: string;
 
   /**
-   * PEM certificate chain for this host and the key of the certificate request; empty when it comes from another
-   * source.
+   * PEM chain for this host and the key of the certificate request; empty if another source has it.
    *
    * @generated from field: string certificate = 5;
    */
@@ -506,7 +505,7 @@ export type AppSignIn = Message<"holdfast.issuer.v1.AppSignIn"> & {
   mailsPerHour: number;
 
   /**
-   * Base64url of 32 bytes, from which keys of each purpose are derived.
+   * 32 bytes in base64url, from which the app's keys are derived.
    *
    * @generated from field: string secret = 11;
    */
@@ -528,21 +527,21 @@ export type AppSignIn = Message<"holdfast.issuer.v1.AppSignIn"> & {
   idpProviders: IdentityProvider[];
 
   /**
-   * True when controllers have recorded the failure of the mail server.
+   * True if controllers have recorded that mails are not sent.
    *
    * @generated from field: bool mail_trouble = 15;
    */
   mailTrouble: boolean;
 
   /**
-   * True when controllers have recorded that the app is at its limit of mails.
+   * True if controllers have recorded that the app reached a mail limit.
    *
    * @generated from field: bool mail_limited = 16;
    */
   mailLimited: boolean;
 
   /**
-   * True when that limit applies to addresses of users too.
+   * True if that limit also applies to addresses of users.
    *
    * @generated from field: bool mail_limited_for_users = 17;
    */
@@ -550,7 +549,7 @@ export type AppSignIn = Message<"holdfast.issuer.v1.AppSignIn"> & {
 };
 
 /**
- * The sign-in configuration of one app.
+ * Everything that an issuer needs for the sign-in of one app.
  *
  * @generated from message holdfast.issuer.v1.AppSignIn
  */
@@ -561,7 +560,7 @@ export type AppSignInJson = {
   appId?: string;
 
   /**
-   * Version, raised by each change.
+   * Counter that each change raises.
    *
    * @generated from field: int64 version = 2;
    */
@@ -573,15 +572,14 @@ export type AppSignInJson = {
   issuerUrl?: string;
 
   /**
-   * Host name without a port.
+   * Host of the issuer, without a port.
    *
    * @generated from field: string host = 4;
    */
   host?: string;
 
   /**
-   * PEM certificate chain for this host and the key of the certificate request; empty when it comes from another
-   * source.
+   * PEM chain for this host and the key of the certificate request; empty if another source has it.
    *
    * @generated from field: string certificate = 5;
    */
@@ -613,7 +611,7 @@ export type AppSignInJson = {
   mailsPerHour?: number;
 
   /**
-   * Base64url of 32 bytes, from which keys of each purpose are derived.
+   * 32 bytes in base64url, from which the app's keys are derived.
    *
    * @generated from field: string secret = 11;
    */
@@ -635,21 +633,21 @@ export type AppSignInJson = {
   idpProviders?: IdentityProviderJson[];
 
   /**
-   * True when controllers have recorded the failure of the mail server.
+   * True if controllers have recorded that mails are not sent.
    *
    * @generated from field: bool mail_trouble = 15;
    */
   mailTrouble?: boolean;
 
   /**
-   * True when controllers have recorded that the app is at its limit of mails.
+   * True if controllers have recorded that the app reached a mail limit.
    *
    * @generated from field: bool mail_limited = 16;
    */
   mailLimited?: boolean;
 
   /**
-   * True when that limit applies to addresses of users too.
+   * True if that limit also applies to addresses of users.
    *
    * @generated from field: bool mail_limited_for_users = 17;
    */
@@ -693,7 +691,7 @@ export type Database = Message<"holdfast.issuer.v1.Database"> & {
   port: number;
 
   /**
-   * Host name in the engine's certificate.
+   * Name in the engine's certificate.
    *
    * @generated from field: string hostname = 6;
    */
@@ -730,7 +728,7 @@ export type DatabaseJson = {
   port?: number;
 
   /**
-   * Host name in the engine's certificate.
+   * Name in the engine's certificate.
    *
    * @generated from field: string hostname = 6;
    */
@@ -879,7 +877,7 @@ export const ThemeSchema: GenMessage<Theme, {jsonType: ThemeJson}> = /*@__PURE__
   messageDesc(file_holdfast_issuer_v1_issuer, 10);
 
 /**
- * A signing key. Keys are published in this order; the first active one signs.
+ * A signing key. Keys are in the order of publication; the first active one signs.
  *
  * @generated from message holdfast.issuer.v1.SigningKey
  */
@@ -897,14 +895,14 @@ export type SigningKey = Message<"holdfast.issuer.v1.SigningKey"> & {
   status: string;
 
   /**
-   * PKCS #8 in PEM; empty for a key that does not sign any more.
+   * PKCS #8, PEM; empty for a key that no longer signs.
    *
    * @generated from field: string private_key = 3;
    */
   privateKey: string;
 
   /**
-   * JWK in JSON (RFC 7517).
+   * JWK, JSON.
    *
    * @generated from field: string public_jwk = 4;
    */
@@ -912,7 +910,7 @@ export type SigningKey = Message<"holdfast.issuer.v1.SigningKey"> & {
 };
 
 /**
- * A signing key. Keys are published in this order; the first active one signs.
+ * A signing key. Keys are in the order of publication; the first active one signs.
  *
  * @generated from message holdfast.issuer.v1.SigningKey
  */
@@ -930,14 +928,14 @@ export type SigningKeyJson = {
   status?: string;
 
   /**
-   * PKCS #8 in PEM; empty for a key that does not sign any more.
+   * PKCS #8, PEM; empty for a key that no longer signs.
    *
    * @generated from field: string private_key = 3;
    */
   privateKey?: string;
 
   /**
-   * JWK in JSON (RFC 7517).
+   * JWK, JSON.
    *
    * @generated from field: string public_jwk = 4;
    */
@@ -971,7 +969,7 @@ export type Client = Message<"holdfast.issuer.v1.Client"> & {
   confidential: boolean;
 
   /**
-   * SHA-256 of the secret in hex.
+   * SHA-256 of the secret, hex.
    *
    * @generated from field: string secret_hash = 4;
    */
@@ -1018,7 +1016,7 @@ export type ClientJson = {
   confidential?: boolean;
 
   /**
-   * SHA-256 of the secret in hex.
+   * SHA-256 of the secret, hex.
    *
    * @generated from field: string secret_hash = 4;
    */
@@ -1082,7 +1080,7 @@ export type IdentityProvider = Message<"holdfast.issuer.v1.IdentityProvider"> & 
   scopes: string[];
 
   /**
-   * PEM of the certificate authorities; empty for the public ones.
+   * PEM; empty for the public authorities.
    *
    * @generated from field: string ca_certificate = 6;
    */
@@ -1119,7 +1117,7 @@ export type IdentityProviderJson = {
   scopes?: string[];
 
   /**
-   * PEM of the certificate authorities; empty for the public ones.
+   * PEM; empty for the public authorities.
    *
    * @generated from field: string ca_certificate = 6;
    */
@@ -1138,7 +1136,7 @@ export const IdentityProviderSchema: GenMessage<IdentityProvider, {jsonType: Ide
  */
 export const IssuerService: GenService<{
   /**
-   * Sends all apps (batches with reset first, and synced at the end), then each change.
+   * Sends all apps (from a batch with reset to one with synced), then each change.
    *
    * @generated from rpc holdfast.issuer.v1.IssuerService.Follow
    */
