@@ -57,7 +57,7 @@ export function createRpc(
 
   const limited = (
     context: HandlerContext,
-    act: (publicPace: PublicRateLimit, source: string) => () => void,
+    act: (publicRateLimit: PublicRateLimit, source: string) => () => void,
   ): (() => void) => {
     const { source, requestId } = exchangeOf(context);
     try {
@@ -68,12 +68,12 @@ export function createRpc(
   };
   const rateLimit: StreamRateLimit = {
     take(context) {
-      limited(context, (publicPace, source) => {
-        publicPace.take(source);
+      limited(context, (publicRateLimit, source) => {
+        publicRateLimit.take(source);
         return noRelease;
       });
     },
-    stream: (context) => limited(context, (publicPace, source) => publicPace.stream(source)),
+    stream: (context) => limited(context, (publicRateLimit, source) => publicRateLimit.stream(source)),
   };
 
   function routes(router: ConnectRouter): void {

@@ -28,15 +28,15 @@ export class JobFailed extends Error {
   /** Maps a known error to its code, and any other to the given code. */
   static from(code: JobFailure, error: unknown): JobFailed {
     if (error instanceof JobFailed) return error;
-    const said = error instanceof Error ? error.message : String(error);
+    const text = error instanceof Error ? error.message : String(error);
     // Words of the operating system are for the log: they are in the cause.
-    const message = isSystemError(error) ? failureMessage(code, said) : said;
+    const message = isSystemError(error) ? failureMessage(code, text) : text;
     if (error instanceof BackupDamaged) return new JobFailed("damaged", message, { cause: error });
     if (error instanceof TargetNotReached) return new JobFailed("target_not_reached", message, { cause: error });
     if (error instanceof PlanTooSmall) return new JobFailed("plan_too_small", message, { cause: error });
     if (error instanceof StoreRefused) return new JobFailed("store_failed", message, { cause: error });
-    if (/ENOSPC|No space left on device/.test(said))
-      return new JobFailed("no_room", failureMessage("no_room", said), { cause: error });
+    if (/ENOSPC|No space left on device/.test(text))
+      return new JobFailed("no_room", failureMessage("no_room", text), { cause: error });
     return new JobFailed(code, message, { cause: error });
   }
 }

@@ -68,7 +68,7 @@ export interface DiscardedLog {
   readonly from: string;
   readonly to: string;
   readonly bytes: number;
-  readonly keptBytes: number;
+  readonly savedBytes: number;
 }
 
 export interface ReplicationStatus {

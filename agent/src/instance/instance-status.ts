@@ -87,7 +87,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
   let failingSince: number | undefined;
   let spec: InstanceSpec | undefined;
   let rejected: Readonly<Record<string, string>> = {};
-  let keptGeneration = 0n;
+  let savedGeneration = 0n;
   let engine: EngineObservation | undefined;
   let observations = 0;
   let newestObservation = 0;
@@ -109,7 +109,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       state,
       reason,
       String(spec?.generation),
-      String(keptGeneration),
+      String(savedGeneration),
       String(spec?.term),
       String(spec?.restartCount),
       rejected,
@@ -155,8 +155,8 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       settle();
     },
     specSaved(generation) {
-      if (generation <= keptGeneration) return;
-      keptGeneration = generation;
+      if (generation <= savedGeneration) return;
+      savedGeneration = generation;
       settle();
     },
     setCheck(check) {
@@ -248,7 +248,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
         certificateGeneration: BigInt(certificateGeneration),
         absentMetrics: { ...absentMetrics },
         textLibraries: [...textLibraries],
-        savedGeneration: keptGeneration,
+        savedGeneration,
         offersPooler,
         ...(spec.replication &&
           (replication !== undefined || fencedGeneration > 0n) && {
@@ -262,13 +262,13 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
 function replicationMessage(
   replication: ReplicationState | undefined,
   fencedGeneration: bigint,
-  setDiscardedLog: DiscardedLog | undefined,
+  discarded: DiscardedLog | undefined,
 ) {
   const { role, state, copiedBytes = 0, stoppedAt, dataRole, logicalSlots: slots } = replication ?? {};
   return create(ReplicationObservationSchema, {
     fencedGeneration,
-    ...(setDiscardedLog && {
-      discarded: { ...setDiscardedLog, bytes: BigInt(setDiscardedLog.bytes), savedBytes: BigInt(setDiscardedLog.keptBytes) },
+    ...(discarded && {
+      discarded: { ...discarded, bytes: BigInt(discarded.bytes), savedBytes: BigInt(discarded.savedBytes) },
     }),
     ...(slots && { logicalSlots: { slots: slots.map((slot) => ({ ...slot })) } }),
     role: role ?? "",

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import { compareVersions } from "@holdfast/common/engine-catalog/compare-versions.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { storedFormat } from "@holdfast/common/stored-names.ts";
 import { dropArchiveState } from "../backup/archive-state.ts";
 import { effectiveParameters } from "../engines/effective-parameters.ts";
 import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
@@ -41,6 +42,7 @@ export interface MemberDataDeps {
 }
 
 const markerName = "member.json";
+const markerFormat = storedFormat<MemberMarker>({ "discarded.savedBytes": "keptBytes" });
 const discardedName = "discarded";
 /** Discarded log may take a twentieth of the disk, and at least 64 MiB. */
 const discardedShare = 20;
@@ -162,11 +164,11 @@ async function isFollower(driver: EngineDriver, instance: Instance): Promise<boo
 
 async function readMarker(data: string): Promise<MemberMarker | undefined> {
   const bytes = await readIfExists(join(data, markerName));
-  return bytes === undefined ? undefined : (JSON.parse(bytes.toString("utf8")) as MemberMarker);
+  return bytes === undefined ? undefined : markerFormat.parse(bytes.toString("utf8"));
 }
 
 function writeMarker(data: string, marker: MemberMarker): Promise<void> {
-  return writeDurably(join(data, markerName), JSON.stringify(marker), 0o640);
+  return writeDurably(join(data, markerName), markerFormat.format(marker), 0o640);
 }
 
 const maxPolls = 25;

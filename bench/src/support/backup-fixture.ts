@@ -94,8 +94,8 @@ export async function startBackupFixture(version = "17") {
     const seen = () => source.controller.observations.at(-1)?.backup;
     const cost = await watched(source, async () => {
       const input = { case: "startBackup" as const, value };
-      const asked = { ...source.header, lane: Lane.CONTROL, class: TaskClass.QUICK, input };
-      const { failure } = await source.controller.perform(asked);
+      const task = { ...source.header, lane: Lane.CONTROL, class: TaskClass.QUICK, input };
+      const { failure } = await source.controller.perform(task);
       if (failure !== undefined) throw new Error(failure.message);
       const isOver = () => seen()?.backupId === backupId && seen()?.state !== "running";
       await waitUntil(`${backupId} is over`, isOver, { withinMs: longMs, describe: source.log });

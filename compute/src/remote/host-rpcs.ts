@@ -182,8 +182,8 @@ export function createHostRpcs({ installationId, provider, facts, onGreeting, lo
       await provider.edge?.apply(rules.map(ruleOf), signal);
       return create(ApplyEdgeResponseSchema);
     }),
-    keepPaths: unary("keepPaths", async ({ peers: neighbours }, signal) => {
-      const peers = neighbours.map(({ hostId, network, address }) => ({ hostId, network, address }));
+    keepPaths: unary("keepPaths", async ({ peers: requested }, signal) => {
+      const peers = requested.map(({ hostId, network, address }) => ({ hostId, network, address }));
       return create(KeepPathsResponseSchema, { paths: (await provider.paths?.apply(peers, signal)) ?? [] });
     }),
     listMachines: streamed("listMachines", async (stream, signal) => {

@@ -87,7 +87,7 @@ export function createQueueRegistry({ fleet }: { readonly fleet: Pick<Fleet, "ru
       const value = create(RemoveEngineQueueSchema, { database, id });
       const outcome = await run(service, { case: "removeEngineQueue", value }, signal);
       if (outcome.kind !== "done") return outcome;
-      return { kind: "done", value: (outcome.value.value as { gone: boolean }).gone };
+      return { kind: "done", value: (outcome.value.value as { deleted: boolean }).deleted };
     },
     async list(service, signal) {
       const value = create(ListEngineQueuesSchema);

@@ -77,9 +77,9 @@ export async function startTestGateway(
   const baseUrl = `https://localhost:${port}`;
   const revoked = new Set<string>();
   const storedResponses: StoredRecords = new Map();
-  const keptAnswers = createStoredResponsesInMemory(storedResponses);
+  const responses = createStoredResponsesInMemory(storedResponses);
   state.keep = async ({ idempotency }, answer) => {
-    if (idempotency !== undefined) await keptAnswers.store(idempotency, idempotency.encode(answer));
+    if (idempotency !== undefined) await responses.store(idempotency, idempotency.encode(answer));
   };
   const handler = createGateway({
     ...options,
@@ -90,7 +90,7 @@ export async function startTestGateway(
         throw new HoldfastError("UNAUTHENTICATED", "The credential was revoked.");
       },
     },
-    storedResponses: keptAnswers,
+    storedResponses: responses,
     concurrencyLimits: {
       followers: { credential: 3, organization: 5, all: 100 },
       waits: { credential: 2, organization: 5, all: 100 },

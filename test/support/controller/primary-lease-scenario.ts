@@ -150,7 +150,7 @@ function act(state: PrimaryLeaseModel, action: Step, bug: Bug | undefined): bool
     case "end":
       // The agent learns of the fence and reports that nothing of the engine remains.
       if (!state.stored.isFenced || !state.isConnected || !state.isUp) return false;
-      Object.assign(state, { isUp: false, isTold: true });
+      Object.assign(state, { isUp: false, isReplicaOnDisk: true });
       state.lease.untilMs = 0;
       return true;
     default:

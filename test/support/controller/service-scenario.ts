@@ -236,16 +236,16 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
       if (service === undefined || service.metadata.deletionRequestedAt !== undefined) return;
       const { image = "", guestKernel = "" } = machine?.spec ?? {};
       const keepers = [{ has: keeper, next: 5 }];
-      const world: MaintenanceContext = { images, hosts, image, guestKernel, instance, keepers, noSnapshots: "", now };
-      const updates = pendingUpdates(service, world);
-      if (updates.length === 0 || obstacleOf(service, world) !== undefined) return;
+      const context: MaintenanceContext = { images, hosts, image, guestKernel, instance, keepers, noSnapshots: "", now };
+      const updates = pendingUpdates(service, context);
+      if (updates.length === 0 || obstacleOf(service, context) !== undefined) return;
       try {
         refuseWhileBusy(service, isOver(operation) ? undefined : operation);
       } catch {
         return;
       }
       const request = { operationId: `op-${++operations}`, automatic: false, now, acceptsTextOrder };
-      ({ after: service, operation } = beginMaintenance(service, updates, world, request));
+      ({ after: service, operation } = beginMaintenance(service, updates, context, request));
     },
     get data() {
       return { ...data, acknowledged, snapshots: snapshots.size };

@@ -104,18 +104,18 @@ async function build(
     return stdout;
   };
   try {
-    const told = JSON.parse(await run("go", "mod", "download", "-json", `${module}@${version}`)) as {
+    const download = JSON.parse(await run("go", "mod", "download", "-json", `${module}@${version}`)) as {
       readonly Sum?: string;
       readonly Dir?: string;
     };
-    if (told.Sum !== sum) throw new Error(`${module} ${version} has the sum ${told.Sum} instead of ${sum}`);
+    if (download.Sum !== sum) throw new Error(`${module} ${version} has the sum ${download.Sum} instead of ${sum}`);
     if (dropReplaces.length === 0) {
       await run("go", "install", `${target}@${version}`);
       return;
     }
     // `go install` of a version refuses a go.mod with replacements; a copy of the module without them is built instead.
     const source = join(work, "source");
-    await run("cp", "-r", "--no-preserve=mode", told.Dir ?? "", source);
+    await run("cp", "-r", "--no-preserve=mode", download.Dir ?? "", source);
     await run("go", "-C", source, "mod", "edit", ...dropReplaces.map((each) => `-dropreplace=${each}`));
     await run("go", "-C", source, "install", "-mod=mod", `.${target.slice(module.length)}`);
   } catch (error) {

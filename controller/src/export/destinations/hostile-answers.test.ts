@@ -81,9 +81,9 @@ test("no URL of any destination reaches an internal address", async () => {
     if (key === undefined) continue;
     const usual = exportReaders[destination.type].configuration("https://a.test");
     await Promise.all(
-      ssrfUrls.map(async (evil) => {
+      ssrfUrls.map(async (url) => {
         tried += 1;
-        const given = { ...usual, [key]: evil.replaceAll("PORT", String(port)) };
+        const given = { ...usual, [key]: url.replaceAll("PORT", String(port)) };
         const checked = newConfiguration(destination, given);
         if (!checked.ok) return expect(checked.faults.map((fault) => fault.key)).toContain(key);
         const refusal = await checkTargets(
@@ -92,10 +92,10 @@ test("no URL of any destination reaches an internal address", async () => {
           { egress, vendors },
           AbortSignal.timeout(10_000),
         ).catch((error: unknown) => error);
-        expect(refusal, `${destination.type} ${evil}`).toMatchObject({ key: "TARGET_NOT_ALLOWED" });
+        expect(refusal, `${destination.type} ${url}`).toMatchObject({ key: "TARGET_NOT_ALLOWED" });
         // A name can resolve to another address at the first request.
         const failed = await createExportDelivery(destination, given, { egress }).probe();
-        expect(failed, evil).toBe("The target is not allowed.");
+        expect(failed, url).toBe("The target is not allowed.");
       }),
     );
   }

@@ -184,8 +184,8 @@ export function createPeerRpcs({ installationId, log, quickTasks, sessionOf, has
       const here = [...primaryLeases.suspects()].filter(([machineId]) => sessionOf(machineId) !== undefined);
       const machines = here.map(([machineId, { requestedAgoMs, isEngineUnresponsive }]) => ({
         machineId,
-        askedAgoMs: BigInt(Math.floor(requestedAgoMs)),
-        engineSilent: isEngineUnresponsive,
+        requestedAgoMs: BigInt(Math.floor(requestedAgoMs)),
+        engineUnresponsive: isEngineUnresponsive,
       }));
       return create(ListSilentResponseSchema, { machines });
     }),

@@ -32,7 +32,7 @@ test("samples of many machines are inserted by one statement and acknowledged af
   const { collector, stored, state } = open();
   const machines = Array.from({ length: 50 }, () => uuidv7());
   const taken = await Promise.all(machines.map((machine) => collector.take(machine, [sample()])));
-  expect(taken).toEqual(machines.map(() => ({ kept: true, refused: 0, reason: "" })));
+  expect(taken).toEqual(machines.map(() => ({ stored: true, refused: 0, reason: "" })));
   expect(stored.map(({ machineId }) => machineId)).toEqual(machines);
   expect(state.statements).toBe(1);
   expect([...(stored[0]?.values ?? [])]).toEqual([
@@ -51,7 +51,7 @@ test.each([
 ])("a sample with %s is refused, and the other samples of its batch are stored", async (_, change, reason) => {
   const { collector, stored } = open();
   const taken = await collector.take(uuidv7(), [sample(), sample(change), sample({ timeMs: BigInt(now) })]);
-  expect(taken).toEqual({ kept: true, refused: 1, reason: expect.stringMatching(reason) });
+  expect(taken).toEqual({ stored: true, refused: 1, reason: expect.stringMatching(reason) });
   expect(stored.map(({ timeMs }) => timeMs)).toEqual([now - 15_000, now]);
 });
 

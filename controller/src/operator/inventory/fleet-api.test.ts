@@ -10,8 +10,8 @@ const clock = { now: () => 100_000 };
 const session = () => ({ controllerId: "controller-2", connectedAt: 0, agentVersion: "1.0.0" }) as never;
 
 test("a primary lease lasts from its grant, as reported to this controller", () => {
-  const heardRight = () => ({ requestedAgoMs: 400.25, grantedAgoMs: 300.25, isEngineUnresponsive: true });
-  expect(primaryLeaseMessage(service, { fleet: { session, leaseReport: heardRight }, clock })).toMatchObject({
+  const leaseReport = () => ({ requestedAgoMs: 400.25, grantedAgoMs: 300.25, isEngineUnresponsive: true });
+  expect(primaryLeaseMessage(service, { fleet: { session, leaseReport }, clock })).toMatchObject({
     machineId,
     controllerId: "controller-2",
     revoked: false,

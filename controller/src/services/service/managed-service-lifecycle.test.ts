@@ -8,7 +8,7 @@ import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";
 import { requestVerb } from "./service-verbs.ts";
 
 test("every operation ends in the requested state, or in Error with a reason", () => {
-  const worlds = fc
+  const scenarios = fc
     .tuple(
       fc.record({ engine: fc.boolean(), machine: fc.boolean(), silent: fc.boolean() }),
       fc.constantFrom(undefined, ...faultsOfImages),
@@ -16,7 +16,7 @@ test("every operation ends in the requested state, or in Error with a reason", (
     .map(([broken, image]) => ({ ...broken, image }));
   const commands = fc.array(fc.tuple(fc.nat(3), fc.nat(2_000), fc.constantFrom(...requests)), { maxLength: 12 });
   fc.assert(
-    fc.property(worlds, commands, (broken, requested) => {
+    fc.property(scenarios, commands, (broken, requested) => {
       const observed = createServiceScenario(broken);
       for (const [rounds, elapsedMs, verb] of requested) {
         for (let i = 0; i < rounds; i++) observed.round(elapsedMs);

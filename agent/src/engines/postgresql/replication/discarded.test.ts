@@ -106,10 +106,10 @@ function rewinds(version: string): void {
       facet(old).saveDiscarded(old.instance, { directory, limitBytes: limit }, old.signal);
     await old.writeConfig();
     const cut = await save(1 << 20);
-    expect(cut?.keptBytes).toBe(0);
+    expect(cut?.savedBytes).toBe(0);
     const saved = await save(limitBytes);
     expect(saved?.bytes).toBeGreaterThan(16 << 20);
-    expect(saved?.keptBytes).toBe(saved?.bytes);
+    expect(saved?.savedBytes).toBe(saved?.bytes);
     const [first] = (await readdir(directory)).toSorted();
     const range = [`--start=${saved?.from}`, "--limit=1"];
     const read = await old.run([program(old.instance, "pg_waldump"), ...range, join(directory, first ?? "")], {

@@ -42,7 +42,7 @@ export async function saveDiscarded(
   await run(["rm", "-rf", directory], { signal });
   await run(["mkdir", "-p", directory], { signal });
   for (const name of saved) await run(["cp", "--reflink=auto", join(data, "pg_wal", name), directory], { signal });
-  return { from: formatLsn(from), to: formatLsn(to), bytes: Number(to - from), keptBytes: savedBytesOf(saved, range) };
+  return { from: formatLsn(from), to: formatLsn(to), bytes: Number(to - from), savedBytes: savedBytesOf(saved, range) };
 }
 
 /**

@@ -8,6 +8,6 @@ test.each([
   ["the store was not read yet",                ["unknown"],                 true],
   ["the clock jumped, or images fail",          ["clock", "maintenance"],    false],
   ["the control plane was restored",            ["restored"],                false],
-] as const)("automatic failovers while %s: suspended %s", (_, kinds, braked) => {
-  expect(failoverSuspended(kinds.map((kind) => ({ kind })))).toBe(braked);
+] as const)("automatic failovers while %s: suspended %s", (_, kinds, isSuspended) => {
+  expect(failoverSuspended(kinds.map((kind) => ({ kind })))).toBe(isSuspended);
 });

@@ -16,8 +16,8 @@ export function rememberDiscarded(
   const found = observed.nodes.flatMap(({ node, instance }) => {
     const discarded = instance?.replication?.discarded;
     if (discarded === undefined || lookUp(before, node.id) === discarded.to) return [];
-    const { from, to, bytes, savedBytes: retainedBytes } = discarded;
-    const data = { discarded_from: from, discarded_bytes: Number(bytes), kept_bytes: Number(retainedBytes) };
+    const { from, to, bytes, savedBytes } = discarded;
+    const data = { discarded_from: from, discarded_bytes: Number(bytes), kept_bytes: Number(savedBytes) };
     return [{ id: node.id, to, event: nodeEvent("node.rewound", service, node, data) }];
   });
   if (found.length === 0) return { memory: undefined, events: [] };

@@ -2,38 +2,38 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type NodeId, nodeIds, PrimaryChangeScenario } from "../../../../../test/support/controller/primary-change-scenario.ts";
 
-type Deed = readonly [name: string, act: (scenario: PrimaryChangeScenario) => void | Promise<void>];
+type Action = readonly [name: string, act: (scenario: PrimaryChangeScenario) => void | Promise<void>];
 
 const anyNode = fc.constantFrom(...nodeIds);
 const flag = (name: "alive" | "connected" | "promotes") =>
   fc.tuple(anyNode, fc.boolean()).map(
-    ([id, value]): Deed => [
+    ([id, value]): Action => [
       `${id} ${name} ${value}`,
       (scenario) => {
         scenario.members[id][name] = value;
       },
     ],
   );
-const always = (...deed: Deed) => fc.constant(deed);
-const deeds: fc.Arbitrary<Deed> = fc.oneof(
+const always = (...action: Action) => fc.constant(action);
+const actions: fc.Arbitrary<Action> = fc.oneof(
   { weight: 6, arbitrary: always("control", (scenario) => scenario.control()) },
-  { weight: 6, arbitrary: anyNode.map((id): Deed => [`tick ${id}`, (scenario) => scenario.tick(id)]) },
+  { weight: 6, arbitrary: anyNode.map((id): Action => [`tick ${id}`, (scenario) => scenario.tick(id)]) },
   { weight: 2, arbitrary: always("write", (scenario) => scenario.write()) },
   { weight: 2, arbitrary: always("ask", (scenario) => scenario.requestFailover()) },
   { weight: 2, arbitrary: fc.integer({ min: 1, max: 70 }).map(waitSeconds) },
   { weight: 1, arbitrary: flag("alive") },
   { weight: 1, arbitrary: flag("connected") },
   { weight: 1, arbitrary: flag("promotes") },
-  { weight: 1, arbitrary: anyNode.map((id): Deed => [`crash ${id}`, (scenario) => scenario.crash(id)]) },
+  { weight: 1, arbitrary: anyNode.map((id): Action => [`crash ${id}`, (scenario) => scenario.crash(id)]) },
   {
     weight: 1,
-    arbitrary: fc.nat(1_000).map((index): Deed => [`deliver ${index}`, (scenario) => scenario.deliver(index)]),
+    arbitrary: fc.nat(1_000).map((index): Action => [`deliver ${index}`, (scenario) => scenario.deliver(index)]),
   },
   { weight: 1, arbitrary: always("look", (scenario) => scenario.look()) },
   { weight: 1, arbitrary: always("control by an old look", (scenario) => scenario.control(true)) },
 );
 
-function waitSeconds(seconds: number): Deed {
+function waitSeconds(seconds: number): Action {
   return [
     `wait ${seconds} s`,
     (scenario) => {
@@ -42,14 +42,14 @@ function waitSeconds(seconds: number): Deed {
   ];
 }
 
-const scenarios = fc.array(deeds, { minLength: 10, maxLength: 80 });
+const scenarios = fc.array(actions, { minLength: 10, maxLength: 80 });
 // A fixed seed, so that each run has the same scenarios. A change of the protocol raises their number once.
 const runs = { numRuns: 150, seed: 15 };
 
-async function live(trace: readonly Deed[]): Promise<PrimaryChangeScenario> {
+async function live(trace: readonly Action[]): Promise<PrimaryChangeScenario> {
   const scenario = new PrimaryChangeScenario();
-  for (const [, deed] of trace) {
-    await deed(scenario);
+  for (const [, action] of trace) {
+    await action(scenario);
     expectSafe(scenario);
   }
   return scenario;

@@ -48,8 +48,8 @@ function scenario(
     } = observations[index] ?? {};
     const { restartCount = restartsOf(service.spec, node).delivered } = observation;
     const replication = index === 0 ? { role: "primary", state: "" } : { role: "replica", state: follows };
-    const told = { state, generation: BigInt(generation), restartCount: BigInt(restartCount), replication };
-    return observedNode(node, told, { connected, ...(awayMs !== undefined && { disconnectedMs: awayMs }) });
+    const instance = { state, generation: BigInt(generation), restartCount: BigInt(restartCount), replication };
+    return observedNode(node, instance, { connected, ...(awayMs !== undefined && { disconnectedMs: awayMs }) });
   });
   return { service, observed: observedService(seen, sensitive && { standbySensitiveChange: sensitive }) };
 }
@@ -119,7 +119,7 @@ test("a service without clients, with one node or stopped has no rolling update"
 test("a restart of several is a rolling update, and one of a stopped service is not", () => {
   const running = runningService({}, { nodes, restartCount: 4 });
   const args = { ...running.spec, ...withRestart(running) };
-  expect(args.nodes.map((node) => restartsOf(args, node))).toEqual(nodes.map(() => ({ told: 4, wanted: 5 })));
+  expect(args.nodes.map((node) => restartsOf(args, node))).toEqual(nodes.map(() => ({ delivered: 4, desired: 5 })));
   const stopped = runningService({}, { nodes, restartCount: 4 }, { state: "Stopped" });
   expect(withRestart(stopped)).toEqual({ restartCount: 5, nodes });
   expect(args.nodes.map(withoutRestarts)).toEqual(nodes);

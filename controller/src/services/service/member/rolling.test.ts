@@ -50,15 +50,15 @@ function moved(scenario: RollingScenario, id: string): void {
   if (node !== undefined) scenario.begin(beginMove(scenario.object, node, { ...args, nodeId: "d" }));
 }
 
-type Deed = readonly [name: string, act: (scenario: RollingScenario) => void | Promise<void>];
-const deed = (...each: Deed) => fc.constant(each);
-const deeds = fc.oneof(
-  { weight: 4, arbitrary: deed("control", (scenario) => scenario.control()) },
-  { weight: 1, arbitrary: deed("look", (scenario) => scenario.look()) },
-  { weight: 1, arbitrary: deed("control by an old look", (scenario) => scenario.control(true)) },
-  { weight: 8, arbitrary: fc.constantFrom(...ids, "d", "op").map((id): Deed => [`tick ${id}`, (w) => w.tick(id)]) },
+type Action = readonly [name: string, act: (scenario: RollingScenario) => void | Promise<void>];
+const action = (...each: Action) => fc.constant(each);
+const actions = fc.oneof(
+  { weight: 4, arbitrary: action("control", (scenario) => scenario.control()) },
+  { weight: 1, arbitrary: action("look", (scenario) => scenario.look()) },
+  { weight: 1, arbitrary: action("control by an old observation", (scenario) => scenario.control(true)) },
+  { weight: 8, arbitrary: fc.constantFrom(...ids, "d", "op").map((id): Action => [`tick ${id}`, (w) => w.tick(id)]) },
 );
-const scenarios = fc.array(deeds, { minLength: 5, maxLength: 150 });
+const scenarios = fc.array(actions, { minLength: 5, maxLength: 150 });
 const runs = { numRuns: 40, seed: 15 };
 
 /** Runs until nothing changes any more. */
