@@ -4,10 +4,10 @@ import { type AgentVersion, digestOfCode, isCodeFile, versionFile } from "@holdf
 import { rolldown } from "rolldown";
 
 /**
- * `node agent/bundle.ts DIRECTORY [RELEASE]`: the agent in few files, `main.mjs` first, for a machine's HOLDFAST_AGENT_MAIN,
- * the keeper as `keeper.mjs`, its components for backups as `backup.mjs`, and in `version.json` which it is. The same code makes the same files wherever it lies. Loading
- * two hundred modules one by one is most of an agent's start; in a bundle it costs a third. Engines stay files of their
- * own, loaded when one is needed.
+ * `node agent/bundle.ts DIRECTORY [RELEASE]` bundles the agent: `main.mjs` for a machine's HOLDFAST_AGENT_MAIN, the
+ * keeper as `keeper.mjs`, the components of backups as `backup.mjs`, and release and digest in `version.json`. The
+ * output depends on the code alone, not on its directory. Loading two hundred modules one by one is most of an agent's
+ * start; a bundle takes a third of that. Engines stay separate files, which are loaded on demand.
  */
 const [directory, given] = process.argv.slice(2);
 if (directory === undefined) throw new Error("usage: bundle.ts DIRECTORY [RELEASE]");

@@ -116,11 +116,12 @@ async function checkSpelling() {
   const files = sourceFiles();
   const badNames = files.filter((file) => forbiddenIn(basename(file)) !== undefined);
   if (badNames.length > 0) throw new Error(`forbidden words in names of files: ${badNames.join(", ")}`);
-  // Put together, so that this file does not find itself.
+  // Concatenated, so that this file does not match itself.
   const other = new RegExp(["catalog" + "ue", "enrol" + "ment", spelling.source].join("|"), "i");
   const texts = files.filter((file) => /\.(ts|js|md|proto|sql|sh|py|json)$/.test(file));
-  // The name of an image follows from the files of its guest. The list of forbidden words has them all.
-  const checked = texts.filter((file) => !file.startsWith("image/guest/") && file !== "bin/lint/forbidden-words.json");
+  // The image's name is the digest of its guest files. The list and its planted faults have all forbidden words.
+  const exempt = ["image/guest/", "bin/lint/forbidden-words.json", "bin/lint.test.js"];
+  const checked = texts.filter((file) => !exempt.some((path) => file.startsWith(path)));
   const wrong = checked.filter((file) => other.test(readFileSync(join(checkout, file), "utf8")));
   if (wrong.length > 0) throw new Error(`another spelling is in ${wrong.join(", ")}: bin/lint/forbidden-words.json`);
   return checked.length;

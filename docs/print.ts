@@ -24,8 +24,8 @@ import { managedServiceLifecycle } from "../controller/src/services/service/mana
 import { metricsPage } from "./metrics-page.ts";
 
 /**
- * Prints the pages that follow from tables in the code: life cycles, errors, settings, metrics, commands. `--check` writes nothing and fails
- * when a page is not what the tables say.
+ * Prints the pages that are generated from tables in the code: life cycles, errors, settings, metrics, commands.
+ * `--check` writes nothing, and fails if a page differs from its table.
  */
 
 interface Table {

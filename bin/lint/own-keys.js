@@ -21,8 +21,8 @@ const openTypes = namesBy(alias("export "));
 const openTypesOf = (text) => new Set([...text.matchAll(alias(""))].map(([, name]) => name));
 
 /**
- * Names of properties that some interface declares as a record of any keys, those of the protos too. An array of the same name
- * is read by `at`.
+ * Names of properties that some interface, or a proto, declares as a record of any keys. An array of the same name is
+ * read by `at`.
  */
 const openProperties = namesBy(new RegExp(String.raw`^\s*(?:readonly )?(\w+)\??: ${openType}`, "gm"));
 
@@ -85,8 +85,8 @@ function isGuarded(context, node, name) {
 }
 
 /**
- * An object inherits `constructor`, `toString` and other keys that no code gave it, so a look-up by a word of a client finds a
- * function where nothing is. What is looked up by any text is a Map, is guarded by Object.hasOwn, or has a type with closed keys.
+ * An object inherits `constructor`, `toString` and other keys, so a look-up by a client's text can return an inherited
+ * function. A table that is read by any text is a Map, is guarded by Object.hasOwn, or has a type with closed keys.
  */
 export const ownKeys = {
   meta: { type: "problem", schema: [] },

@@ -8,6 +8,9 @@ test("names and numbers of metrics are unique", () => {
 
 test("a metric applies to its engines, or to all if it names none", () => {
   expect(["postgresql", "kafka"].map((engine) => appliesToEngine(metricOf("cpu")!, engine))).toEqual([true, true]);
-  expect(["postgresql", "kafka"].map((engine) => appliesToEngine(metricOf("pg_locks")!, engine))).toEqual([true, false]);
+  expect(["postgresql", "kafka"].map((engine) => appliesToEngine(metricOf("pg_locks")!, engine))).toEqual([
+    true,
+    false,
+  ]);
   expect(metricOf("cpus")).toBeUndefined();
 });

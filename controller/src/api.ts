@@ -17,7 +17,10 @@ import type { ApiSettings } from "./config.ts";
 
 export interface ApiDeps
   extends Required<
-    Pick<GatewayDeps, "services" | "schemaRules" | "authenticator" | "refused" | "storedResponses" | "reached" | "ready">
+    Pick<
+      GatewayDeps,
+      "services" | "schemaRules" | "authenticator" | "refused" | "storedResponses" | "reached" | "ready"
+    >
   > {
   readonly controllerId: string;
   readonly pages: readonly Mount[];

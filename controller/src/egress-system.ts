@@ -67,7 +67,9 @@ function openEgressSystem(
   );
   const sent = metrics.times("egress_seconds", "Requests and connections to targets of users and operators", "what");
   const users = instrumentedClient(connections.users, (what, ...how) => sent.observe(`users ${what}`, ...how));
-  const operators = instrumentedClient(connections.operators, (what, ...how) => sent.observe(`operators ${what}`, ...how));
+  const operators = instrumentedClient(connections.operators, (what, ...how) =>
+    sent.observe(`operators ${what}`, ...how),
+  );
   return {
     name: "egress",
     gives: {

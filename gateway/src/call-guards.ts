@@ -32,7 +32,10 @@ export function createCallGuards(deps: GatewayDeps): CallGuards {
     gate: createGate({ ...deps, reportRefusal }),
     validation: createValidation(),
     reportRefusal,
-    expensiveCalls: createConcurrencyLimit(deps.concurrencyLimits?.expensiveCalls ?? expensiveCallLimits, "calls of this kind"),
+    expensiveCalls: createConcurrencyLimit(
+      deps.concurrencyLimits?.expensiveCalls ?? expensiveCallLimits,
+      "calls of this kind",
+    ),
     waitForRevision: createRevisionWait(deps),
   };
 }

@@ -129,6 +129,7 @@ test("a resource of a new system has REST, a reconciler, events, metrics, a quot
   // Its quota rejects a third note, with the figures.
   expect((await rest.post("/notes", { text: "Grace too" })).status).toBe(201);
   const refused = await rest.post("/notes", { text: "one too many" });
+  // oxlint-disable-next-line holdfast/names -- a member of the API
   expect(refused.json).toMatchObject({ code: "quota_exceeded", quota: "notes", used: 2, asked: 1, limit: 2 });
   await waitUntil("the refusal is in the audit log", async () => (await refusal()) !== undefined);
   expect(await refusal()).toMatchObject({ object_kind: "note", result: "refused" });

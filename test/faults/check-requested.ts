@@ -71,7 +71,9 @@ async function retainedMachines(platform: Platform, requests: RequestLog): Promi
   const isArchive = (key: string) => key.startsWith("/holdfast/v1/archive/");
   const archives = [...(await dumpEtcd(platform.directory))].filter(([key]) => isArchive(key));
   const retained = archives.flatMap(([, value]) => {
+    // oxlint-disable-next-line holdfast/names -- a stored key
     const { status } = JSON.parse(value) as { status: { deleted: { keptNodes?: string[] } | null } };
+    // oxlint-disable-next-line holdfast/names -- a stored key
     return status.deleted?.keptNodes ?? [];
   });
   const undeletable = requests.services.filter(({ desired, isForGood }) => desired === "gone" && !isForGood);

@@ -59,7 +59,9 @@ async function startSecondIssuer(port: number, metricsPort: number): Promise<voi
   issuer = child;
   let output = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
-  await waitUntil("the second issuer follows", () => output.includes("following controller"), { describe: () => output });
+  await waitUntil("the second issuer follows", () => output.includes("following controller"), {
+    describe: () => output,
+  });
 }
 
 const provide = async (port: number) => {

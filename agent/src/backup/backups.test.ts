@@ -15,6 +15,7 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }));
 async function backupsOf(outcome: Report | undefined) {
   await mkdir(join(directory, "instance"), { recursive: true });
   const report: Report = { state: "running", backupId: "b-1", attempt: 1 };
+  // oxlint-disable-next-line holdfast/names -- a key on disk
   const stored = { id: "b-1", attempt: 1, kind: "backup", told: { report, sinceMs: 0 } };
   await writeFile(join(directory, "instance", "backup.json"), JSON.stringify(stored));
   const component: JobComponent = {

@@ -29,7 +29,13 @@ export async function isOfOtherVersion({ upgrade }: EngineDriver, instance: Inst
 
 const reportIntervalMs = 5_000;
 
-export function createDataVersion({ status, log }: { status: Pick<InstanceStatus, "setState">; log: Log }): DataVersion {
+export function createDataVersion({
+  status,
+  log,
+}: {
+  status: Pick<InstanceStatus, "setState">;
+  log: Log;
+}): DataVersion {
   async function upgrade(driver: EngineDriver, instance: Instance, from: string, signal: AbortSignal): Promise<void> {
     const { spec, paths } = instance;
     const over = new AbortController();
@@ -40,7 +46,10 @@ export function createDataVersion({ status, log }: { status: Pick<InstanceStatus
       while (!over.signal.aborted) {
         const mib = Math.max(0, Math.round(((await used()) - before) / 1_048_576));
         if (!over.signal.aborted)
-          status.setState("preparing", `Its data are upgraded from ${from} to ${spec.version}: ${mib} MiB are written.`);
+          status.setState(
+            "preparing",
+            `Its data are upgraded from ${from} to ${spec.version}: ${mib} MiB are written.`,
+          );
         await sleep(reportIntervalMs, undefined, { signal: over.signal });
       }
     })().catch(() => undefined);

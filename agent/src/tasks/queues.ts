@@ -40,6 +40,8 @@ export const callQueue: TaskHandler<"callQueue"> = {
     const request = await decodeIncrementally(QueueRequestSchema, await unpackContent(packed, context));
     const { driver, instance } = await context.engine();
     const response = await queuesOf(driver).call(instance, database, request, context.signal);
-    return create(CallQueueResultSchema, { response: await packContent(toBinary(QueueAnswerSchema, response), context) });
+    return create(CallQueueResultSchema, {
+      response: await packContent(toBinary(QueueAnswerSchema, response), context),
+    });
   },
 };

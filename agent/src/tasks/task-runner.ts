@@ -58,7 +58,12 @@ const marginMs = 2_000;
 
 export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   const { journal, handlers, shared, sendResult, sendProgress, now, log } = deps;
-  const lanes = { control: createSemaphore(16), query: createSemaphore(8), bulk: createSemaphore(2), queue: createSemaphore(128) };
+  const lanes = {
+    control: createSemaphore(16),
+    query: createSemaphore(8),
+    bulk: createSemaphore(2),
+    queue: createSemaphore(128),
+  };
   const inFlight = new Map<string, InFlight>();
   let paused: { tasks: Task[]; acknowledged: string[] } | undefined;
 

@@ -41,7 +41,10 @@ const installation = { etcd, masterKey: Buffer.from(masterKey, "base64"), direct
 // No rebalancing: the benchmark decides which controller the agents use.
 const limits = { silenceMs, rebalance: { everyMs: 3_600_000, atOnce: 0 } };
 const services = createCollection(createEtcdStore({ hosts: [etcdUrl], log: silentLog }), managedServiceKind);
-const controller = await startController(installation, id, { limits, primaryLeaseRules: createPrimaryLeaseRules(services) });
+const controller = await startController(installation, id, {
+  limits,
+  primaryLeaseRules: createPrimaryLeaseRules(services),
+});
 const { store, controllerRegistry, machines, authority, fleet } = controller;
 createShards({ store, controllerRegistry, cache: machines, log: silentLog });
 

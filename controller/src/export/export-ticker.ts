@@ -131,7 +131,11 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
   }
 
   /** The integration stays due, so its first tick follows. */
-  async function takeOver({ object }: Stored<MetricsExportObject>, entry: ActiveExport, right: WorkLease): Promise<void> {
+  async function takeOver(
+    { object }: Stored<MetricsExportObject>,
+    entry: ActiveExport,
+    right: WorkLease,
+  ): Promise<void> {
     const { id } = object.metadata;
     try {
       const { state, cursors } = await states.take(id);

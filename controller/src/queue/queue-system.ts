@@ -71,7 +71,10 @@ function openQueueSystem(kernel: Kernel, deps: QueueSystemDeps): System {
     ],
     serviceGauges: queueGauges(queues),
     work: [
-      createQueueWork({ ...all, clockJumped: () => kernel.automationPauses.list().some(({ kind }) => kind === "clock") }),
+      createQueueWork({
+        ...all,
+        clockJumped: () => kernel.automationPauses.list().some(({ kind }) => kind === "clock"),
+      }),
       adoption,
     ],
   };

@@ -77,8 +77,7 @@ export async function requestMail(
     const newUsersLimited = counts.strangers >= newUsersMax;
     const isAllowed = counts.is_user || (config.signUpOpen && !newUsersLimited);
     const id = randomUUID();
-    if (!isAllowed || counts.of_address || counts.of_source)
-      return { kind: "withheld", id, newUsersLimited };
+    if (!isAllowed || counts.of_address || counts.of_source) return { kind: "withheld", id, newUsersLimited };
     const interaction = interactionHash(interactionId);
     await rows(`UPDATE ${s}.login_tokens SET ended_at = now() WHERE interaction_hash = $1 AND ended_at IS NULL`, [
       interaction,

@@ -9,7 +9,15 @@ import {
   type LeaseState,
 } from "@holdfast/controller/services/service/member/fence-verdict.ts";
 import type { MemberState } from "@holdfast/controller/services/service/member/primary-change-plan.ts";
-import { clockA, clockB, clockOf, type Controller, copyOf, isWritable, type PrimaryLeaseModel } from "./primary-lease-state.ts";
+import {
+  clockA,
+  clockB,
+  clockOf,
+  type Controller,
+  copyOf,
+  isWritable,
+  type PrimaryLeaseModel,
+} from "./primary-lease-state.ts";
 
 /** Faults of an incorrect protocol: the explorer has to find each. */
 export type Bug =
@@ -59,7 +67,10 @@ export type Action = Step | keyof typeof composites;
 /** Applies the action to a copy; undefined where it is not possible. */
 export function after(before: PrimaryLeaseModel, action: Action, bug?: Bug): PrimaryLeaseModel | undefined {
   if (isComposite(action)) {
-    return composites[action].reduce<PrimaryLeaseModel | undefined>((state, step) => state && after(state, step, bug), before);
+    return composites[action].reduce<PrimaryLeaseModel | undefined>(
+      (state, step) => state && after(state, step, bug),
+      before,
+    );
   }
   const state = copyOf(before);
   const done = act(state, action, bug);
@@ -214,7 +225,10 @@ function control(state: PrimaryLeaseModel, action: Step, bug: Bug | undefined): 
       if (!controller.view.isFenced || other.hasLeft) return false;
       const { revision } = controller.view;
       if (bug !== "ackOnly") other.revokedRevision = Math.max(other.revokedRevision, revision);
-      controller.peerGrants = { revision, ungrantedForMs: clockOf(state, index === 0 ? 1 : 0) - (other.grantedMs ?? 0) };
+      controller.peerGrants = {
+        revision,
+        ungrantedForMs: clockOf(state, index === 0 ? 1 : 0) - (other.grantedMs ?? 0),
+      };
       return true;
     }
     case "leave": {
@@ -294,7 +308,9 @@ function decide(state: PrimaryLeaseModel, index: 0 | 1, bug: Bug | undefined): b
   const waitedMs = now - controller.fencedMs;
   const right: LeaseState = {
     revokedForMs:
-      bug === "noWait" ? waitedMs + maxKnowledgeAgeMs + leaseExpiredAfterMs : waitedMs + (bug === "noMargin" ? 5_000 : 0),
+      bug === "noWait"
+        ? waitedMs + maxKnowledgeAgeMs + leaseExpiredAfterMs
+        : waitedMs + (bug === "noMargin" ? 5_000 : 0),
     ungrantedForMs: ungrantedFor(controller, now),
     isProven: controller.proven === controller.view.revision,
   };

@@ -200,7 +200,13 @@ export class RollingScenario {
 
   private newMember(id: string): Member {
     const images = { image: this.object.spec.image, power: "on" } as const;
-    return { machine: runningMachine(id, images), settings: undefined, runs: undefined, data: "none", reported: undefined };
+    return {
+      machine: runningMachine(id, images),
+      settings: undefined,
+      runs: undefined,
+      data: "none",
+      reported: undefined,
+    };
   }
 
   private take(

@@ -236,7 +236,16 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
       if (service === undefined || service.metadata.deletionRequestedAt !== undefined) return;
       const { image = "", guestKernel = "" } = machine?.spec ?? {};
       const keepers = [{ has: keeper, next: 5 }];
-      const context: MaintenanceContext = { images, hosts, image, guestKernel, instance, keepers, noSnapshots: "", now };
+      const context: MaintenanceContext = {
+        images,
+        hosts,
+        image,
+        guestKernel,
+        instance,
+        keepers,
+        noSnapshots: "",
+        now,
+      };
       const updates = pendingUpdates(service, context);
       if (updates.length === 0 || obstacleOf(service, context) !== undefined) return;
       try {

@@ -16,7 +16,10 @@ import {
   type InstallationAuthority,
   type Lifetimes,
 } from "@holdfast/controller/kernel/pki/create-authority.ts";
-import { createControllerRegistry, type ControllerRegistry } from "@holdfast/controller/kernel/runtime/controller-registry.ts";
+import {
+  createControllerRegistry,
+  type ControllerRegistry,
+} from "@holdfast/controller/kernel/runtime/controller-registry.ts";
 import { createSealer, type Sealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
 import { type Collection, createCollection } from "@holdfast/controller/kernel/store/collection.ts";
 import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";

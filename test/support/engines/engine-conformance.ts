@@ -228,7 +228,9 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         expect(during?.epoch).toBe(before.epoch);
         const { gauges, counters, ratios, absent } = { ...during };
         const reported = [gauges, counters, ratios, absent].flatMap((each) => Object.keys(each ?? {}));
-        const expected = metricCatalog.filter((each) => each.source === "engine" && appliesToEngine(each, driver.engine));
+        const expected = metricCatalog.filter(
+          (each) => each.source === "engine" && appliesToEngine(each, driver.engine),
+        );
         expect(reported.sort()).toEqual(expected.map(({ name }) => name).sort());
         expect(Object.values({ ...gauges, ...counters }).every(Number.isFinite)).toBe(true);
         await Promise.all(clients.map((client) => client.close()));

@@ -109,7 +109,11 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
   };
 }
 
-export function queryEngine(instance: Pick<Instance, "spec">, request: string, signal: AbortSignal): Promise<EngineReply> {
+export function queryEngine(
+  instance: Pick<Instance, "spec">,
+  request: string,
+  signal: AbortSignal,
+): Promise<EngineReply> {
   const { address, port } = instance.spec;
   return new Promise((resolve, reject) => {
     const socket = connect({ host: address, port, signal });

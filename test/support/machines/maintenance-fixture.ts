@@ -91,7 +91,11 @@ async function startMaintenanceFixture() {
   function controller(memory: Collections = collections) {
     const { services, operations, machines, hosts, nodeImages, rolloutRecords } = memory;
     const access = createServiceAccess({ services, operations });
-    const automationPauses = { list: () => state.automationPauses, set: async (one: AutomationPause) => void state.automationPauses.push(one), unlessPaused };
+    const automationPauses = {
+      list: () => state.automationPauses,
+      set: async (one: AutomationPause) => void state.automationPauses.push(one),
+      unlessPaused,
+    };
     const rolloutLimiter = createRolloutLimiter({
       begin,
       services,
@@ -118,7 +122,10 @@ async function startMaintenanceFixture() {
   }
 
   function api() {
-    const served = createMaintenanceApi({ ...controller(), maintenancePaused: () => state.automationPauses.length > 0 });
+    const served = createMaintenanceApi({
+      ...controller(),
+      maintenancePaused: () => state.automationPauses.length > 0,
+    });
     return methodsOf(MaintenanceService, served);
   }
 

@@ -34,11 +34,21 @@ export async function openStoredBackup(
   const place = { service, backup, attempt: Math.max(...attempts) };
   if (!names.includes(manifestObject(place))) throw new Error(`${backup} is not complete`);
   const unknown = { databaseType: "", version: "", operationId: "", keyVersion: 0, wrappedKey: "" };
-  const backupObject = { serviceId: service, backupType: "manual", kind: "full", trigger: "request", ...unknown } as const;
+  const backupObject = {
+    serviceId: service,
+    backupType: "manual",
+    kind: "full",
+    trigger: "request",
+    ...unknown,
+  } as const;
   const stored = await readStoredKey(objects, newBackupObject(backup, "", backupObject, 0));
   const versions = await readKeyVersions(objects, service);
   const key = { metadata: newMetadata(service, 0, { organizationId: "" }), spec: { versions }, status: {} };
   const sealer = createSealer(await readKeyring(join(platform.directory, "keys", "master-key.json")));
   const wrapped = { id: backup, keyVersion: stored.key_version, wrappedKey: stored.wrapped_key };
-  return openBackup({ location: place, key: { id: backup, secret: openDataKey(key, wrapped, sealer) }, get: objects.get });
+  return openBackup({
+    location: place,
+    key: { id: backup, secret: openDataKey(key, wrapped, sealer) },
+    get: objects.get,
+  });
 }

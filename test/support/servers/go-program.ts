@@ -17,7 +17,7 @@ export interface GoProgram {
   readonly sum: string;
   /** Package of the program in the module. */
   readonly package: string;
-  /** Modules that its go.mod replaces by paths of its own repository, and that are to be had as modules too: those are taken. */
+  /** Modules that its go.mod replaces by paths of its own repository, instead of the published ones. */
   readonly dropReplaces?: readonly string[];
 }
 
@@ -34,8 +34,9 @@ const certificates = "/etc/ssl/certs/ca-certificates.crt";
 const passedOn = ["GOPROXY", "GOSUMDB", "GONOSUMDB", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 
 /**
- * Directory that has the program and nothing else: built when it is missing, in a tree of Debian's tools, never by those of this
- * host. It is linked statically, and runs in any image. Safe to call from several processes at once. Throws ImageImpossible.
+ * Directory that has only the program. It is built if it is missing, by Debian's tools in a tree of their own, never by
+ * the host's. It is linked statically, and runs in any image. Several processes may call this at once. Throws
+ * ImageImpossible.
  */
 export async function ensureGoProgram(program: GoProgram, options: GoProgramOptions): Promise<string> {
   const { imagesDir, progress } = options;

@@ -27,7 +27,7 @@ export function nameCases(its: AccessUnderTest): void {
     it("are unique in an organization, so that no other learns of them; user names alone are global", async () => {
       const organizations = createOrganizations(its.platform);
       try {
-        const other = await organizations.create("neighbour");
+        const other = await organizations.create("neighbor");
         const keys = [await organizations.createKey(its.organizationId), await organizations.createKey(other)];
         const [own, others] = keys.map(({ authorization }) => its.platform.rest.as(authorization));
         if (own === undefined || others === undefined) throw new Error("both have a key");

@@ -148,6 +148,7 @@ export function peopleCases(its: AccessUnderTest): void {
         code: "quota_exceeded",
         quota: "users",
         used: users,
+        // oxlint-disable-next-line holdfast/names -- a member of the API
         asked: 1,
         limit: users,
       });

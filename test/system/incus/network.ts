@@ -96,7 +96,7 @@ export function networkCases(its: IncusUnderTest): void {
       const link = await linkOf(address);
       const arpAddress = readFileSync(`/sys/class/net/${link}/address`, "utf8").trim();
       const ip = (...args: string[]) => run("nsenter", ["--target", String(pid), "--net", "ip", ...args]);
-      await ip("neighbour", "replace", host, "lladdr", arpAddress, "dev", "eth0", "nud", "permanent");
+      await ip("neigh", "replace", host, "lladdr", arpAddress, "dev", "eth0", "nud", "permanent");
       for (const stranger of [`10.${number}.200.7`, address.replace(/\d+$/, (last) => String(Number(last) + 5))]) {
         await ip("address", "add", `${stranger}/32`, "dev", "eth0");
         await ip("route", "replace", `${host}/32`, "dev", "eth0", "src", stranger);

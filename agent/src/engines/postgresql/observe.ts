@@ -43,7 +43,14 @@ export async function observe(
     signal.throwIfAborted();
     const check = bounded.aborted ? unhealthy(`no answer in ${probeMs} ms`) : livenessFailure(error);
     answered ||= !bounded.aborted && isEngineResponse(error);
-    return { responded: answered, version: "", checks: [check], pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
+    return {
+      responded: answered,
+      version: "",
+      checks: [check],
+      pendingRestart: [],
+      effectiveParameters: {},
+      dataBytes: 0,
+    };
   }
 }
 
@@ -120,7 +127,9 @@ function replicationCheck(state: ReturnType<typeof followingState>): EngineCheck
 /** Parameters that the last start raised above the settings, as its data required; a later restart lowers them. */
 function raisedParameters({ spec, minimumParameters = {} }: Instance): string[] {
   const desired = effectiveParameters({ spec });
-  return Object.entries(minimumParameters).flatMap(([name, least]) => (Number(desired.get(name)) < least ? [name] : []));
+  return Object.entries(minimumParameters).flatMap(([name, least]) =>
+    Number(desired.get(name)) < least ? [name] : [],
+  );
 }
 
 /** Parameters that this session has values of its own for, as they were rendered. */

@@ -66,7 +66,8 @@ describe.each(["17", "18"])("parameters of postgresql %s", (version) => {
       const { instance, run, signal } = machine;
       const ends = [
         ({ minimum }: Parameter) => minimum,
-        ({ minimum, minimumEnabled }: Parameter) => minimumEnabled ?? (minimum !== null && minimum <= 0 ? minimum + 1 : minimum),
+        ({ minimum, minimumEnabled }: Parameter) =>
+          minimumEnabled ?? (minimum !== null && minimum <= 0 ? minimum + 1 : minimum),
         ({ maximum }: Parameter) => maximum,
       ];
       for (const end of ends) {

@@ -39,6 +39,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
     await membershipObjects.reached(user.modRevision, 1_000);
     const owned = memberships.of(id).filter(({ spec }) => spec.role === "owner").length;
     if (owned < ownedMax) return user;
+    // oxlint-disable-next-line holdfast/names -- a member of the API
     const members = { quota: "organizations", used: owned, asked: 1, limit: ownedMax };
     throw new HoldfastError("QUOTA_EXCEEDED", `You own ${owned} of ${ownedMax} organizations.`, { members });
   }

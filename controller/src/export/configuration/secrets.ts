@@ -57,7 +57,10 @@ export function openConfiguration(
 function bindingOf(id: string, type: Destination, configuration: Configuration): SecretBinding {
   const place = `${keyOf(metricsExportKind, id)} ${type.type}`;
   // Bindings of earlier versions did not include the account.
-  const earlier = bindingLabel({ objectKey: place, destination: destinationOf(type, configuration, (each) => each === true) });
+  const earlier = bindingLabel({
+    objectKey: place,
+    destination: destinationOf(type, configuration, (each) => each === true),
+  });
   return { objectKey: place, destination: targetOf(type, configuration), legacyLabel: earlier };
 }
 

@@ -48,7 +48,8 @@ export interface HostTrust {
 }
 
 export async function createHostTrust(deps: HostTrustDeps): Promise<HostTrust> {
-  const { installationId, store, hosts, controllerRegistry, authority, sealer, clock, random, log, storeMayBeBehind } = deps;
+  const { installationId, store, hosts, controllerRegistry, authority, sealer, clock, random, log, storeMayBeBehind } =
+    deps;
   const certificates = createIdentityCertificates({
     installationId,
     kind: "host",

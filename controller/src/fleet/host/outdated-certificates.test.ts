@@ -10,7 +10,11 @@ const issued = (authorityGeneration: number, previousSerial = "") =>
 const machine = (id: string, status: object) =>
   ({ metadata: { id }, spec: {}, status: { state: "running", ...status } }) as MachineObject;
 
-function behind(members: readonly RegisteredController[], machines: readonly MachineObject[] = [], hosts = [readyHost("a")]) {
+function behind(
+  members: readonly RegisteredController[],
+  machines: readonly MachineObject[] = [],
+  hosts = [readyHost("a")],
+) {
   const collection = <T>(objects: readonly T[]) => ({ values: () => objects.map((object) => ({ object })) });
   const deps = {
     machines: collection(machines),
@@ -22,7 +26,8 @@ function behind(members: readonly RegisteredController[], machines: readonly Mac
   return createOutdatedCertificates(deps).outdated();
 }
 
-const member = (id: string, reported: Partial<RegisteredController> = {}) => ({ id, ...reported }) as RegisteredController;
+const member = (id: string, reported: Partial<RegisteredController> = {}) =>
+  ({ id, ...reported }) as RegisteredController;
 
 test("a controller whose DNS server lacks the new trust bundle is outdated", () => {
   const members = [member("c-1", { authorityGeneration: generation }), member("c-2", { authorityGeneration: 6 })];

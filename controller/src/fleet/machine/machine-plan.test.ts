@@ -251,7 +251,10 @@ describe("a snapshot of the data", () => {
   it("that no longer exists loses its record at the next attempt", () => {
     const object = machine("on");
     const leftSnapshots = [{ name: "op-0", reason: "Why.", tries: 1, triedAt: now - 15_000 }];
-    const planned = planMachine({ ...object, status: { ...object.status, staleSnapshots: leftSnapshots } }, observed(running));
+    const planned = planMachine(
+      { ...object, status: { ...object.status, staleSnapshots: leftSnapshots } },
+      observed(running),
+    );
     expect(planned.steps).toEqual([{ kind: "removeSnapshot", name: "op-0" }]);
   });
 

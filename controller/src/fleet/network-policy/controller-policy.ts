@@ -5,7 +5,9 @@ import type { RegisteredController, ControllerRegistry } from "#kernel/runtime/c
 import type { PolicySource } from "./policy-source.ts";
 
 /** Policy source that lets every machine connect to the controllers. */
-export function createControllerPolicy(controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">): PolicySource {
+export function createControllerPolicy(
+  controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">,
+): PolicySource {
   return {
     rulesOn: () => controllerRulesOf(controllerRegistry.controllers()),
     subscribe: (onChange) => controllerRegistry.subscribe(() => onChange()),

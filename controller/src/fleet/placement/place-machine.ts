@@ -104,7 +104,8 @@ type Check = (request: PlacementRequest, host: HostObject, reservations: Reserva
 
 /** The first check that refuses gives the reason. */
 const checks: readonly Check[] = [
-  (_, host) => (acceptsMachines(host) ? undefined : host.spec.drain === null ? "it is cordoned." : "it is being drained."),
+  (_, host) =>
+    acceptsMachines(host) ? undefined : host.spec.drain === null ? "it is cordoned." : "it is being drained.",
   (_, { status }) =>
     status.state === "ready" && status.facts !== null ? undefined : `it is ${status.state}: ${status.reason}`,
   ({ engine, version }, { status }) => {

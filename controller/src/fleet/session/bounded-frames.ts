@@ -56,7 +56,8 @@ export function boundedProgress(progress: TaskProgress): TaskProgress {
 export function helloFault(hello: Hello): string | undefined {
   const { agentVersion, agentDigest, bootId, sessionId, replacesSessionId, openTasks, terms } = hello;
   const isLong = (text: string) => text.length > wordLength;
-  if ([agentVersion, agentDigest, bootId, sessionId, replacesSessionId].some(isLong)) return "a name in hello is too long";
+  if ([agentVersion, agentDigest, bootId, sessionId, replacesSessionId].some(isLong))
+    return "a name in hello is too long";
   if (openTasks.length > mostOpenTasks || openTasks.some(isLong)) return "too many open tasks in hello";
   if (Object.keys(terms).length > mostTerms) return "too many terms in hello";
   return undefined;

@@ -34,7 +34,9 @@ export function createPeerReports({ controllerRegistry, peers }: PeerReportsDeps
   }
 
   const timer = setInterval(() => {
-    const others = controllerRegistry.controllers().filter(({ id, address }) => id !== controllerRegistry.id && address !== "");
+    const others = controllerRegistry
+      .controllers()
+      .filter(({ id, address }) => id !== controllerRegistry.id && address !== "");
     for (const id of reports.keys()) if (!others.some((each) => each.id === id)) reports.delete(id);
     for (const { id, address } of others) if (!pending.has(id)) poll(id, address);
   }, pollIntervalMs).unref();

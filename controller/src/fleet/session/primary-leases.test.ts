@@ -20,7 +20,10 @@ function scenario() {
   const sent: unknown[] = [];
   const session = { machineId: "m", send: (frame: unknown) => sent.push(frame) } as unknown as Session;
   const ask = (term = 1n, engineSilent = false) =>
-    leases.request(session, create(PrimaryLeaseRequestSchema, { serviceId: "s", term, number: 1n, engineUnresponsive: engineSilent }));
+    leases.request(
+      session,
+      create(PrimaryLeaseRequestSchema, { serviceId: "s", term, number: 1n, engineUnresponsive: engineSilent }),
+    );
   const answered = () => Object.fromEntries(leases.outcomes());
   return { state, leases, ask, answered, sent };
 }

@@ -131,7 +131,14 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
   function record(machineId: string, change: Partial<LeaseRecord>): void {
     const now = bootMs();
     const before = records.get(machineId);
-    const after = { requestedMs: now, grantedMs: undefined, term: 0n, isEngineUnresponsive: false, ...before, ...change };
+    const after = {
+      requestedMs: now,
+      grantedMs: undefined,
+      term: 0n,
+      isEngineUnresponsive: false,
+      ...before,
+      ...change,
+    };
     // Records are in the order of their changes, so the loop below stops at the first recent one.
     records.delete(machineId);
     records.set(machineId, after);

@@ -8,7 +8,12 @@ const signal = new AbortController().signal;
 function scenario(others: readonly string[], answers: Readonly<Record<string, number>> = {}) {
   const state = { nowMs: 0, ids: ["a", ...others], ownMs: 60_000, startedAt: 1 };
   let answer = () => {};
-  const member = (id: string): RegisteredController => ({ id, address: id, startedAt: state.startedAt, draining: false });
+  const member = (id: string): RegisteredController => ({
+    id,
+    address: id,
+    startedAt: state.startedAt,
+    draining: false,
+  });
   const revocation = createRevocation({
     controllerRegistry: {
       id: "a",

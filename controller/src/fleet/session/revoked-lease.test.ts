@@ -52,7 +52,10 @@ test("a silent primary or engine is reported to controllers without its stream",
   const agent = openSession(holder.dial(identity), helloOf("m-3"));
   await agent.expect("welcome");
   const request = (number: bigint, engineSilent: boolean) =>
-    agent.send({ case: "primaryLeaseRequest", value: { serviceId: "s", term: 1n, number, engineUnresponsive: engineSilent } });
+    agent.send({
+      case: "primaryLeaseRequest",
+      value: { serviceId: "s", term: 1n, number, engineUnresponsive: engineSilent },
+    });
   const results = () => deciding.fleet.peerReport("m-3");
   let number = 1n;
   request(number, true);

@@ -35,7 +35,8 @@ export interface StreamLeaseDeps {
  * for `graceMs`, it ends its streams, so that its agents go to the others.
  */
 export function createStreamLease(deps: StreamLeaseDeps): StreamLease {
-  const { controllerRegistry, graceMs, checkIntervalMs, othersMayAct, monotonicMs, log, onLost, onRegained, onEnd } = deps;
+  const { controllerRegistry, graceMs, checkIntervalMs, othersMayAct, monotonicMs, log, onLost, onRegained, onEnd } =
+    deps;
   let current: Lease | undefined;
   /** Defined while streams are retained without a lease. */
   let waiting: AbortController | undefined;

@@ -132,7 +132,10 @@ test("an agent's failure, a cancellation, the deadline and a deleted machine end
   const { session } = await connected(one, "ends");
   await one.fleet.submit("ends", "t-fails", request());
   await session.expect("task", ({ id }) => id === "t-fails");
-  session.send({ case: "taskResult", value: { taskId: "t-fails", failure: { code: "engine_refused", message: "no" } } });
+  session.send({
+    case: "taskResult",
+    value: { taskId: "t-fails", failure: { code: "engine_refused", message: "no" } },
+  });
   await expect.poll(() => two.fleet.task("t-fails")?.result?.failure?.code).toBe("engine_refused");
 
   await one.fleet.submit("ends", "t-cancelled", request());

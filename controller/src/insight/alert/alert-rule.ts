@@ -216,7 +216,9 @@ export function defaultRulesOf({ spec }: Pick<ManagedServiceObject, "spec">): re
   return rules.filter(({ metric }) => {
     const catalogMetric = metricOf(metric);
     if (metric === "replication_lag_seconds" && spec.nodes.length < 2) return false;
-    return catalogMetric !== undefined && catalogMetric.source !== null && appliesToEngine(catalogMetric, spec.databaseType);
+    return (
+      catalogMetric !== undefined && catalogMetric.source !== null && appliesToEngine(catalogMetric, spec.databaseType)
+    );
   });
 }
 

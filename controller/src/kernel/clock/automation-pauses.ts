@@ -52,7 +52,15 @@ const backwardsToleranceMs = 60_000;
 /** Kind of the record: stored as a pause that has already ended. */
 const lastSeenKind = "seen";
 
-export function createAutomationPauses({ store, clock, log }: { store: Store; clock: Clock; log: Log }): AutomationPauses {
+export function createAutomationPauses({
+  store,
+  clock,
+  log,
+}: {
+  store: Store;
+  clock: Clock;
+  log: Log;
+}): AutomationPauses {
   const drift = createDrift(clock);
   const stored = createMirror<AutomationPause>(store, pausePrefix, ({ value }) => JSON.parse(value), forgetStored);
   /** Written by this process, null for released ones. They count until the mirror has their revision. */

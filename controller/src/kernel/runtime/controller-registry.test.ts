@@ -26,7 +26,13 @@ test("a format is stored only once every live controller reads it", async () => 
   };
   const lease = await store.lease(60);
   await store.commit({ conditions: [], puts: [{ ...older, lease }], deletes: [] });
-  const controllerRegistry = createControllerRegistry({ store, id: "newer", leaseS: 60, clock: systemClock, log: silentLog });
+  const controllerRegistry = createControllerRegistry({
+    store,
+    id: "newer",
+    leaseS: 60,
+    clock: systemClock,
+    log: silentLog,
+  });
   try {
     await waitUntil("both are members", () => controllerRegistry.controllers().length === 2);
     expect(controllerRegistry.allRead("destined-secret")).toBe(false);

@@ -45,6 +45,7 @@ export function requireAmount(
   throw new HoldfastError(
     quota.error ?? "QUOTA_EXCEEDED",
     `${subject} ${used} of ${limit} ${quota.label}; ${requested} more is too many.`,
+    // oxlint-disable-next-line holdfast/names -- a member of the API
     { members: { quota: quotaField(quota), used, asked: requested, limit } },
   );
 }

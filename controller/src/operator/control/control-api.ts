@@ -79,7 +79,13 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
     },
 
     placeHold: async ({ kind, reason }, call) => {
-      const pause: AutomationPause = { kind, only: kind as AutomaticAction, reason, since: deps.clock.now(), until: null };
+      const pause: AutomationPause = {
+        kind,
+        only: kind as AutomaticAction,
+        reason,
+        since: deps.clock.now(),
+        until: null,
+      };
       await deps.automationPauses.set(pause, call.signal);
       await audited(call, "hold.place");
       return pauseMessage(pause);

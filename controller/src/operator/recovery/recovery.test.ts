@@ -70,6 +70,7 @@ test("a restored control plane equals its snapshot, paused, with raised terms an
     service,
     JSON.stringify({
       metadata: { id: "s1" },
+      // oxlint-disable-next-line holdfast/names -- a stored key
       spec: { port: 1, instanceGeneration: 5, nodes: [{ id: "n1" }, { id: "n2", vouches: 3 }], trial },
       status: { term: 7, later: ["kept"] },
     }),

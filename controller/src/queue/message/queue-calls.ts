@@ -97,7 +97,8 @@ export function createQueueCalls({ fleet, contents, refused }: QueueCallsDeps): 
         const { failure, output } = result;
         if (failure?.code === "engine_refused") refused(serviceId);
         if (failure !== undefined) throw errorOf(failure);
-        if (output.case !== "callQueue" || output.value.response === undefined) throw unreachable("It sent no response.");
+        if (output.case !== "callQueue" || output.value.response === undefined)
+          throw unreachable("It sent no response.");
         responseContent = output.value.response;
         const { answer } = fromBinary(QueueAnswerSchema, await contents.unpack(machineId, responseContent, signal));
         if (answer.case !== responseCase) throw new Error(`a request was answered with ${answer.case}`);

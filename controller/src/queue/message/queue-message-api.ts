@@ -3,7 +3,7 @@ import type { Call, Handlers } from "@holdfast/common/call.ts";
 import { invalid } from "@holdfast/common/errors.ts";
 import {
   type EngineQueueMessage,
-  HeldMessageSchema,
+  LeasedMessageSchema,
   QueueVerb,
 } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
 import {
@@ -70,7 +70,7 @@ export function queueMessages(deps: QueueMessageDeps): Messages {
       messages,
     }: { serviceId: string; name: string; messages: readonly { readonly receipt: string }[] },
     verb: QueueVerb,
-    leaseOf: (index: number, found: FoundQueue) => Omit<MessageInitShape<typeof HeldMessageSchema>, "$typeName">,
+    leaseOf: (index: number, found: FoundQueue) => Omit<MessageInitShape<typeof LeasedMessageSchema>, "$typeName">,
     call: Call,
   ) {
     const found = access.active(serviceId, name, call);
@@ -86,9 +86,9 @@ export function queueMessages(deps: QueueMessageDeps): Messages {
     );
     if (faults.length > 0) throw invalid(...faults);
     const leased = requested.map(({ opened, index }) =>
-      create(HeldMessageSchema, { ...opened, ...leaseOf(index, found) }),
+      create(LeasedMessageSchema, { ...opened, ...leaseOf(index, found) }),
     );
-    const request = { case: "settle", value: { verb, held: leased } } as const;
+    const request = { case: "settle", value: { verb, leased } } as const;
     const { done, lost } = await calls.call(objectsOf(found), request, "settled", { signal: call.signal });
     const receiptAt = (index: number) => requested[index]?.receipt ?? "";
     return create(ReceiptsResponseSchema, { done: done.map(receiptAt), lost: lost.map(receiptAt) });

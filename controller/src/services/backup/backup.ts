@@ -26,7 +26,7 @@ export function serviceOfBackup({ spec }: BackupObject): string {
 }
 
 /** Index: under "open", the backups that have not ended. */
-export function openBackup(backup: BackupObject): "open" | undefined {
+function openBackup(backup: BackupObject): "open" | undefined {
   return hasEnded(backup) ? undefined : "open";
 }
 

@@ -30,9 +30,11 @@ test("a descriptor is stored under keys that do not change with names in code", 
   }
   const format = "holdfast service descriptor 1";
   const text = await buffer(openStream(bytes(), { format, object }, () => subkey(masterKey, "service descriptor")));
+  // oxlint-disable-next-line holdfast/names -- a stored key
   const stored = { spec: { nodes: [{}, { vouches: 3 }] } };
   expect(JSON.parse(text.toString("utf8"))).toMatchObject({
     service: stored,
+    // oxlint-disable-next-line holdfast/names -- a stored key
     archive: { status: { deleted: { keptNodes: ["r"], service: stored } } },
   });
   expect(await openDescriptor(bytes(), object, keyring)).toEqual(descriptor);

@@ -9,7 +9,12 @@ export const postgresql: EngineProfile = {
   replicas: {
     isSynchronous: true,
     primaryLeaseVersion: 1,
-    minimumFromPrimary: ["max_connections", "max_worker_processes", "max_prepared_transactions", "max_locks_per_transaction"],
+    minimumFromPrimary: [
+      "max_connections",
+      "max_worker_processes",
+      "max_prepared_transactions",
+      "max_locks_per_transaction",
+    ],
   },
   allNodesUri: (hosts, port) =>
     `postgres://${defaultUser}@${hosts.map((host) => `${host}:${port}`).join(",")}/${defaultDatabase}?sslmode=verify-full&target_session_attrs=read-write`,

@@ -14,7 +14,10 @@ export function guestKernelOffer(service: ManagedServiceObject, context: Mainten
 }
 
 /** Pure: the pending update of the service's guest kernel, if any. */
-export function guestKernelUpdate(service: ManagedServiceObject, context: MaintenanceContext): PendingUpdate | undefined {
+export function guestKernelUpdate(
+  service: ManagedServiceObject,
+  context: MaintenanceContext,
+): PendingUpdate | undefined {
   const { image: target, since = 0 } = guestKernelOffer(service, context) ?? {};
   if (target === undefined) return undefined;
   const current = guestKernelOf(service, context);

@@ -123,7 +123,10 @@ test.each([
   ["is not healthy", { health: { status: "degraded" as const, since: 0, reason: "Full.", checks: [] } }, "Full."],
 ])("it is refused for a service that %s", async (_name, status, words) => {
   const [id = ""] = await fixture.running(1, status);
-  await expect(fixture.apply(id)).rejects.toMatchObject({ key: "WRONG_STATE", message: expect.stringContaining(words) });
+  await expect(fixture.apply(id)).rejects.toMatchObject({
+    key: "WRONG_STATE",
+    message: expect.stringContaining(words),
+  });
 });
 
 test("an image is refused while a host does not respond, and a restart is not", async () => {

@@ -49,6 +49,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
         ...(context.guestKernel === "" ? {} : { guestKernel: context.guestKernel }),
         ...(engineVersion === "" ? {} : { engineVersion }),
         ...(operation?.spec.type === "maintenance" ? { operation: operationMessage(operation) } : {}),
+        // oxlint-disable-next-line holdfast/names -- a member of the API
         ...(deps.maintenancePaused() ? { held: pausedMessage } : {}),
       };
     },

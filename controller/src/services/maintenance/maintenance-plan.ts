@@ -55,7 +55,10 @@ function noteRestart(since: number | null, { instance, now }: MaintenanceContext
   return { action: "note", restartSince: waits ? now : null };
 }
 
-function noteKeeper({ spec, status }: ManagedServiceObject, context: MaintenanceContext): MaintenanceAction | undefined {
+function noteKeeper(
+  { spec, status }: ManagedServiceObject,
+  context: MaintenanceContext,
+): MaintenanceAction | undefined {
   const { keeperSince = null } = status.maintenance;
   const isBehind = keepersBehind(context).length > 0;
   if (isBehind) return keeperSince === null ? { action: "note", keeperSince: context.now } : undefined;

@@ -121,7 +121,10 @@ export function createRolloutLimiter(deps: RolloutLimiterDeps): RolloutLimiter {
       const failedOwners = hasOneOwner() ? failures : [...new Set(failures.map(ownerOf))];
       if (failedOwners.length < failedOwnersToPause) return;
       const text = `The image ${image} failed on ${failures.length} services, the last one ${serviceId}: ${reason}`;
-      await automationPauses.set({ kind: "maintenance", only: "maintenance", reason: text, since: now(), until: null }, signal);
+      await automationPauses.set(
+        { kind: "maintenance", only: "maintenance", reason: text, since: now(), until: null },
+        signal,
+      );
     },
   };
 }

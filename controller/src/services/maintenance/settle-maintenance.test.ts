@@ -67,6 +67,7 @@ test("nothing begins while maintenance is paused, except by request", async () =
   fixture.state.automationPauses = [{ kind: "clock", reason: "The wall clock jumped.", since: 0, until: null }];
   fixture.state.now = Date.parse("2026-11-22T04:20:00Z");
   expect(await fixture.reconcile(id)).toBe(15_000);
+  // oxlint-disable-next-line holdfast/names -- a member of the API
   expect((await fixture.api().getMaintenance({ serviceId: id }, call)).held).toBeDefined();
   expect((await fixture.apply(id)).type).toBe("maintenance");
 });

@@ -33,7 +33,10 @@ export function endOfNotice({ markedAt, noticeHours }: ImageUrgency): number {
 }
 
 /** Pure: why no update can be applied now; undefined if there is no obstacle. */
-export function obstacleOf({ spec, status }: ManagedServiceObject, { instance }: MaintenanceContext): string | undefined {
+export function obstacleOf(
+  { spec, status }: ManagedServiceObject,
+  { instance }: MaintenanceContext,
+): string | undefined {
   if (status.state === "Stopped" || spec.power === "off") return "The service is stopped. Start it first.";
   if (status.state !== "Running") return `The service is ${status.state}. It must be Running.`;
   if (!isHealthy(status.health))

@@ -132,7 +132,8 @@ function reportDataFindings(
   const isChanging = nodes.some((node) => !isStaying(node) || hasOutdatedData(service.spec, node));
   if (isChanging)
     report("replicas", "A replica is being created or removed. Wait until it follows, or remove it.", true);
-  else if (nodes.length > 1) report("replicas", `${replicaCopyNote} ${commitNotes[replicationModeOf(service.spec)]}`.trim());
+  else if (nodes.length > 1)
+    report("replicas", `${replicaCopyNote} ${commitNotes[replicationModeOf(service.spec)]}`.trim());
   const from = context.images.find(({ metadata }) => metadata.id === context.image);
   const changed = image === undefined ? [] : changedTextOrder(from, image, context.instance);
   if (changed.length > 0)

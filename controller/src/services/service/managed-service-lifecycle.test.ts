@@ -1,6 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { requests, createServiceScenario, faultsOfImages } from "../../../../test/support/controller/service-scenario.ts";
+import {
+  requests,
+  createServiceScenario,
+  faultsOfImages,
+} from "../../../../test/support/controller/service-scenario.ts";
 import { isOver, stuckAfterMs } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { drainReason } from "./managed-service-health.ts";

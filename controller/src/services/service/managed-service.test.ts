@@ -18,13 +18,18 @@ const service = runningService(
   },
   { recoveryPointStale: true, warnings: { "node.unhealthy r": { since: 1, announced: false } } },
 );
+/* oxlint-disable holdfast/names -- stored keys */
 const stored = {
   spec: {
-    nodes: [{}, { vouches: 3, keeps: { image: "old" }, restarts: { told: 1, wanted: 2 }, replaces: { nodeId: "n", asked: true } }],
+    nodes: [
+      {},
+      { vouches: 3, keeps: { image: "old" }, restarts: { told: 1, wanted: 2 }, replaces: { nodeId: "n", asked: true } },
+    ],
     trial: { sealed: true, dataBack: true },
   },
   status: { restorableStale: true, warnings: { "node.unhealthy r": { since: 1, told: false } } },
 };
+/* oxlint-enable holdfast/names */
 
 test("a service is stored under keys that do not change with names in code", () => {
   const text = managedServiceKind.format(service);

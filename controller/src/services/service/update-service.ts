@@ -38,7 +38,8 @@ export function updateService(
   const spec = { ...service.spec, ...change };
   const renamed = name !== service.metadata.name;
   if (!renamed && JSON.stringify(spec) === JSON.stringify(service.spec)) return { after: service, rename: undefined };
-  const agentSettings = (of: ManagedServiceSpec) => JSON.stringify([of.allowedCidrs, poolerOf(of), replicationModeOf(of)]);
+  const agentSettings = (of: ManagedServiceSpec) =>
+    JSON.stringify([of.allowedCidrs, poolerOf(of), replicationModeOf(of)]);
   const lifeChanged =
     spec.expiresAt !== service.spec.expiresAt || spec.deletionProtection !== service.spec.deletionProtection;
   return {

@@ -70,6 +70,7 @@ export function addServiceMaintenance(services: CliCommand): void {
     });
 }
 
+// oxlint-disable-next-line holdfast/names -- a member of the API
 function summaryOf({ window, window_is_default, next_window_from, image, engine_version, held }: Maintenance) {
   const chosen = window_is_default ? " (by default)" : "";
   return {
@@ -77,6 +78,7 @@ function summaryOf({ window, window_is_default, next_window_from, image, engine_
     next_window_from,
     image,
     engine_version,
+    // oxlint-disable-next-line holdfast/names -- a member of the API
     ...(held === null ? {} : { held }),
   };
 }

@@ -96,7 +96,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues whose database its users
     const [claimed] = answer.case === "messages" ? answer.value.messages : [];
     for (const request of [enqueue("during"), claimOne, startTask("redrive")])
       await expect(call(request, true), request.case).rejects.toMatchObject({ code: "no_room" });
-    const value = create(QueueSettleSchema, { verb: QueueVerb.ACK, held: [{ id: claimed?.id ?? 0n, worker: "w" }] });
+    const value = create(QueueSettleSchema, { verb: QueueVerb.ACK, leased: [{ id: claimed?.id ?? 0n, worker: "w" }] });
     expect(await call({ case: "settle", value }, true)).toMatchObject({ answer: { value: { done: [0], lost: [] } } });
     expect((await call(startTask("purge"), true)).answer.case).toBe("task");
   });

@@ -3,7 +3,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type EngineQueueMessage,
   EngineQueueMessageSchema,
-  type HeldMessage,
+  type LeasedMessage,
   type QueueAnswer,
   QueueAnswerSchema,
   type QueueClaim,
@@ -70,7 +70,7 @@ interface IndexedClaim extends MessageClaim {
 async function settleResponse(
   session: Session,
   queue: string,
-  { verb, held: messages }: QueueSettle,
+  { verb, leased: messages }: QueueSettle,
 ): Promise<QueueAnswer> {
   const { done, lost } = await settle(session, queue, verb, messages);
   const indexesOf = (list: readonly IndexedClaim[]) => list.map(({ index }) => index);
@@ -82,7 +82,7 @@ function settle(
   session: Session,
   queue: string,
   verb: QueueVerb,
-  messages: readonly HeldMessage[],
+  messages: readonly LeasedMessage[],
 ): Promise<Settled<IndexedClaim>> {
   const claims = messages.map(({ id, worker, seconds, error, discard }, index) => ({
     index,

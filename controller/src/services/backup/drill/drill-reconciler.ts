@@ -124,7 +124,8 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
       return again(recheckMs, "its machine is being deleted");
     const { serviceId } = drill.spec;
     const all = drillIndex.of(serviceId);
-    const isDeleted = services.get(serviceId) === undefined && (await services.getCurrent(serviceId, signal)) === undefined;
+    const isDeleted =
+      services.get(serviceId) === undefined && (await services.getCurrent(serviceId, signal)) === undefined;
     const isOld = all.length - all.findIndex(({ metadata }) => metadata.id === drill.metadata.id) > retainedPerService;
     const stored = drills.get(drill.metadata.id);
     if (stored === undefined || (!isDeleted && !isOld)) return settled;

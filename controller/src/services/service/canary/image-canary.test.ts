@@ -101,7 +101,10 @@ describe("the snapshot that an operation reports", () => {
     isChanging: false,
   });
   const snapshotOf = (outcome: DataSnapshot["outcome"], reason = "", name = "op-1") => ({ name, outcome, reason });
-  const stays: OperationObject = { ...operation, status: { ...operation.status, outcome: { dataNotRolledBack: "Admitted." } } };
+  const stays: OperationObject = {
+    ...operation,
+    status: { ...operation.status, outcome: { dataNotRolledBack: "Admitted." } },
+  };
 
   // biome-ignore format: a table, aligned so that it reads as one
   test.each<[string, OperationObject, ObservedService, DataSnapshot | undefined]>([

@@ -67,6 +67,9 @@ function hasTargetHost({ id, zone }: NodeSpec, { nodes }: ObservedService, { hos
   const hostId = nodes.find(({ node }) => node.id === id)?.machine?.spec.hostId;
   return Iterator.from(hosts.values()).some(
     ({ object }) =>
-      object.metadata.id !== hostId && object.spec.zone === zone && acceptsMachines(object) && object.status.state === "ready",
+      object.metadata.id !== hostId &&
+      object.spec.zone === zone &&
+      acceptsMachines(object) &&
+      object.status.state === "ready",
   );
 }

@@ -52,7 +52,8 @@ export function warningsRecheckInMs({ status }: ManagedServiceObject, now: numbe
 function warningsOf(service: ManagedServiceObject, observed: ObservedService): Warning[] {
   const { metadata, spec, status } = service;
   const members = observed.nodes.filter(({ node }) => isStaying(node));
-  const isWatched = spec.power === "on" && metadata.deletionRequestedAt === undefined && spec.primaryChange === undefined;
+  const isWatched =
+    spec.power === "on" && metadata.deletionRequestedAt === undefined && spec.primaryChange === undefined;
   if (!isWatched || members.length < 2 || status.state === "Pending" || status.state === "Provisioning") return [];
   const missing = members.filter((member) => !isPrimary(service, member.node) && !follows(member));
   const statuses = new Map(nodeStatusesOf(service, observed).map((node) => [node.id, node.status]));

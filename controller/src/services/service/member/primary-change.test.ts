@@ -1,6 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type NodeId, nodeIds, PrimaryChangeScenario } from "../../../../../test/support/controller/primary-change-scenario.ts";
+import {
+  type NodeId,
+  nodeIds,
+  PrimaryChangeScenario,
+} from "../../../../../test/support/controller/primary-change-scenario.ts";
 
 type Action = readonly [name: string, act: (scenario: PrimaryChangeScenario) => void | Promise<void>];
 
@@ -71,7 +75,10 @@ async function rest(scenario: PrimaryChangeScenario): Promise<void> {
   }
 }
 
-function mend(scenario: PrimaryChangeScenario, how: { readonly promotes?: boolean; readonly except?: NodeId } = {}): void {
+function mend(
+  scenario: PrimaryChangeScenario,
+  how: { readonly promotes?: boolean; readonly except?: NodeId } = {},
+): void {
   for (const id of nodeIds) {
     const isMended = id !== how.except;
     Object.assign(scenario.members[id], { alive: isMended, connected: isMended, promotes: how.promotes ?? true });

@@ -1,7 +1,17 @@
 import { expect, test } from "vitest";
 import { createRandom } from "../../../../../test/support/random.ts";
-import { newPrimaryLeaseModel, type PrimaryLeaseModel, brokenInvariantOf } from "../../../../../test/support/controller/primary-lease-state.ts";
-import { after, type Bug, type Action, actions, compositeActions } from "../../../../../test/support/controller/primary-lease-scenario.ts";
+import {
+  newPrimaryLeaseModel,
+  type PrimaryLeaseModel,
+  brokenInvariantOf,
+} from "../../../../../test/support/controller/primary-lease-state.ts";
+import {
+  after,
+  type Bug,
+  type Action,
+  actions,
+  compositeActions,
+} from "../../../../../test/support/controller/primary-lease-scenario.ts";
 
 /** All scenarios of this many actions, from each of the initial states. */
 const depth = 4;
@@ -51,7 +61,9 @@ const planted: readonly (readonly [bug: Bug, initialState: number])[] = [
 function explore(trace: readonly Action[], bug?: Bug): { readonly states: number; readonly wrong: string | undefined } {
   const started = trace.reduce((state, action) => after(state, action, bug) ?? state, newPrimaryLeaseModel());
   const seen = new Set<string>();
-  let edge: { readonly state: PrimaryLeaseModel; readonly reported: readonly Action[] }[] = [{ state: started, reported: [] }];
+  let edge: { readonly state: PrimaryLeaseModel; readonly reported: readonly Action[] }[] = [
+    { state: started, reported: [] },
+  ];
   for (let round = 0; round < depth; round += 1) {
     const next: typeof edge = [];
     for (const { state, reported } of edge) {
@@ -85,7 +97,15 @@ test("nothing is wrong in any of many long stories, and many of them come to a n
   // A fixed seed, so that each run has the same scenarios. A change of the protocol raises their number once.
   const random = createRandom(15);
   // Successes are more frequent than failures.
-  const weighted: readonly Action[] = [...all, ...compositeActions, ...compositeActions, ...compositeActions, "wait 1", "wait 3", "wait 3"];
+  const weighted: readonly Action[] = [
+    ...all,
+    ...compositeActions,
+    ...compositeActions,
+    ...compositeActions,
+    "wait 1",
+    "wait 3",
+    "wait 3",
+  ];
   let promoted = 0;
   for (let trace = 0; trace < 2_000; trace += 1) {
     let state = newPrimaryLeaseModel();

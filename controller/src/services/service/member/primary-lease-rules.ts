@@ -4,7 +4,9 @@ import type { ManagedServiceObject } from "../managed-service.ts";
 import { namedPrimary } from "./members.ts";
 
 /** Only the primary that is named in the newest term gets a lease; no node gets one while the primary changes. */
-export function createPrimaryLeaseRules(services: Pick<Collection<ManagedServiceObject>, "get" | "reached">): PrimaryLeaseRules {
+export function createPrimaryLeaseRules(
+  services: Pick<Collection<ManagedServiceObject>, "get" | "reached">,
+): PrimaryLeaseRules {
   return {
     refusal(machineId, serviceId, term) {
       const service = services.get(serviceId)?.object;

@@ -47,8 +47,15 @@ describe("a replica that reported that it follows", () => {
         return { output: { case: "readReplication", value } };
       },
     };
-    const failureDetector = { leaseReport: () => ({ requestedAgoMs, grantedAgoMs: undefined, isEngineUnresponsive: false }) };
-    const proven = await withProvenReplicas(started, observed, { fleet, failureDetector } as never, new AbortController().signal);
+    const failureDetector = {
+      leaseReport: () => ({ requestedAgoMs, grantedAgoMs: undefined, isEngineUnresponsive: false }),
+    };
+    const proven = await withProvenReplicas(
+      started,
+      observed,
+      { fleet, failureDetector } as never,
+      new AbortController().signal,
+    );
     const { nodes } = updateMembers(started, proven, 0).service.spec;
     return { queried, votes: nodes.map(({ failoverCandidate }) => failoverCandidate !== undefined) };
   };

@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { isFailureConfirmed, isSuspect, silentAfterMs } from "./suspicion.ts";
 
-const leaseReport = (requestedAgoMs: number, isEngineUnresponsive = false) => ({ requestedAgoMs, isEngineUnresponsive });
+const leaseReport = (requestedAgoMs: number, isEngineUnresponsive = false) => ({
+  requestedAgoMs,
+  isEngineUnresponsive,
+});
 const deaf = { streaming: false, silentMs: 0 };
 const receives = { streaming: true, silentMs: 500 };
 const waits = { streaming: true, silentMs: 3_500 };

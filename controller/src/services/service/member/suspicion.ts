@@ -48,7 +48,9 @@ export function canFailOver(service: ManagedServiceObject, observed: ObservedSer
  * Pure: true if the primary is suspect, so that replicas should be queried. `leaseReport`: the last lease request of
  * its agent, undefined if there was none yet.
  */
-export function isSuspect(leaseReport: Pick<LeaseReport, "requestedAgoMs" | "isEngineUnresponsive"> | undefined): boolean {
+export function isSuspect(
+  leaseReport: Pick<LeaseReport, "requestedAgoMs" | "isEngineUnresponsive"> | undefined,
+): boolean {
   return leaseReport !== undefined && (leaseReport.isEngineUnresponsive || leaseReport.requestedAgoMs >= silentAfterMs);
 }
 

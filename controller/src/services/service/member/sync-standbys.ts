@@ -7,7 +7,9 @@ import { follows } from "./proven-replicas.ts";
 import { syncStandbyTimeoutMs } from "./update-members.ts";
 
 /** Replication mode of the service, `async` by default. */
-export function replicationModeOf({ replicationMode = "async" }: Pick<ManagedServiceSpec, "replicationMode">): ReplicationMode {
+export function replicationModeOf({
+  replicationMode = "async",
+}: Pick<ManagedServiceSpec, "replicationMode">): ReplicationMode {
   return replicationMode;
 }
 
@@ -19,7 +21,9 @@ export function syncStandbysOf(service: Pick<ManagedServiceObject, "spec" | "sta
   const { spec } = service;
   if (replicationModeOf(spec) === "async") return [];
   const standbys = standbysOf(service);
-  return replicationModeOf(spec) === "sync_strict" ? standbys : standbys.filter(({ id }) => spec.syncStandbys?.includes(id));
+  return replicationModeOf(spec) === "sync_strict"
+    ? standbys
+    : standbys.filter(({ id }) => spec.syncStandbys?.includes(id));
 }
 
 /**

@@ -25,7 +25,8 @@ export function rolloutProgress(
   { status }: OperationObject,
 ): StepProgress | undefined {
   const { spec } = service;
-  if (spec.primaryChange !== undefined) return { ...primaryChangeProgress(spec.primaryChange, observed), progressPct: 80 };
+  if (spec.primaryChange !== undefined)
+    return { ...primaryChangeProgress(spec.primaryChange, observed), progressPct: 80 };
   const pending = spec.nodes.filter((node) => awaitsRollout(spec, node));
   if (pending.length === 0) return undefined;
   const isImage = pending.some((node) => isImagePinned(spec, node));
