@@ -6,8 +6,8 @@ function hidesNothing({ type, ...node }) {
 }
 
 /**
- * `void` hides a promise from no-floating-promises and no-misused-promises. Without `void` these rules see each promise:
- * it is awaited, has a handler for its failure, or is started by inBackground of common/.
+ * `void` hides a promise from no-floating-promises and no-misused-promises. Without `void` these rules see each
+ * promise: it is awaited, has a handler for its failure, or is started by inBackground of common/.
  */
 export const noVoidCall = {
   meta: { type: "problem", schema: [] },
