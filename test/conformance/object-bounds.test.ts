@@ -46,7 +46,7 @@ async function kindsOfAll(): Promise<AnyKind[]> {
 }
 
 function isKind(value: unknown): value is AnyKind {
-  return typeof value === "object" && value !== null && "goesWithOrganization" in value && "quotas" in value;
+  return typeof value === "object" && value !== null && "deletedWithOrganization" in value && "quotas" in value;
 }
 
 test("every stored kind has a quota, or is bounded by a kind that has one", async () => {

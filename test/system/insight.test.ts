@@ -289,7 +289,7 @@ describe("insight into a database", { timeout: 600_000 }, () => {
     model.script("I would rather talk about the weather.");
     expect((await translate({ question: "?" })).json).toMatchObject({
       sql: "",
-      warning: expect.stringContaining("read"),
+      warning: expect.stringContaining("parsed"),
     });
     model.script("words of the server", 500);
     const failed = await translate({ question: "How many?" });

@@ -225,11 +225,11 @@ test("the previous secret works until the end of its overlap", async () => {
 test("a person of several organizations acts in the requested one, with their role there", async () => {
   await person("anna", "correct horse battery");
   const authorization = basic("anna", "correct horse battery");
-  expect(await at.ask(authorization)).toMatchObject({ organizationId: undefined, mustChoose: false });
+  expect(await at.ask(authorization)).toMatchObject({ organizationId: undefined, needsOrganization: false });
   at.join("anna", "viewer");
   expect(await at.ask(authorization)).toMatchObject({ organizationId: "org-1" });
   at.join("anna", "owner", "org-2");
-  expect(await at.ask(authorization)).toMatchObject({ organizationId: undefined, mustChoose: true });
+  expect(await at.ask(authorization)).toMatchObject({ organizationId: undefined, needsOrganization: true });
   expect((await at.ask(authorization)).scopes.size).toBe(0);
   expect((await at.ask(authorization, "org-1")).scopes.has("organization:*")).toBe(false);
   expect((await at.ask(authorization, "org-2")).scopes.has("organization:*")).toBe(true);

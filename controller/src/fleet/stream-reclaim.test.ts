@@ -60,7 +60,7 @@ test("tasks and cancellations from the time without a lease are delivered afterw
 test("an outage of etcd ends no stream, and new streams are refused meanwhile", async () => {
   const alone = await newInstallation();
   // Longer than the time between the ends of the two leases, which are renewed independently.
-  const options = { limits: { ...limits, withoutLeaseMs: 2_000 }, leaseS: 2 };
+  const options = { limits: { ...limits, leaseGraceMs: 2_000 }, leaseS: 2 };
   const both = [await startController(alone, "c-left", options), await startController(alone, "c-right", options)];
   const [left, right] = both as [TestController, TestController];
   await expect.poll(() => both.map(({ fleet }) => fleet.controllers.length)).toEqual([2, 2]);
@@ -96,7 +96,7 @@ test("an outage of etcd ends no stream, and new streams are refused meanwhile", 
 test("a controller that alone has no lease sends its agents to the others", async () => {
   const proxy = await startTcpProxy(installation.etcd.port);
   const cutOff = { ...installation, etcd: { ...installation.etcd, url: `http://127.0.0.1:${proxy.port}` } };
-  const options = { limits: { ...limits, withoutLeaseMs: 500 }, leaseS: 2 };
+  const options = { limits: { ...limits, leaseGraceMs: 500 }, leaseS: 2 };
   const other = await startController(cutOff, "c-alone", options);
   const agent = await other.newAgent("lonely");
   const session = openSession(other.dial(agent), helloOf("lonely"));

@@ -42,7 +42,7 @@ export async function beginUpstreamSignIn(providers: Providers, step: Step, name
   });
   // Only one method at a time: the state of both may exceed a cookie.
   const { mail: _, ...withoutMail } = interaction;
-  const next = { ...withoutMail, elsewhere: { provider: name, state, nonce, verifier } };
+  const next = { ...withoutMail, upstream: { provider: name, state, nonce, verifier } };
   return seeOther(url.href, { "set-cookie": saveInteraction(app, incoming, next) });
 }
 
