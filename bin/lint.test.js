@@ -6,21 +6,21 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { checkout } from "./set-up.js";
 
-const holder = "interface Holder { readonly status: { readonly holds: Readonly<Record<string, number>> } }";
+const holder = "interface Holder { readonly status: { readonly leases: Readonly<Record<string, number>> } }";
 
 /** Sources, and our rules that find something in each. */
 const cases = [
   ["a variable", "const t: Record<string, number> = {};\nexport const e = (w: string) => t[w];", "own-keys"],
   ["a parameter", "export const e = (t: { readonly [key: string]: number }, w: string) => t[w];", "own-keys"],
-  ["a property", `${holder}\nexport const e = (h: Holder, w: string) => h.status.holds[w];`, "own-keys"],
+  ["a property", `${holder}\nexport const e = (h: Holder, w: string) => h.status.leases[w];`, "own-keys"],
   [
     "an optional property",
-    `${holder}\nexport const e = (h: Holder | undefined, w: string) => h?.status.holds[w];`,
+    `${holder}\nexport const e = (h: Holder | undefined, w: string) => h?.status.leases[w];`,
     "own-keys",
   ],
   [
     "a property of a call",
-    `${holder}\nexport const e = (h: () => Holder, w: string) => h().status.holds[w];`,
+    `${holder}\nexport const e = (h: () => Holder, w: string) => h().status.leases[w];`,
     "own-keys",
   ],
   [
@@ -30,12 +30,12 @@ const cases = [
   ],
   [
     "a property that was taken out",
-    `${holder}\nexport function e({ status: { holds } }: Holder, w: string) {\n  return holds[w];\n}`,
+    `${holder}\nexport function e({ status: { leases } }: Holder, w: string) {\n  return leases[w];\n}`,
     "own-keys",
   ],
   [
     "a copy of a property",
-    `${holder}\nexport function e(h: Holder, w: string) {\n  const them = h.status.holds ?? {};\n  return them[w];\n}`,
+    `${holder}\nexport function e(h: Holder, w: string) {\n  const them = h.status.leases ?? {};\n  return them[w];\n}`,
     "own-keys",
   ],
   [
@@ -44,11 +44,11 @@ const cases = [
     "own-keys",
   ],
   ["an exported table", "export const t: Record<string, number> = {};", "own-keys"],
-  ["a literal key", `${holder}\nexport const e = (h: Holder) => h.status.holds["a"];`],
+  ["a literal key", `${holder}\nexport const e = (h: Holder) => h.status.leases["a"];`],
   ["a key that is written", "export const e = (t: Record<string, number>, w: string) => {\n  t[w] = 1;\n};"],
   [
     "a guard",
-    `${holder}\nexport const e = (h: Holder, w: string) => (Object.hasOwn(h.status.holds, w) ? h.status.holds[w] : 0);`,
+    `${holder}\nexport const e = (h: Holder, w: string) => (Object.hasOwn(h.status.leases, w) ? h.status.leases[w] : 0);`,
   ],
   ["an array", "export const e = (t: readonly number[], n: number) => t[n];"],
 
@@ -71,7 +71,7 @@ const cases = [
 
   ["a word at the beginning of a name", "export const toldWithinMs = 1;", "names"],
   ["a word in the middle of a name", "export const last_asked_at = 1;", "names"],
-  ["a word in the name of a property", "export interface A {\n  readonly keptUntil: number;\n}", "names"],
+  ["a word in the name of a property", "export interface A {\n  readonly heldUntil: number;\n}", "names"],
   ["a word of capital letters in a name", "export class DNSWorld {}", "names"],
   // In two parts, so that the check of spelling does not match this file.
   ["a British spelling in a name", `export const ${"neighbo"}${"urhood"} = 1;`, "names"],

@@ -8,9 +8,9 @@ import { expect, test } from "vitest";
 async function run(role: string, statements: string): Promise<{ lines: string[]; code: number }> {
   const program = `
     import { watchProcessFaults } from ${JSON.stringify(join(import.meta.dirname, "process-faults.ts"))};
-    const note = (message, { error, repeated }) => console.log(message + ": " + error.message + " " + repeated);
+    const logFault = (message, { error, repeated }) => console.log(message + ": " + error.message + " " + repeated);
     let nowMs = 0;
-    watchProcessFaults({ role: ${JSON.stringify(role)}, note, monotonicMs: () => nowMs });
+    watchProcessFaults({ role: ${JSON.stringify(role)}, logFault, monotonicMs: () => nowMs });
     ${statements}
     setTimeout(() => console.log("serving"), 50);`;
   const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", program], {

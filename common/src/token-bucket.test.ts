@@ -4,8 +4,8 @@ import { createTokenBuckets } from "./token-bucket.ts";
 test("a bucket allows its burst, then its rate, and returns the wait", () => {
   let ms = 0;
   const buckets = createTokenBuckets({ burst: 10, perSecond: 2 }, () => ms);
-  expect(buckets.take("a", 10)).toEqual({ left: 0, waitS: 0, fullInS: 5 });
-  expect(buckets.take("a", 1)).toEqual({ left: 0, waitS: 0.5, fullInS: 5 });
+  expect(buckets.take("a", 10)).toEqual({ remaining: 0, waitS: 0, fullInS: 5 });
+  expect(buckets.take("a", 1)).toEqual({ remaining: 0, waitS: 0.5, fullInS: 5 });
   expect(buckets.admits("b", 1)).toBe(true);
   ms = 500;
   expect(buckets.admits("a", 1)).toBe(true);

@@ -5,7 +5,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { parseIdentity } from "@holdfast/common/identity.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
-import { createControllerAddresses } from "@holdfast/mtls/controller-addresses.ts";
+import { createControllerEndpoints } from "@holdfast/mtls/controller-endpoints.ts";
 import { createIdentityFile, renewalTime } from "@holdfast/mtls/machine-identity.ts";
 import { confirmHost, type HostIdentity, renewHost } from "./host-calls.ts";
 
@@ -44,7 +44,7 @@ const shortestWaitMs = 200;
 export async function openHostCredentials(deps: HostCredentialsDeps): Promise<HostCredentials> {
   const { stateDir, clock, random, log } = deps;
   const file = createIdentityFile(stateDir);
-  const controllers = createControllerAddresses(stateDir, []);
+  const controllers = createControllerEndpoints(stateDir, []);
   await controllers.load();
   const loaded = await file.load();
   if (loaded === undefined) throw new Error(`${stateDir} has no certificate: the host has not joined yet`);

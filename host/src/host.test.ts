@@ -106,7 +106,7 @@ describe("a host that joined", () => {
     await waitUntil("it is cut", () => !remote.connected);
     await expect(remote.get("m", AbortSignal.timeout(500))).rejects.toThrow("aborted due to timeout");
     const identity = await identityIn(served.stateDir);
-    await expect(confirmHost(identity, hosting.controller.address)).rejects.toThrow("not good any more");
+    await expect(confirmHost(identity, hosting.controller.address)).rejects.toThrow("not valid any more");
     remote.close();
   });
 

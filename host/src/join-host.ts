@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createEnrollmentKey } from "@holdfast/mtls/enrollment-key.ts";
 import { tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
-import { createControllerAddresses } from "@holdfast/mtls/controller-addresses.ts";
+import { createControllerEndpoints } from "@holdfast/mtls/controller-endpoints.ts";
 import { createIdentityFile } from "@holdfast/mtls/machine-identity.ts";
 import type { JoinFile } from "@holdfast/common/join-file.ts";
 import { enrollHost, HostRefused } from "./host-calls.ts";
@@ -30,7 +30,7 @@ export async function joinHost(deps: JoinHostDeps, signal: AbortSignal): Promise
     throw new HostRefused(`${stateDir} belongs to a host of another installation; join with another --data directory`);
   const digest = tokenDigest(join.token);
   if (before?.tokenDigest === digest) return;
-  const controllers = createControllerAddresses(stateDir, []);
+  const controllers = createControllerEndpoints(stateDir, []);
   await controllers.save(join.controllers);
   const enrolling = createEnrollmentKey(stateDir);
   const key = await enrolling.loadOrCreate(digest);

@@ -24,7 +24,7 @@ const listeners: Readonly<Record<string, string>> = {
   "dns/src/tcp-server.ts":                  "dns/src/answer.test.ts",
   "dns/src/udp-server.ts":                  "dns/src/answer.test.ts",
   "host/src/serve-host.ts":                 "test/hostile/listeners.test.ts",
-  "https/src/port-entrance.ts":             "test/hostile/api-inherited-names.test.ts",
+  "https/src/public-port.ts":               "test/hostile/api-inherited-names.test.ts",
   "https/src/server.ts":                    "test/hostile/api-inherited-names.test.ts",
   "inference/src/main.ts":                  "inference/src/http/handler.test.ts",
   "issuer/src/issuer-server.ts":            "test/hostile/issuer-inherited-names.test.ts",
@@ -53,7 +53,7 @@ test("every listener of the platform has a test of inherited names", () => {
     });
   expect(found.toSorted()).toEqual(Object.keys(listeners));
   for (const test of new Set(Object.values(listeners)))
-    expect(textOf(test), `${test} sends the words`).toMatch(/import \{ clientWords.*client-words\.ts"/);
+    expect(textOf(test), `${test} sends the words`).toMatch(/import \{ inheritedNames.*inherited-names\.ts"/);
 });
 
 describe("names that every object inherits", () => {

@@ -131,7 +131,7 @@ describe("providers and domains of an app's own", () => {
     const code = await eves.get(link, { stopAt: `${issuer}/callback/oidc` });
     // Eve sends her own authorization response to another user: that browser never requested it.
     const victim = await its.browser(elsewhere()).get(code.url);
-    expect(victim).toMatchObject({ status: 400, text: expect.stringContaining("over") });
+    expect(victim).toMatchObject({ status: 400, text: expect.stringContaining("expired") });
     await its.platform.rest.call("PATCH", its.path(), { body: { sign_up: "closed" } });
     // A user who signs in before issuers have the change exists: the next one is another user.
     let comers = 0;

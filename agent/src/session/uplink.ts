@@ -5,7 +5,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { Hello, Welcome } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { createBackOff } from "@holdfast/common/back-off.ts";
 import { type ControllerChannel, createControllerChannel } from "@holdfast/mtls/controller-channel.ts";
-import { createControllerAddresses } from "@holdfast/mtls/controller-addresses.ts";
+import { createControllerEndpoints } from "@holdfast/mtls/controller-endpoints.ts";
 import { createMachineCredentials } from "./machine-credentials.ts";
 import { createWelcomeTimeout } from "./welcome-timeout.ts";
 import { type OutgoingFrame, openSession, type Session, type SessionHandlers } from "./session.ts";
@@ -59,7 +59,7 @@ const authoritySpreadMs = 5_000;
 export function createUplink(deps: UplinkDeps): Uplink {
   const { stateDir, hello, handlers, onOpen, clock, random, log } = deps;
   const credentials = createMachineCredentials(stateDir, clock.now, log);
-  const controllers = createControllerAddresses(stateDir, deps.controllers);
+  const controllers = createControllerEndpoints(stateDir, deps.controllers);
   const backOff = createBackOff(firstDelayMs, longestDelayMs, random);
   const welcomeTimeout = createWelcomeTimeout();
   const waiting = new Set<(channel: ControllerChannel) => void>();

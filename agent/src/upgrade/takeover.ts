@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ControllerChannel, createControllerChannel } from "@holdfast/mtls/controller-channel.ts";
-import { createControllerAddresses } from "@holdfast/mtls/controller-addresses.ts";
+import { createControllerEndpoints } from "@holdfast/mtls/controller-endpoints.ts";
 import { createIdentityFile } from "@holdfast/mtls/machine-identity.ts";
 import type { Hello } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { KeeperClient } from "../os/keeper-client.ts";
@@ -32,12 +32,12 @@ export async function connectStandby({
   const identity = await createIdentityFile(stateDir).load();
   if (identity === undefined) throw new Error("the machine has no certificate");
   const { trustBundle, installationId, privateKey, certificate } = identity;
-  const controllerRegistry = createControllerAddresses(stateDir, controllers);
-  await controllerRegistry.load();
-  controllerRegistry.add(controllers);
+  const endpoints = createControllerEndpoints(stateDir, controllers);
+  await endpoints.load();
+  endpoints.add(controllers);
   const giveUpAt = monotonicMs() + connectWithinMs;
   for (;;) {
-    const channel = createControllerChannel(controllerRegistry.next(), {
+    const channel = createControllerChannel(endpoints.next(), {
       trustBundle,
       installationId,
       client: { privateKey, certificate },

@@ -17,7 +17,7 @@ describe.skipIf(!hasEngine("postgresql", version))("an observation of PostgreSQL
 
   it("has a response of an engine that accepts the write", async () => {
     expect(await observe()).toMatchObject({
-      answered: true,
+      responded: true,
       checks: [{ name: "liveness", status: "healthy" }, {}, {}, {}, {}],
     });
   });
@@ -25,12 +25,12 @@ describe.skipIf(!hasEngine("postgresql", version))("an observation of PostgreSQL
   it("has a response of an engine whose write waits for a lock", async () => {
     await withSession(machine.instance, machine.signal, async (session) => {
       await session.rows("BEGIN; LOCK TABLE holdfast.heartbeat");
-      expect(await observe()).toMatchObject({ answered: true, version: "", checks: [{ status: "unhealthy" }] });
+      expect(await observe()).toMatchObject({ responded: true, version: "", checks: [{ status: "unhealthy" }] });
     });
   });
 
   it("has no response of a stopped engine", async () => {
     await machine.stop();
-    expect(await observe()).toMatchObject({ answered: false, checks: [{ reason: "not listening" }] });
+    expect(await observe()).toMatchObject({ responded: false, checks: [{ reason: "not listening" }] });
   });
 });

@@ -67,7 +67,7 @@ test("a node that does not answer, or has no stream, is not connected", async ()
 test("the status of an unreachable node is an error, not a guess", async () => {
   const unheard = await startController(installation, "c-unheard", { advertise: "127.0.0.1:1" });
   const session = await connected(unheard, "unheard");
-  await expect(statusAt(target, "unheard")).rejects.toThrow("did not answer");
+  await expect(statusAt(target, "unheard")).rejects.toThrow("did not respond");
   const status = statusAt(unheard, "unheard");
   await answer(session);
   expect(await status).toMatchObject({ connected: true });

@@ -5,7 +5,7 @@ import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
  * Addresses of controllers, from configuration, enrollment and messages of controllers. They are stored on disk for the
  * case that all controllers have moved.
  */
-export interface ControllerAddresses {
+export interface ControllerEndpoints {
   load(): Promise<void>;
   add(addresses: readonly string[]): void;
   /** Stores the addresses that a controller reported; resolves when they are on disk. */
@@ -16,7 +16,7 @@ export interface ControllerAddresses {
 
 const addressesMax = 20;
 
-export function createControllerAddresses(stateDir: string, configured: readonly string[]): ControllerAddresses {
+export function createControllerEndpoints(stateDir: string, configured: readonly string[]): ControllerEndpoints {
   const path = join(stateDir, "controllers.json");
   let current: string[] = [...configured];
   let nextIndex = 0;
