@@ -126,9 +126,9 @@ const print = (text) => process.stdout.write(text);
 await fetch(process.argv[1]).then(async (answer) => print(await answer.text()), (error) => print(String(error.cause)));
 `;
 const ask = `
-const { askDns } = await import(${JSON.stringify(join(import.meta.dirname, "..", "support", "network", "dns-query.ts"))});
+const { queryDns } = await import(${JSON.stringify(join(import.meta.dirname, "..", "support", "network", "dns-query.ts"))});
 const [server, name, transport] = process.argv.slice(1);
-const { answers } = await askDns(server, { name, transport });
+const { answers } = await queryDns(server, { name, transport });
 process.stdout.write(JSON.stringify(answers.filter(({ type }) => type === "A").map(({ data }) => data)));
 `;
 

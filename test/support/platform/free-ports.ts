@@ -1,8 +1,11 @@
 import { randomInt } from "node:crypto";
 import { claim, listen } from "../controller/claim.ts";
 
-/** Above those of installations, below Linux's ephemeral ports. */
-const [first, last] = [13_000, 32_767];
+/**
+ * Ports above those of installations. With 10,000 added they are below Linux's ephemeral ports, since a Valkey listens
+ * for its peers at its port plus 10,000.
+ */
+const [first, last] = [13_000, 22_767];
 
 /** Ports of 127.0.0.1 without a listener that no other test of this host gets while this process lives. */
 export async function freePorts(count: number): Promise<number[]> {
