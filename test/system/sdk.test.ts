@@ -120,7 +120,9 @@ describe("the SDK, against a platform", () => {
     const platformOnly = Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith("webhook-")));
     for (const secret of [old, next]) await verifyWebhook(body, platformOnly, secret);
     await expect(verifyWebhook(`${body} `, headers, [old, next])).rejects.toThrow("no signature");
-    await expect(verifyWebhook(body, headers, next, { now: Date.now() + 301_000 })).rejects.toThrow("too old or from the future");
+    await expect(verifyWebhook(body, headers, next, { now: Date.now() + 301_000 })).rejects.toThrow(
+      "too old or from the future",
+    );
 
     const event = await verifyWebhook(body, headers, next);
     const delivery = await waitUntil("the attempt is recorded, after its response", async () =>
