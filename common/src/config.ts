@@ -42,14 +42,14 @@ export function list(variable: string, description: string, fallback = ""): Sett
   return { variable, description, fallback, parse };
 }
 
-/** Reads all settings at once. Throws one error that lists every problem. */
+/** Reads all settings at once; undefined: there are none. Throws one error that lists every problem. */
 export function readConfig<S extends Record<string, Setting<unknown>>>(
-  settings: S,
+  settings: S | undefined,
   environment: Readonly<Record<string, string | undefined>>,
 ): ValuesOf<S> {
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
-  for (const [name, setting] of Object.entries(settings)) {
+  for (const [name, setting] of Object.entries(settings ?? {})) {
     const value = lookUp(environment, setting.variable) ?? setting.fallback;
     if (value === undefined) {
       problems.push(`${setting.variable} is not set: ${setting.description}`);

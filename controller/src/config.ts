@@ -5,7 +5,7 @@ import { endpointOf } from "@holdfast/common/endpoint.ts";
 import type { FleetSettings } from "#fleet/fleet-settings.ts";
 import type { KernelSettings } from "#kernel/kernel-settings.ts";
 import { mergeUnique, type SystemDeclaration } from "#kernel/system-declaration.ts";
-import type { AppSettings } from "#app/app-seams.ts";
+import type { AppSettings } from "#app/issuer-feed.ts";
 import type { InferenceSettings } from "#inference/inference-system.ts";
 import { systems } from "./systems.ts";
 

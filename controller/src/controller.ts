@@ -6,6 +6,10 @@ import { endpointText } from "@holdfast/common/endpoint.ts";
 import { createLog, type Log } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { createRefusalAudit } from "#access/audit/refusal-audit.ts";
+import { authenticatorPart } from "#access/authenticator.ts";
+import { rightsPart } from "#access/scopes.ts";
+import { createAssembly } from "#kernel/assembly.ts";
+import { type Installation, installationPart } from "#kernel/installation.ts";
 import { openKernel } from "#kernel/kernel.ts";
 import type { ProcessMetrics } from "#kernel/metrics/process-metrics.ts";
 import { timedReconciled, timedService } from "#kernel/metrics/timed-service.ts";
@@ -13,7 +17,7 @@ import { openSystems, mergeUnique, type SystemDeclaration } from "#kernel/system
 import { createRunner } from "#kernel/runtime/runner.ts";
 import { startApi } from "./api.ts";
 import { type ControllerConfig, readControllerConfig } from "./config.ts";
-import { eventTypesOf, rightsOf, type Below, type InitialParts } from "./systems.ts";
+import { eventTypesOf, rightsOf } from "./systems.ts";
 
 /** A running controller. */
 export interface Controller {
@@ -27,25 +31,29 @@ export interface Controller {
 
 /** Starts a controller with these systems, configured by its environment. Resolves when it serves. */
 export async function startController(
-  declared: readonly SystemDeclaration<Below>[],
+  declared: readonly SystemDeclaration[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<Controller> {
   const config = readControllerConfig(environment, declared);
   const log = createLog("controller", config.logLevel);
-  const initial: InitialParts = {
-    environment,
-    baseUrl: config.baseUrl,
-    ...ownEndpoints(config),
-    sources: createClientAddresses(config).sources,
-    rights: rightsOf(declared),
-    eventTypes: eventTypesOf(declared),
-  };
+  const eventTypes = eventTypesOf(declared);
+  const assembly = createAssembly(declared);
+  assembly.add("controller", [
+    rightsPart.of(rightsOf(declared)),
+    installationPart.of({
+      environment,
+      baseUrl: config.baseUrl,
+      ...ownEndpoints(config),
+      sources: createClientAddresses(config).sources,
+      eventTypes,
+    }),
+  ]);
   const stopping = new AbortController();
 
   const kernel = await openKernel({
     settings: config,
     async prepare(parts, signal) {
-      for (const { prepare } of declared) await prepare?.(parts, initial as Below, config as never, signal);
+      for (const { name, prepare } of declared) await prepare(parts, assembly.useFor(name), environment, signal);
     },
     clock: systemClock,
     newId: uuidv7,
@@ -54,7 +62,7 @@ export async function startController(
     signal: stopping.signal,
   });
   const { controllerId, controllerRegistry, outbox, shards } = kernel;
-  const { systems, below } = await openSystems(kernel, declared, { initial, settings: config });
+  const systems = await openSystems(kernel, declared, { assembly, environment });
   kernel.setEntryPlanners(systems.flatMap(({ planners = [] }) => planners));
   await kernel.collections.ready();
 
@@ -81,7 +89,7 @@ export async function startController(
     services: systems.flatMap(({ rpcs = [] }) => rpcs).map((served) => timedService(refusals.watch(served), calls)),
     schemaRules: systems.flatMap(({ schemaRules = [] }) => schemaRules),
     pages: systems.flatMap(({ pages = [] }) => pages),
-    authenticator: below.authenticator,
+    authenticator: assembly.useFor("controller")(authenticatorPart),
     admitGrowth() {
       kernel.space.admitGrowth();
       kernel.historySpace.admitGrowth();
@@ -90,7 +98,7 @@ export async function startController(
     storedResponses: kernel.storedResponses,
     reached: kernel.collections.reached,
     ready: () => controllerRegistry.lease()?.live === true,
-    eventTypes: below.eventTypes,
+    eventTypes,
     config,
   }).catch(giveUp);
   kernel.listenerReports.refresh();
@@ -121,7 +129,7 @@ export async function startController(
 }
 
 /** Listeners and addresses that the settings name as the installation's own. */
-function ownEndpoints(config: ControllerConfig): Pick<InitialParts, "listeners" | "ownAddresses"> {
+function ownEndpoints(config: ControllerConfig): Pick<Installation, "listeners" | "ownAddresses"> {
   const { issuerAddresses = [], issuerPort = 0, inferenceAddresses = [] } = config;
   const isAddress = (text: string) => isIP(text) !== 0;
   return {

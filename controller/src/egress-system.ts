@@ -1,11 +1,13 @@
 import { list, type ValuesOf } from "@holdfast/common/config.ts";
 import { createEgress, type Egress } from "@holdfast/egress/create-egress.ts";
-import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { listenersAt } from "@holdfast/egress/own-addresses.ts";
 import { instrumentedClient } from "@holdfast/egress/instrumented-client.ts";
 import { inferenceProcessKind } from "#inference/process/inference-process.ts";
-import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { fleetPart } from "#fleet/fleet-system.ts";
+import type { Use } from "#kernel/assembly.ts";
+import { installationPart } from "#kernel/installation.ts";
 import type { Kernel } from "#kernel/kernel.ts";
+import { definePart } from "#kernel/part.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 
@@ -20,32 +22,31 @@ const egressSettings = {
   ),
 } as const;
 
-interface EgressSystemDeps {
-  /** host:port of the control plane's own servers. */
-  readonly listeners: readonly string[];
-  /** Addresses of the installation besides those of this host. */
-  readonly ownAddresses: readonly string[];
-  readonly fleet: Pick<FleetSystem, "listeners" | "loopbackBlock" | "machines" | "hosts">;
-}
-
-interface EgressGives {
-  readonly egress: Pick<Egress, "users" | "operators">;
-  /** Client for servers that operators configure. */
-  readonly operatorEgress: EgressClient;
+/** Clients for targets that users and operators choose, and the targets that are refused. */
+export interface EgressSystem extends Pick<Egress, "users" | "operators"> {
   /** Networks that are not public but allowed for users' URLs. */
-  readonly allowedEgress: readonly string[];
+  readonly allowed: readonly string[];
   /** host:port of every current listener of the installation. */
   readonly ownListeners: () => readonly string[];
 }
 
+export const egressPart = definePart<EgressSystem>("egress");
+
 /** Connections to targets that users and operators choose, never to the platform's own servers and machines. */
-export const egressSystem = declareSystem({ name: "egress", settings: egressSettings, open: openEgressSystem });
+export const egressSystem = declareSystem({
+  name: "egress",
+  settings: egressSettings,
+  gives: [egressPart],
+  open: openEgressSystem,
+});
 
 function openEgressSystem(
   { collections, controllerRegistry, metrics }: Kernel,
-  { listeners, ownAddresses, fleet }: EgressSystemDeps,
+  use: Use,
   { allowEgress, operatorEgress }: ValuesOf<typeof egressSettings>,
-): System<EgressGives> {
+): System {
+  const { listeners, ownAddresses } = use(installationPart);
+  const fleet = use(fleetPart);
   const proxies = collections.open(inferenceProcessKind);
   const changingListeners = () =>
     [
@@ -72,12 +73,14 @@ function openEgressSystem(
   );
   return {
     name: "egress",
-    gives: {
-      egress: { users, operators },
-      operatorEgress: operators,
-      allowedEgress: allowEgress,
-      ownListeners: () => listenersAt(ownAddresses, [...new Set([...fixed, ...changingListeners()])]),
-    },
+    gives: [
+      egressPart.of({
+        users,
+        operators,
+        allowed: allowEgress,
+        ownListeners: () => listenersAt(ownAddresses, [...new Set([...fixed, ...changingListeners()])]),
+      }),
+    ],
     close: () => connections.close(),
   };
 }

@@ -1,4 +1,3 @@
-import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 import { accessSystem } from "#access/access-system.ts";
 import { type Rights, createRights } from "#access/scopes.ts";
 import { appSystem } from "#app/app-system.ts";
@@ -19,13 +18,13 @@ import { compositionSystem } from "#composition/composition-system.ts";
 import { bundlesSystem } from "#bundles/bundles-system.ts";
 import { egressSystem } from "./egress-system.ts";
 
-/** Scopes of the specification whose RPCs are not implemented yet. */
+/** Scopes of the specification whose RPCs are planned. */
 const files = declareSystem({
   name: "files",
   scopes: { files: { rights: ["read", "write"], completeFrom: "developer" } },
 });
 
-/** Systems that are not implemented yet. */
+/** Systems that are declared and have no implementation. */
 const plannedSystems = [files] as const;
 
 const list = [
@@ -49,33 +48,14 @@ const list = [
 ] as const;
 
 /**
- * All systems of a controller, in the order in which they are opened and started: a system gets the parts that earlier
+ * All systems of a controller, in the order in which they are opened and started: a system uses the parts that earlier
  * ones give. They are closed in reverse order. A new system is one line here.
  */
-export const systems: readonly SystemDeclaration<Below>[] = list;
-
-/** Parts with which every system is opened. */
-export interface InitialParts {
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  /** URL at which clients reach the platform. */
-  readonly baseUrl: string;
-  /** host:port of the API, the history, etcd, the object store and the issuers, and of servers that operators name. */
-  readonly listeners: readonly string[];
-  /** Addresses whose listening ports belong to the installation, besides those of this host. */
-  readonly ownAddresses: readonly string[];
-  /** Groups addresses into sources of calls. */
-  readonly sources: SourceGroups;
-  readonly rights: Rights;
-  readonly eventTypes: ReadonlyMap<string, EventDefinition>;
-}
+export const systems: readonly SystemDeclaration[] = list;
 
 /** The intersection of the parameters of a union of functions. */
 type All<F> = [F] extends [(all: infer I) => void] ? I : never;
-type GivesOf<D> = D extends SystemDeclaration<never, infer G, infer A> ? (each: G & A) => void : never;
-type EventsOf<D> = D extends SystemDeclaration<never, unknown, unknown, infer E> ? (each: E) => void : never;
-
-/** Parts with which systems are opened, besides the kernel and their own settings. */
-export type Below = InitialParts & All<GivesOf<(typeof list)[number]>>;
+type EventsOf<D> = D extends SystemDeclaration<infer E> ? (each: E) => void : never;
 
 /** Every event type of the platform, with its data. */
 export type EventDefinitions = All<EventsOf<(typeof list)[number]>>;

@@ -1,5 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { History } from "#kernel/history/history.ts";
+import { definePart } from "#kernel/part.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -53,3 +54,6 @@ export interface AccessObjects {
   readonly signInSources: Collection<SignInSources>;
   readonly services: Collection<Resource<unknown, unknown>>;
 }
+
+/** Collection of the objects to which tokens can be limited. */
+export const tokenResourcesPart = definePart<AccessObjects["services"]>("resources of tokens");

@@ -1,16 +1,18 @@
-import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import { CreateApiKeyRequestSchema } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
 import { CreateTokenRequestSchema } from "@holdfast/proto/holdfast/v1/token_pb.ts";
-import { text, type ValuesOf } from "@holdfast/common/config.ts";
+import { text } from "@holdfast/common/config.ts";
+import type { Use } from "#kernel/assembly.ts";
+import { installationPart } from "#kernel/installation.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
-import type { AccessObjects } from "./access-api-deps.ts";
+import { type AccessObjects, tokenResourcesPart } from "./access-api-deps.ts";
 import { createAuditLog } from "./audit/audit-log.ts";
+import { authenticatorPart } from "./authenticator.ts";
 import { bootstrapAccess } from "./bootstrap.ts";
-import { type Access, createAccess } from "./create-access.ts";
+import { createAccess } from "./create-access.ts";
 import { apiKeyKind, credentialUseKind, tokenKind, userKind } from "./credential/credential.ts";
 import { sweepCredentials } from "./credential/credential-upkeep.ts";
 import { createOperatorApi } from "./operator/operator-api.ts";
@@ -18,16 +20,9 @@ import { membershipKind } from "./organization/membership.ts";
 import { createOrganizationAdminApi } from "./organization/organization-admin-api.ts";
 import { createOrganizationCascade } from "./organization/organization-cascade.ts";
 import { organizationKind } from "./organization/organization.ts";
-import type { Rights } from "./scopes.ts";
+import { quotasPart } from "./organization/quotas.ts";
+import { type Rights, rightsPart } from "./scopes.ts";
 import { signInSourcesKind } from "./user/recent-sources.ts";
-
-interface AccessSystemDeps {
-  /** Objects to which tokens can be limited. */
-  readonly services: AccessObjects["services"];
-  /** Groups addresses into sources of calls. */
-  readonly sources: SourceGroups;
-  readonly rights: Rights;
-}
 
 const hourMs = 3_600_000;
 
@@ -38,8 +33,6 @@ const accessSettings = {
     "",
   ),
 } as const;
-
-type AccessSettings = ValuesOf<typeof accessSettings>;
 
 /**
  * Authentication, authorization and quotas. Callers are people (password), API keys, tokens and operators; each call
@@ -63,19 +56,19 @@ export const accessSystem = declareSystem({
     "holdfast.admin.v1.OrganizationService": "organization",
     "holdfast.admin.v1.OperatorService": "user",
   },
-  async prepare(parts, { rights }: AccessSystemDeps, { bootstrapFile }: AccessSettings, signal) {
-    if (bootstrapFile !== "") await bootstrapAccess(bootstrapFile, parts, [...rights.roleScopes.owner], signal);
+  gives: [authenticatorPart, quotasPart],
+  async prepare(parts, use, { bootstrapFile }, signal) {
+    const { roleScopes } = use(rightsPart);
+    if (bootstrapFile !== "") await bootstrapAccess(bootstrapFile, parts, [...roleScopes.owner], signal);
   },
   open: openAccessSystem,
 });
 
-function openAccessSystem(
-  kernel: Kernel,
-  { services, sources, rights }: AccessSystemDeps,
-): System<Pick<Access, "authenticator" | "quotas">> {
+function openAccessSystem(kernel: Kernel, use: Use): System {
+  const rights = use(rightsPart);
   const { collections: kinds, store, history, cursors, clock } = kernel;
   const collections: AccessObjects = {
-    services,
+    services: use(tokenResourcesPart),
     organizations: kinds.open(organizationKind),
     memberships: kinds.open(membershipKind),
     users: kinds.open(userKind),
@@ -84,12 +77,12 @@ function openAccessSystem(
     credentialUses: kinds.open(credentialUseKind),
     signInSources: kinds.open(signInSourcesKind),
   };
-  const access = createAccess({ ...kernel, collections, kinds, sources, rights });
+  const access = createAccess({ ...kernel, collections, kinds, sources: use(installationPart).sources, rights });
   const auditLog = createAuditLog({ history, cursors });
   const { authenticator, quotas, setUps } = access;
   return {
     name: "access",
-    gives: { authenticator, quotas },
+    gives: [authenticatorPart.of(authenticator), quotasPart.of(quotas)],
     rpcs: [
       ...access.services,
       createOrganizationAdminApi({ ...kernel, ...collections, quotas, rights, auditLog }),

@@ -1,6 +1,7 @@
 import type { Authenticator, PresentedCredentials, Principal } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import { definePart } from "#kernel/part.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import {
@@ -18,6 +19,8 @@ import type { Memberships } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
 import { intersection, type Rights } from "./scopes.ts";
 import type { PasswordCheck } from "./user/password-check.ts";
+
+export const authenticatorPart = definePart<Authenticator>("the authenticator");
 
 export interface AuthenticatorDeps {
   readonly apiKeys: Pick<Collection<ApiKey>, "get">;

@@ -1,4 +1,5 @@
 import { invalid } from "@holdfast/common/errors.ts";
+import { definePart } from "#kernel/part.ts";
 import type { ScopeArea } from "#kernel/system-declaration.ts";
 
 /** Roles of members, in ascending order. */
@@ -18,6 +19,8 @@ export interface Rights {
   /** Throws INVALID_REQUEST that names each scope that organizations cannot grant. */
   check(scopes: readonly string[]): void;
 }
+
+export const rightsPart = definePart<Rights>("rights");
 
 export function createRights(areas: Readonly<Record<string, ScopeArea>>): Rights {
   const scopesOf = (role: Role) =>

@@ -1,20 +1,21 @@
-import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { organizationKind } from "#access/organization/organization.ts";
-import type { Quotas } from "#access/organization/quotas.ts";
-import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { quotasPart } from "#access/organization/quotas.ts";
+import { egressPart } from "#egress-system.ts";
+import { fleetPart } from "#fleet/fleet-system.ts";
+import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { OperationSystem } from "#operation/operation-system.ts";
+import { operationPart } from "#operation/operation-system.ts";
 import { createEngineTasks } from "#services/service/engine-task.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
-import type { ServiceAccess } from "#services/service/service-access.ts";
+import { serviceAccessPart } from "#services/service/service-access.ts";
 import { createAppAccess } from "./app/app-access.ts";
 import { createAppApi } from "./app/app-api.ts";
 import { appKind } from "./app/app.ts";
 import { createTxtLookup } from "./app/domain-record.ts";
-import { type IssuerFeedDeps, createAppSeams, type AppSettings, appSettings } from "./app-seams.ts";
+import { type AppSettings, appSettings, contributeIssuerFeed } from "./issuer-feed.ts";
 import { createAuthAccess } from "./auth/auth-access.ts";
 import { createAuthApi } from "./auth/auth-api.ts";
 import { authEventDefinitions } from "./auth/auth-events.ts";
@@ -27,14 +28,6 @@ import { createErasures } from "./auth/erasures.ts";
 import { userHandlers } from "./auth/user-api.ts";
 import { appSchemaRules } from "./app-schema-rules.ts";
 
-interface AppSystemDeps extends IssuerFeedDeps {
-  readonly access: ServiceAccess;
-  readonly quotas: Quotas;
-  readonly fleet: IssuerFeedDeps["fleet"] & Pick<FleetSystem, "fleet" | "zone" | "domain">;
-  readonly operation: Pick<OperationSystem, "taskIds" | "addTaskSource">;
-  readonly egress: { readonly users: EgressClient };
-}
-
 /**
  * Apps of organizations, and the sign-in of their users. An app has databases attached; its users are stored in one of
  * them, and issuers (OpenID Connect providers) serve the sign-in. The API writes specs, the reconciler of `app-auth`
@@ -46,13 +39,15 @@ export const appSystem = declareSystem({
   scopes: { apps: { rights: ["read", "write", "data"], completeFrom: "developer" } },
   audited: { "holdfast.v1.AppService": "app", "holdfast.v1.AppAuthService": "app" },
   events: authEventDefinitions,
-  seams: createAppSeams,
+  contribute: contributeIssuerFeed,
   open: openAppSystem,
 });
 
-function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSettings): System {
+function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings): System {
+  const { taskIds, addTaskSource } = use(operationPart);
+  const { users: egress } = use(egressPart);
   const { collections, sealer, authority } = kernel;
-  const { zone, fleet, domain } = deps.fleet;
+  const { zone, fleet, domain } = use(fleetPart);
   const { issuerAddresses, issuerPort, issuersFrom, domainServers } = settings;
   const apps = collections.open(appKind);
   const auths = collections.open(authKind);
@@ -63,7 +58,7 @@ function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSetting
   const appAccess = createAppAccess(apps);
   const access = createAuthAccess(appAccess, auths);
   const tasks = createEngineTasks({ ...kernel, fleet, services });
-  for (const source of authTaskSources(requests)) deps.operation.addTaskSource(source);
+  for (const source of authTaskSources(requests)) addTaskSource(source);
   const erasures = createErasures(kernel.history.sql);
   kernel.history.addUpkeep((now) => erasures.prune([...organizations.ids()], now));
   const all = {
@@ -105,9 +100,9 @@ function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSetting
     rpcs: [
       createAppApi({
         ...all,
-        quotas: deps.quotas,
+        quotas: use(quotasPart),
         access: appAccess,
-        serviceAccess: deps.access,
+        serviceAccess: use(serviceAccessPart),
         isInUse,
         isIssuer,
         lookUpTxt: createTxtLookup(domainServers),
@@ -117,14 +112,14 @@ function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSetting
         ...all,
         apps: appAccess,
         access,
-        users: userHandlers({ ...all, access, taskIds: deps.operation.taskIds }),
-        egress: deps.egress.users,
+        users: userHandlers({ ...all, access, taskIds }),
+        egress,
       }),
     ],
     work: [
       createAuthWork({
         ...all,
-        egress: deps.egress.users,
+        egress,
         issuers: { addresses: issuerAddresses, port: issuerPort },
         issuersFrom,
         trust: () => authority.trustBundle,

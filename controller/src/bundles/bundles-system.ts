@@ -1,8 +1,9 @@
 import { text, type ValuesOf } from "@holdfast/common/config.ts";
-import type { Quotas } from "#access/organization/quotas.ts";
-import type { CatalogData } from "#catalog/catalog.ts";
-import type { CompositionSystem } from "#composition/composition-system.ts";
+import { quotasPart } from "#access/organization/quotas.ts";
+import { offersPart } from "#catalog/catalog-api.ts";
+import { compositionPart } from "#composition/composition-system.ts";
 import { inferenceSettingsKind } from "#inference/settings/inference-settings.ts";
+import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import type { System } from "#kernel/system.ts";
@@ -18,12 +19,6 @@ const bundlesSettings = {
     "",
   ),
 } as const;
-
-interface BundlesSystemDeps {
-  readonly composition: CompositionSystem;
-  readonly quotas: Quotas;
-  readonly fleet: { readonly offers: { readonly catalog: CatalogData } };
-}
 
 /**
  * The APIs of projects, stacks and pipelines, the three kinds of bundles. A project is deployed from a descriptor of
@@ -48,11 +43,11 @@ export const bundlesSystem = declareSystem({
 
 async function openBundlesSystem(
   kernel: Kernel,
-  { composition, quotas, fleet }: BundlesSystemDeps,
+  use: Use,
   { templates: directory }: ValuesOf<typeof bundlesSettings>,
 ): Promise<System> {
-  const { catalog } = fleet.offers;
-  const all = { ...kernel, ...composition, quotas, catalog };
+  const { catalog } = use(offersPart);
+  const all = { ...kernel, ...use(compositionPart), quotas: use(quotasPart), catalog };
   const [stacks, pipelines] = await Promise.all([
     readTemplates("stacks", directory),
     readTemplates("pipelines", directory),

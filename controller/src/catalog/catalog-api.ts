@@ -2,14 +2,24 @@ import { create } from "@bufbuild/protobuf";
 import { type ServedService, serve } from "@holdfast/common/call.ts";
 import { metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import { type Catalog, CatalogSchema, CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
+import { definePart } from "#kernel/part.ts";
 import type { CatalogData } from "./catalog.ts";
 import type { EngineOffer, OfferedParameter } from "./engine-offer.ts";
 
-export interface CatalogApiDeps {
+/** The catalog of this installation, and the engine versions that at least one host has. */
+export interface Offers {
   readonly catalog: CatalogData;
-  readonly engines: () => readonly EngineOffer[];
+  engines(): readonly EngineOffer[];
+}
+
+export const offersPart = definePart<Offers>("offers");
+
+export interface CatalogApiDeps extends Offers {
   readonly defaultAllowedCidrs: readonly string[];
 }
+
+/** Networks (CIDRs) that new services admit by default. */
+export const defaultAllowedCidrsPart = definePart<readonly string[]>("default allow-list");
 
 export function createCatalogApi(deps: CatalogApiDeps): ServedService {
   return serve(CatalogService, { getCatalog: async () => catalogMessage(deps) });

@@ -1,14 +1,16 @@
 import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import { DeployProjectRequestSchema, PlanProjectRequestSchema } from "@holdfast/proto/holdfast/v1/project_pb.ts";
+import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { ProcessGauge } from "#kernel/metrics/process-metrics.ts";
+import { definePart } from "#kernel/part.ts";
 import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import type { System } from "#kernel/system.ts";
 import { createDatabaseKind } from "#resource-kind/database-kind.ts";
 import { createResourceKinds, type ResourceKinds } from "#resource-kind/resource-kinds.ts";
-import type { DatabaseParts } from "#services/services-system.ts";
+import { databasesPart } from "#services/services-system.ts";
 import { compositionEventDefinitions } from "./composition-events.ts";
 import { createCompositionWork } from "./composition-reconciler.ts";
 import {
@@ -37,6 +39,8 @@ export interface CompositionSystem {
   readonly reader: DescriptorReader;
 }
 
+export const compositionPart = definePart<CompositionSystem>("compositions");
+
 const hourMs = 3_600_000;
 
 /**
@@ -49,13 +53,12 @@ const hourMs = 3_600_000;
 export const compositionSystem = declareSystem({
   name: "composition",
   events: compositionEventDefinitions,
+  gives: [compositionPart],
   open: openCompositionSystem,
 });
 
-function openCompositionSystem(
-  kernel: Kernel,
-  { databases }: { readonly databases: DatabaseParts },
-): System<{ readonly composition: CompositionSystem }> {
+function openCompositionSystem(kernel: Kernel, use: Use): System {
+  const databases = use(databasesPart);
   const compositions = kernel.collections.open(compositionKind);
   const deployments = kernel.collections.open(deploymentKind);
   const kinds = createResourceKinds([createDatabaseKind({ ...kernel, ...databases })]);
@@ -73,7 +76,7 @@ function openCompositionSystem(
   return {
     name: "composition",
     schemaRules: compositionSchemaRules(kinds),
-    gives: { composition },
+    gives: [compositionPart.of(composition)],
     work: [
       createCompositionWork({ ...kernel, ...composition, durations, runExclusive: databases.creation.runExclusive }),
       createDeploymentMover({ ...kernel, ...composition, archive }),

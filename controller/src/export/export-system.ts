@@ -1,19 +1,21 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { text, type ValuesOf } from "@holdfast/common/config.ts";
-import type { Egress } from "@holdfast/egress/create-egress.ts";
 import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import {
   CreateMetricsExportRequestSchema,
   UpdateMetricsExportRequestSchema,
 } from "@holdfast/proto/holdfast/v1/metrics_export_pb.ts";
 import { organizationKind } from "#access/organization/organization.ts";
-import type { Quotas } from "#access/organization/quotas.ts";
-import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { quotasPart } from "#access/organization/quotas.ts";
+import { egressPart } from "#egress-system.ts";
+import { fleetPart } from "#fleet/fleet-system.ts";
+import { storedSamplesPart } from "#fleet/session/stored-samples.ts";
+import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import type { System } from "#kernel/system.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
-import type { ServiceAccess } from "#services/service/service-access.ts";
+import { serviceAccessPart } from "#services/service/service-access.ts";
 import { configurationSchema } from "./configuration/configuration-schema.ts";
 import type { Destination, VendorUrls } from "./destinations/destination.ts";
 import { destinations } from "./destinations/destinations.ts";
@@ -30,7 +32,7 @@ import { createExportTicker } from "./export-ticker.ts";
 import { createLogSource } from "./log-source.ts";
 import { createMetricsExportApi } from "./metrics-export-api.ts";
 import { destinationTypes, metricsExportKind } from "./metrics-export.ts";
-import { createSampleSource, type StoredSamples } from "./sample-source.ts";
+import { createSampleSource } from "./sample-source.ts";
 
 const exportSettings = {
   apmUrl: text(
@@ -51,14 +53,6 @@ function vendorUrlsOf({ apmUrl, logSaasUrl, cloudUrl }: ValuesOf<typeof exportSe
   return { apm: base(apmUrl), logSaas: base(logSaasUrl), cloud: base(cloudUrl) };
 }
 
-interface ExportSystemDeps {
-  readonly fleet: Pick<FleetSystem, "fleet">;
-  readonly access: ServiceAccess;
-  readonly quotas: Quotas;
-  readonly egress: Pick<Egress, "users" | "operators">;
-  readonly storedSamples: StoredSamples;
-}
-
 /**
  * Exports push metrics and logs of services to monitoring systems of users. The ticker runs each enabled integration of
  * this controller when it is due; a tick reads new samples and log entries behind the integration's cursors, encodes
@@ -75,21 +69,23 @@ export const exportSystem = declareSystem({
   open: openExportSystem,
 });
 
-function openExportSystem(kernel: Kernel, deps: ExportSystemDeps, settings: ValuesOf<typeof exportSettings>): System {
+function openExportSystem(kernel: Kernel, use: Use, settings: ValuesOf<typeof exportSettings>): System {
+  const egress = use(egressPart);
   const { collections, history, shards, clock } = kernel;
   const exports = collections.open(metricsExportKind);
   const services = collections.open(managedServiceKind);
   const organizations = collections.open(organizationKind);
   const vendors = vendorUrlsOf(settings);
   const states = createRunStates(history.sql);
-  const send = createExportSender({ egress: deps.egress, vendors });
-  const all = { ...kernel, ...deps, exports, services, organizations, vendors, states, send };
+  const send = createExportSender({ egress, vendors });
+  const [access, quotas] = [use(serviceAccessPart), use(quotasPart)];
+  const all = { ...kernel, access, quotas, exports, services, organizations, vendors, states, send };
   const memory = createExportMemory();
   const shipper = createExportShipper({
     ...all,
     memory,
-    samples: createSampleSource(deps.storedSamples),
-    logs: createLogSource(deps.fleet.fleet),
+    samples: createSampleSource(use(storedSamplesPart)),
+    logs: createLogSource(use(fleetPart).fleet),
     wait: (ms, signal) => delay(ms, undefined, { signal }),
   });
   const targetsOf = createExportTargets(all);
@@ -107,7 +103,7 @@ function openExportSystem(kernel: Kernel, deps: ExportSystemDeps, settings: Valu
   return {
     name: "export",
     schemaRules: exportSchemaRules,
-    rpcs: [createMetricsExportApi({ ...all, egress: deps.egress.users, probe: createProbe(all) })],
+    rpcs: [createMetricsExportApi({ ...all, egress: egress.users, probe: createProbe(all) })],
     work: [createExportRemoval(all), createExportUpkeep(all)],
     metrics: [
       { name: "exports", help: "Integrations that this controller exports", read: byType((count) => count + 1) },

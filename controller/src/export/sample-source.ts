@@ -1,19 +1,7 @@
 import { metricCatalog } from "@holdfast/common/metric-catalog.ts";
+import type { StoredSamples } from "#fleet/session/stored-samples.ts";
 import type { MetricItem } from "./export-item.ts";
 import type { MachineTarget } from "./export-targets.ts";
-
-/** The raw samples in the history. */
-export interface StoredSamples {
-  recent(
-    queries: readonly { readonly machineId: string; readonly afterMs: number }[],
-    slots: readonly number[],
-    most?: number,
-  ): Promise<
-    readonly { readonly machineId: string; readonly timeMs: number; readonly values: ReadonlyMap<number, number> }[]
-  >;
-  /** Number of a machine's values after one time and before another, by roll-ups of minutes. */
-  countValues(machineId: string, afterMs: number, beforeMs: number): Promise<number>;
-}
 
 /** The next samples of several machines. */
 export interface SampleBatch {

@@ -2,7 +2,11 @@ import { join } from "node:path";
 import { inBackground } from "@holdfast/common/background.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import type { HostsProvider } from "@holdfast/compute/router/hosts-provider.ts";
+import { offersPart } from "#catalog/catalog-api.ts";
+import type { Use } from "#kernel/assembly.ts";
+import { installationPart } from "#kernel/installation.ts";
 import type { Kernel } from "#kernel/kernel.ts";
+import { definePart } from "#kernel/part.ts";
 import type { OutdatedCertificates } from "#kernel/pki/authority-rotation-reconciler.ts";
 import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -12,7 +16,7 @@ import { createFleet } from "./create-fleet.ts";
 import { type FleetSettings, fleetSettings } from "./fleet-settings.ts";
 import { createOutdatedCertificates } from "./host/outdated-certificates.ts";
 import { createHosts } from "./host/create-hosts.ts";
-import { createOffers, type Offers } from "./host/host-offers.ts";
+import { createOffers } from "./host/host-offers.ts";
 import { createHostApi } from "./host/host-api.ts";
 import { createHostDrainWork } from "./host/host-drain-reconciler.ts";
 import { createHostPathWork } from "./host/host-path-reconciler.ts";
@@ -21,12 +25,12 @@ import { hostKind, type HostObject } from "./host/host.ts";
 import { createMachineWork } from "./machine/machine-reconciler.ts";
 import { machineKind, type MachineObject } from "./machine/machine.ts";
 import { createOrphanSweep, type OrphanSweep } from "./machine/orphan-sweep.ts";
-import type { ObjectUrlGrants } from "./object-urls.ts";
+import { objectUrlGrantsPart } from "./object-urls.ts";
 import { createPackedContents, type PackedContents } from "./payload/packed-contents.ts";
 import { createPayloads } from "./payload/payloads.ts";
 import { createMachinePlacement } from "./placement/machine-placement.ts";
 import { createControllerPolicy } from "./network-policy/controller-policy.ts";
-import type { PolicySource } from "./network-policy/policy-source.ts";
+import { networkPolicies } from "./network-policy/policy-source.ts";
 import { createStorePolicy } from "./network-policy/store-policy.ts";
 import { createNetworkPolicyWork } from "./network-policy/network-policy-reconciler.ts";
 import { createAgentRolloutApi } from "./rollout/agent-rollout-api.ts";
@@ -34,9 +38,9 @@ import { createAgentRolloutWork } from "./rollout/agent-rollout-reconciler.ts";
 import { agentRolloutKind } from "./rollout/agent-rollout.ts";
 import { createOwnRelease } from "./rollout/own-release.ts";
 import { rolloutRateOf } from "./rollout/rollout-rate.ts";
-import type { FleetService, RunningFleet } from "./running-fleet.ts";
-import type { PrimaryLeaseRules } from "./session/primary-leases.ts";
-import type { SampleSink } from "./session/sample-sink.ts";
+import { inferenceFeedPart, issuerFeedPart, type RunningFleet } from "./running-fleet.ts";
+import { primaryLeaseRulesPart } from "./session/primary-leases.ts";
+import { sampleSinkPart } from "./session/sample-sink.ts";
 import { taskKind } from "./task/task-object.ts";
 import { expectedDemand, smallestSize } from "./warm-pool/warm-pool-plan.ts";
 import { createWarmPool, type WarmPool } from "./warm-pool/warm-pool.ts";
@@ -61,7 +65,6 @@ export interface FleetSystem {
   readonly provider: HostsProvider;
   readonly machines: Collection<MachineObject>;
   readonly hosts: Collection<HostObject>;
-  readonly offers: Offers;
   readonly zone: ZoneRecords;
   /** Resolves when every DNS server answers a query for the name with exactly these addresses. */
   readonly awaitNames: (name: string, addresses: readonly string[], signal: AbortSignal) => Promise<void>;
@@ -70,21 +73,7 @@ export interface FleetSystem {
   readonly outdatedCertificates: OutdatedCertificates;
 }
 
-interface FleetSystemDeps {
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Receives the samples of machines. */
-  readonly samples: SampleSink;
-  /** Sources of network policy rules, besides the controllers and the object store. */
-  readonly policySources: readonly PolicySource[];
-  /** Mints URLs of a machine's own objects; undefined if the object store cannot. */
-  readonly urlGrants: ObjectUrlGrants | undefined;
-  /** Feed of the issuers. */
-  readonly issuerFeed: FleetService;
-  /** Feed of the inference proxies. */
-  readonly inferenceFeed: FleetService;
-  /** Decides which machine may be the primary of its service. */
-  readonly primaryLeaseRules: PrimaryLeaseRules;
-}
+export const fleetPart = definePart<FleetSystem>("fleet");
 
 const checkout = join(import.meta.dirname, "..", "..", "..");
 /** Largest payload of a task. Larger data needs a protocol of its own, such as backups have. */
@@ -96,15 +85,13 @@ export const fleetSystem = declareSystem({
   name: "fleet",
   settings: fleetSettings,
   audited: { "holdfast.admin.v1.HostService": "host", "holdfast.admin.v1.AgentRolloutService": "agent-rollout" },
+  gives: [fleetPart, offersPart],
   open: openFleetSystem,
 });
 
 /** Agents are served as soon as the promise resolves. */
-async function openFleetSystem(
-  kernel: Kernel,
-  deps: FleetSystemDeps,
-  settings: FleetSettings,
-): Promise<System<{ readonly fleet: FleetSystem }>> {
+async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings): Promise<System> {
+  const { environment } = use(installationPart);
   const { collections, controllerRegistry, automationPauses, installationId, log, signal, clock } = kernel;
   const [hosts, machines] = [collections.open(hostKind), collections.open(machineKind)];
   const tasks = collections.open(taskKind);
@@ -113,7 +100,7 @@ async function openFleetSystem(
   const rolloutRate = rolloutRateOf(settings);
   await collections.ready();
 
-  const hostAccess = await createHosts({ ...kernel, ...deps, config: settings, hosts, machines }, signal);
+  const hostAccess = await createHosts({ ...kernel, environment, config: settings, hosts, machines }, signal);
   const { provider, links, overcommit, trust: hostTrust } = hostAccess;
   const feed = createZoneFeed(kernel.store);
   const { listenerReports } = kernel;
@@ -130,6 +117,7 @@ async function openFleetSystem(
 
   const storePolicy = createStorePolicy(kernel.objectUrls?.endpoint, log);
   const payloads = createPayloads(kernel.objects, { newId: kernel.newId, maxBytes: payloadBytesMax });
+  const urlGrants = use(objectUrlGrantsPart);
   const [agentsAt, ...alsoListen] = endpointsOf(settings.agentListen);
   const fleet = await createFleet({
     ...kernel,
@@ -139,10 +127,10 @@ async function openFleetSystem(
     ...agentsAt,
     alsoListen,
     ...(settings.agentAdvertise === "" ? {} : { advertise: settings.agentAdvertise }),
-    services: [zoneService, hostTrust.service, deps.issuerFeed, deps.inferenceFeed],
-    samples: deps.samples,
-    primaryLeaseRules: deps.primaryLeaseRules,
-    ...(deps.urlGrants && { urlGrants: deps.urlGrants }),
+    services: [zoneService, hostTrust.service, use(issuerFeedPart), use(inferenceFeedPart)],
+    samples: use(sampleSinkPart),
+    primaryLeaseRules: use(primaryLeaseRulesPart),
+    ...(urlGrants && { urlGrants }),
     limits: { sampleIntervalMs: settings.sampleIntervalMs },
   });
   const all = { ...kernel, fleet, provider, links, hosts, machines, rollouts };
@@ -158,8 +146,9 @@ async function openFleetSystem(
   });
   return {
     name: "fleet",
-    gives: {
-      fleet: {
+    gives: [
+      offersPart.of(offers),
+      fleetPart.of({
         domain: settings.domain,
         listeners: [...settings.agentListen, ...settings.dnsServers],
         loopbackBlock: settings.loopbackBlock,
@@ -168,15 +157,14 @@ async function openFleetSystem(
         provider,
         machines,
         hosts,
-        offers,
         zone,
         awaitNames: (name, addresses, callSignal) =>
           verifier.verifyRecord(settings.dnsServers, name, addresses, callSignal),
         warmPool,
         orphans,
         outdatedCertificates,
-      },
-    },
+      }),
+    ],
     rpcs: [
       createHostApi({ ...all, hostTrust, overcommit }),
       createAgentRolloutApi({ ...all, offerOwn: release.offerAgain }),
@@ -203,7 +191,7 @@ async function openFleetSystem(
       createHostPathWork(all),
       createNetworkPolicyWork({
         edges: provider.edges,
-        sources: [...deps.policySources, createControllerPolicy(controllerRegistry), storePolicy],
+        sources: [...use(networkPolicies), createControllerPolicy(controllerRegistry), storePolicy],
       }),
       createPeriodic("orphans", hourMs, async (runSignal) => void (await orphans.sweep({ dryRun: false }, runSignal))),
     ],

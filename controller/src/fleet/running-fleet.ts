@@ -4,6 +4,7 @@ import type { Endpoint } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { MachineObject } from "./machine/machine.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
+import { definePart } from "#kernel/part.ts";
 import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -22,6 +23,9 @@ export interface FleetService {
   readonly definition: ServiceDefinition;
   readonly implementation: UntypedServiceImplementation;
 }
+
+export const issuerFeedPart = definePart<FleetService>("feed of issuers");
+export const inferenceFeedPart = definePart<FleetService>("feed of inference proxies");
 
 export interface FleetDeps {
   /** The registered controllers. Presence keys of streams are written under this controller's lease. */

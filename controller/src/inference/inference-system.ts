@@ -3,14 +3,17 @@ import { serve } from "@holdfast/common/call.ts";
 import { list, text, type ValuesOf } from "@holdfast/common/config.ts";
 import { parseAccount, periodOf } from "@holdfast/common/inference/accounts.ts";
 import { type Catalog, readCatalog, shippedCatalog } from "@holdfast/common/inference/catalog.ts";
-import type { Egress } from "@holdfast/egress/create-egress.ts";
 import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import { InferenceService, PutInferenceProviderRequestSchema } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
 import { organizationKind } from "#access/organization/organization.ts";
-import type { Quotas } from "#access/organization/quotas.ts";
-import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { quotasPart } from "#access/organization/quotas.ts";
+import { egressPart } from "#egress-system.ts";
+import { fleetPart } from "#fleet/fleet-system.ts";
+import { inferenceFeedPart } from "#fleet/running-fleet.ts";
+import type { Use, UseLater } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
+import { type Contribution, definePart } from "#kernel/part.ts";
 import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import type { System } from "#kernel/system.ts";
@@ -69,23 +72,17 @@ const inferenceEventDefinitions = {
   },
 } as const satisfies Record<string, EventDefinition>;
 
-interface InferenceSeams {
+/** Parts that the feed and the RPCs share. */
+interface InferenceParts {
   /** The stream that proxy processes follow. */
-  readonly inferenceFeed: ServedFeed;
-  readonly inferenceParts: {
-    readonly ledger: Ledger;
-    readonly usage: UsageStore;
-    readonly catalog: Catalog;
-    readonly isFollowing: (process: InferenceProcess) => boolean;
-  };
+  readonly feed: ServedFeed;
+  readonly ledger: Ledger;
+  readonly usage: UsageStore;
+  readonly catalog: Catalog;
+  readonly isFollowing: (process: InferenceProcess) => boolean;
 }
 
-interface BelowInference extends InferenceSeams {
-  readonly egress: Pick<Egress, "users">;
-  readonly quotas: Quotas;
-  readonly ownListeners: () => readonly string[];
-  readonly fleet: Pick<FleetSystem, "loopbackBlock" | "machines" | "zone" | "domain">;
-}
+const inferencePart = definePart<InferenceParts>("inference");
 
 const hourMs = 3_600_000;
 const nameTtlS = 60;
@@ -105,16 +102,17 @@ export const inferenceSystem = declareSystem({
     "holdfast.v1.InferenceService": "inference-settings",
     "holdfast.admin.v1.InferenceProcessService": "inference-process",
   },
-  seams: createSeams,
+  contribute: contributeInferenceFeed,
   open: openInferenceSystem,
 });
 
 /** The fleet's listener serves the stream, so it is created before the fleet. */
-function createSeams(
+function contributeInferenceFeed(
   kernel: Kernel,
+  useLater: UseLater,
   { inferenceCatalog }: ValuesOf<typeof inferenceSettings>,
-  below: () => BelowInference,
-): InferenceSeams {
+): readonly Contribution[] {
+  const [egress, fleet] = [useLater(egressPart), useLater(fleetPart)];
   const { collections, controllerRegistry } = kernel;
   const file = inferenceCatalog === "" ? undefined : readFileSync(inferenceCatalog, "utf8");
   const catalog = file === undefined ? shippedCatalog : readCatalog(file);
@@ -133,7 +131,7 @@ function createSeams(
       : controllerId !== null && controllerRegistry.controller(controllerId) !== undefined;
   const ledger = createLedger({ ...kernel, ...kinds, isFollowing });
   const usage = createUsageStore(kernel.history.sql);
-  const inferenceFeed = createFeedService({
+  const feed = createFeedService({
     ...kernel,
     ...kinds,
     ledger,
@@ -141,46 +139,44 @@ function createSeams(
     followingHere,
     catalog: () => file ?? "{}",
     refusals() {
-      const { ownListeners, fleet } = below();
-      const machines = [...fleet.machines.values()].flatMap(({ object: { status } }) => [
-        status.address,
-        status.publicAddress,
-      ]);
-      const block = fleet.loopbackBlock === "" ? [] : [`${fleet.loopbackBlock}.0.0/16`];
+      const { loopbackBlock, machines: all } = fleet();
+      const machines = [...all.values()].flatMap(({ object: { status } }) => [status.address, status.publicAddress]);
+      const block = loopbackBlock === "" ? [] : [`${loopbackBlock}.0.0/16`];
       return {
-        listeners: ownListeners(),
+        listeners: egress().ownListeners(),
         networks: [...block, ...machines.filter((address) => address !== "")],
       };
     },
   });
-  return { inferenceFeed, inferenceParts: { ledger, usage, catalog, isFollowing } };
+  return [inferenceFeedPart.of(feed), inferencePart.of({ feed, ledger, usage, catalog, isFollowing })];
 }
 
 function openInferenceSystem(
   kernel: Kernel,
-  { inferenceFeed: feed, inferenceParts, egress, quotas, fleet }: BelowInference,
+  use: Use,
   { inferenceAddresses }: ValuesOf<typeof inferenceSettings>,
 ): System {
   const { collections, clock } = kernel;
   const organizations = collections.open(organizationKind);
   const accounts = collections.open(inferenceAccountKind);
   const processes = collections.open(inferenceProcessKind);
-  const { usage } = inferenceParts;
+  const inference = use(inferencePart);
+  const { usage, feed } = inference;
+  const fleet = use(fleetPart);
   const deps: InferenceApiDeps = {
     ...kernel,
-    ...inferenceParts,
+    ...inference,
     settings: collections.open(inferenceSettingsKind),
     keys: collections.open(inferenceKeyKind),
     accounts,
     processes,
     organizations,
-    quotas,
-    feed,
-    egress: egress.users,
+    quotas: use(quotasPart),
+    egress: use(egressPart).users,
   };
   return {
     name: "inference",
-    schemaRules: inferenceSchemaRules(inferenceParts.catalog),
+    schemaRules: inferenceSchemaRules(inference.catalog),
     rpcs: [
       serve(InferenceService, {
         ...createProviderHandlers(deps),
@@ -188,7 +184,7 @@ function openInferenceSystem(
         ...createKeyHandlers(deps),
         ...createUsageHandlers(deps),
       }),
-      createProcessApi({ ...kernel, ...inferenceParts, processes, accounts }),
+      createProcessApi({ ...kernel, ...inference, processes, accounts }),
     ],
     work: [
       createPeriodic("inference-upkeep", hourMs, async (signal) => {

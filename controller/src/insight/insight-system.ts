@@ -1,18 +1,24 @@
 import { randomUUID } from "node:crypto";
 import { metricCatalog } from "@holdfast/common/metric-catalog.ts";
-import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import { CreateAlertRuleRequestSchema } from "@holdfast/proto/holdfast/v1/alert_pb.ts";
 import { GetMetricsRequestSchema, ListMetricSamplesRequestSchema } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
-import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { egressPart } from "#egress-system.ts";
+import { fleetPart } from "#fleet/fleet-system.ts";
+import { sampleSinkPart } from "#fleet/session/sample-sink.ts";
+import { storedSamplesPart } from "#fleet/session/stored-samples.ts";
 import { taskKind } from "#fleet/task/task-object.ts";
+import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
+import { type Contribution, definePart } from "#kernel/part.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import type { System } from "#kernel/system.ts";
+import { channelUsers } from "#notify/channel/channel-api.ts";
 import { channelKind } from "#notify/channel/channel.ts";
-import type { OperationSystem } from "#operation/operation-system.ts";
+import { operationPart } from "#operation/operation-system.ts";
 import { createEngineTasks } from "#services/service/engine-task.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
+import { serviceAccessPart } from "#services/service/service-access.ts";
 import { createAlertApi } from "./alert/alert-api.ts";
 import { createAlertEvaluator } from "./alert/alert-evaluator.ts";
 import { alertEventDefinitions } from "./alert/alert-event-definitions.ts";
@@ -20,7 +26,7 @@ import { alertRuleKind, alertRuleSetKind, alertSettingsKind, createRulesByServic
 import { createAlertRulesWork } from "./alert/alert-rules-reconciler.ts";
 import { createChannelFor, createChannelUsers } from "./alert/rule-channels.ts";
 import { createEvaluateRules } from "./alert/rule-evaluations.ts";
-import { createEventApi, createEventPages, type EventPagesDeps } from "./event/event-api.ts";
+import { createEventApi, createEventPages } from "./event/event-api.ts";
 import { createHealthApi } from "./health/health-api.ts";
 import { createMetricApi } from "./metric/metric-api.ts";
 import { createSampleCollector, type SampleCollector } from "./metric/sample-collector.ts";
@@ -32,14 +38,8 @@ import { createQueryConsoleApi } from "./query-console/query-console-api.ts";
 import { createQueryApi } from "./query-stats/query-api.ts";
 import { createStatisticsTasks } from "./query-stats/statistics-tasks.ts";
 
-interface InsightSystemDeps extends Pick<EventPagesDeps, "access"> {
-  readonly fleet: Pick<FleetSystem, "fleet" | "contents">;
-  readonly operation: Pick<OperationSystem, "taskIds" | "addTaskSource" | "asynchronous">;
-  readonly samples: SampleCollector;
-  readonly storedSamples: Samples;
-  /** The client for servers that operators configure. */
-  readonly operatorEgress: EgressClient;
-}
+const sampleCollectorPart = definePart<SampleCollector>("collector of samples");
+const samplesPart = definePart<Samples>("samples");
 
 /** Monitoring of services: events, health, metrics, alert rules, query statistics and the query console. */
 export const insightSystem = declareSystem({
@@ -51,28 +51,30 @@ export const insightSystem = declareSystem({
     "holdfast.v1.QueryService": "managed-service",
     "holdfast.v1.QueryConsoleService": "managed-service",
   },
-  seams: (kernel) => {
-    const storedSamples = createSamples(kernel.history.sql);
-    kernel.history.addUpkeep(storedSamples.rollUp);
-    return {
-      storedSamples,
-      samples: createSampleCollector({ ...kernel, storedSamples }),
-      // Rules refer to channels, and channels must not import rules.
-      usersOfChannel: createChannelUsers({
-        rules: kernel.collections.open(alertRuleKind),
-        alertSettings: kernel.collections.open(alertSettingsKind),
-      }),
-    };
-  },
+  contribute: contributeInsight,
   open: openInsightSystem,
 });
 
-function openInsightSystem(
-  kernel: Kernel,
-  { fleet: { fleet, contents }, ...below }: InsightSystemDeps,
-  settings: ModelSettings,
-): System {
-  const deps = { ...below, fleet, contents };
+function contributeInsight({ collections, history, ...kernel }: Kernel): readonly Contribution[] {
+  const storedSamples = createSamples(history.sql);
+  history.addUpkeep(storedSamples.rollUp);
+  const collector = createSampleCollector({ ...kernel, storedSamples });
+  const usersOf = createChannelUsers({
+    rules: collections.open(alertRuleKind),
+    alertSettings: collections.open(alertSettingsKind),
+  });
+  return [
+    samplesPart.of(storedSamples),
+    storedSamplesPart.of(storedSamples),
+    sampleCollectorPart.of(collector),
+    sampleSinkPart.of(collector),
+    channelUsers.of({ kind: alertRuleKind.name, usersOf }),
+  ];
+}
+
+function openInsightSystem(kernel: Kernel, use: Use, settings: ModelSettings): System {
+  const { fleet, contents } = use(fleetPart);
+  const [collector, storedSamples] = [use(sampleCollectorPart), use(samplesPart)];
   const { collections, shards } = kernel;
   const services = collections.open(managedServiceKind);
   const rules = collections.open(alertRuleKind);
@@ -80,16 +82,29 @@ function openInsightSystem(
   const alertSettings = collections.open(alertSettingsKind);
   const channels = collections.open(channelKind);
   const rulesByService = createRulesByService(rules);
-  const all = { ...kernel, ...deps, services, rules, ruleSets, alertSettings, channels, rulesByService };
+  const access = use(serviceAccessPart);
+  const all = {
+    ...kernel,
+    fleet,
+    contents,
+    access,
+    storedSamples,
+    services,
+    rules,
+    ruleSets,
+    alertSettings,
+    channels,
+    rulesByService,
+  };
   const channelFor = createChannelFor({ channels, alertSettings });
-  const alerts = createAlertEvaluator({ ...all, samples: deps.storedSamples, channelFor, ownership: shards });
+  const alerts = createAlertEvaluator({ ...all, samples: storedSamples, channelFor, ownership: shards });
   const events = createEventPages(all);
-  const { asynchronous, taskIds: ids, addTaskSource } = deps.operation;
+  const { asynchronous, taskIds: ids, addTaskSource } = use(operationPart);
   const statistics = createStatisticsTasks({ ...all, tasks: collections.open(taskKind), ids, newKey: randomUUID });
   addTaskSource(statistics.source);
   const guard = createGuardThread();
   const { auditNow } = kernel.outbox;
-  const model = createChatModel(settings, { egress: deps.operatorEgress, log: kernel.log });
+  const model = createChatModel(settings, { egress: use(egressPart).operators, log: kernel.log });
   return {
     name: "insight",
     rpcs: [
@@ -98,7 +113,7 @@ function openInsightSystem(
       createMetricApi(all),
       createQueryApi({ ...all, tasks: createEngineTasks(all), statistics, asynchronous, auditNow }),
       createQueryConsoleApi({ runner: createConsoleRunner(all), guard, model, auditNow }),
-      createAlertApi({ ...all, evaluateRules: createEvaluateRules({ ...all, samples: deps.storedSamples }) }),
+      createAlertApi({ ...all, evaluateRules: createEvaluateRules({ ...all, samples: storedSamples }) }),
     ],
     schemaRules: insightSchemaRules,
     work: [createAlertRulesWork(all)],
@@ -106,17 +121,17 @@ function openInsightSystem(
       {
         name: "samples_waiting",
         help: "Samples of machines that wait to be inserted into the history",
-        read: () => deps.samples.waiting,
+        read: () => collector.waiting,
       },
       {
         name: "sample_lag_seconds",
         help: "Age of the newest sample at the last insert into the history",
-        read: () => deps.samples.lagS,
+        read: () => collector.lagS,
       },
     ],
     async close() {
       await alerts.stop();
-      await deps.samples.close();
+      await collector.close();
       await guard.close();
     },
   };

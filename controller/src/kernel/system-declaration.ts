@@ -1,14 +1,14 @@
-import type { Setting, ValuesOf } from "@holdfast/common/config.ts";
+import { readConfig, type Setting, type ValuesOf } from "@holdfast/common/config.ts";
+import { type Assembly, type Use, type UseLater } from "./assembly.ts";
 import type { Kernel, KernelDeps } from "./kernel.ts";
 import type { EventDefinition } from "./outbox/event-definition.ts";
+import type { Contribution, Usable } from "./part.ts";
 import type { System } from "./system.ts";
 
 type Events = Readonly<Record<string, EventDefinition>>;
 type Settings = Readonly<Record<string, Setting<unknown>>>;
-type Parts = Parameters<KernelDeps["prepare"]>[0];
-type Prepare<Below, S> = (parts: Parts, given: Below, settings: S, signal: AbortSignal) => Promise<void>;
-type Seams<Below, S, G> = (kernel: Kernel, settings: S, below: () => Below) => G;
-type Open<Below, S, G> = (kernel: Kernel, below: Below, settings: S) => System<G> | Promise<System<G>>;
+type SharedParts = Parameters<KernelDeps["prepare"]>[0];
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /** An area of scopes, such as `services` in `services:read`. */
 export interface ScopeArea {
@@ -17,46 +17,51 @@ export interface ScopeArea {
   readonly completeFrom?: "developer" | "admin" | "owner";
 }
 
-/** The declaration of a system. It needs no kernel: the pages of settings and events are generated from it. */
-export interface SystemDeclaration<Below = never, Gives = unknown, Ahead = unknown, E extends Events = Events> {
+/** The part of a declaration that needs no kernel: the pages of settings and events are generated from it. */
+interface Declared<E extends Events> {
   readonly name: string;
-  readonly settings?: Settings;
   /** Types of events that it emits, by name. */
   readonly events?: E;
   /** Areas of the scopes that its RPCs need, by name. */
   readonly scopes?: Readonly<Record<string, ScopeArea>>;
   /** Object kind in the audit entry of a refused change, by the full name of the RPC service. */
   readonly audited?: Readonly<Record<string, string>>;
-  /** Runs before any object is read, with the parts that all systems share. */
-  readonly prepare?: Prepare<Below, never>;
-  /**
-   * Creates parts that systems before it in the list need, before any system is opened. `below` has the parts that
-   * systems have given by the time of the call.
-   */
-  readonly seams?: Seams<Below, never, Ahead>;
-  /** Opens the system from the kernel, the parts of other systems and its own settings. Absent: not implemented yet. */
-  readonly open?: Open<Below, never, Gives>;
+  /** Parts that it gives when it opens, for systems after it in the list. */
+  readonly gives?: readonly Usable<unknown>[];
 }
 
-/** Erases the type of the settings, after the compiler has checked the declaration's functions against it. */
-export function declareSystem<
-  Below,
-  Gives = unknown,
-  Ahead = unknown,
-  const E extends Events = Record<never, never>,
-  S extends Settings = Record<never, never>,
->(declaration: {
-  readonly name: string;
-  readonly settings?: S;
-  readonly events?: E;
-  readonly scopes?: Readonly<Record<string, ScopeArea>>;
-  /** Object kind in the audit entry of a refused change, by the full name of the RPC service. */
-  readonly audited?: Readonly<Record<string, string>>;
-  readonly prepare?: Prepare<Below, ValuesOf<S>>;
-  readonly seams?: Seams<Below, ValuesOf<S>, Ahead>;
-  readonly open?: Open<Below, ValuesOf<S>, Gives>;
-}): SystemDeclaration<Below, Gives, Ahead, E> {
-  return declaration;
+/** A system as the list of systems has it. Its functions read its own settings from the environment. */
+export interface SystemDeclaration<E extends Events = Events> extends Declared<E> {
+  readonly settings?: Settings;
+  readonly prepare: (parts: SharedParts, use: Use, environment: Environment, signal: AbortSignal) => Promise<void>;
+  readonly contribute: (kernel: Kernel, useLater: UseLater, environment: Environment) => readonly Contribution[];
+  /** Resolves to undefined for a planned system. */
+  readonly open: (kernel: Kernel, use: Use, environment: Environment) => Promise<System | undefined>;
+}
+
+/** Declares a system. */
+export function declareSystem<const E extends Events = Record<never, never>, S extends Settings = Record<never, never>>(
+  declaration: Declared<E> & {
+    readonly settings?: S;
+    /** Runs before any object is read, with the parts that the controller itself gives. */
+    readonly prepare?: (parts: SharedParts, use: Use, settings: ValuesOf<S>, signal: AbortSignal) => Promise<void>;
+    /**
+     * Returns values for the contribution points and early parts of other systems, before any system opens. It creates
+     * values and does nothing with them: no input or output, and parts are used later.
+     */
+    readonly contribute?: (kernel: Kernel, useLater: UseLater, settings: ValuesOf<S>) => readonly Contribution[];
+    /** Opens the system with the kernel, the parts that it uses and its own settings. Absent: planned. */
+    readonly open?: (kernel: Kernel, use: Use, settings: ValuesOf<S>) => System | Promise<System>;
+  },
+): SystemDeclaration<E> {
+  const { settings, prepare, contribute, open } = declaration;
+  const own = (environment: Environment) => readConfig<S>(settings, environment);
+  return {
+    ...declaration,
+    prepare: async (parts, use, environment, signal) => prepare?.(parts, use, own(environment), signal),
+    contribute: (kernel, useLater, environment) => contribute?.(kernel, useLater, own(environment)) ?? [],
+    open: async (kernel, use, environment) => open?.(kernel, use, own(environment)),
+  };
 }
 
 /** Merges the records; throws when two have a member of the same name. */
@@ -69,31 +74,21 @@ export function mergeUnique<T>(parts: readonly Readonly<Record<string, T>>[]): R
   return all;
 }
 
-/** Opens systems in the order of the list, each with the common parts and those of the systems before it. */
-export async function openSystems<Below extends object>(
+/** Opens systems in two phases: all of them contribute, then each opens with the parts of the systems before it. */
+export async function openSystems(
   kernel: Kernel,
-  declarations: readonly SystemDeclaration<Below>[],
-  { initial, settings }: { readonly initial: Partial<Below>; readonly settings: unknown },
-): Promise<{ readonly systems: readonly System[]; readonly below: Below }> {
-  const below: Record<string, unknown> = { ...initial };
-  const own = settings as never;
-  function provide(name: string, parts: unknown): void {
-    for (const [part, value] of Object.entries(parts ?? {})) {
-      if (Object.hasOwn(below, part)) throw new Error(`${name} gives ${part}, which another system gives`);
-      below[part] = value;
-    }
-  }
-  for (const { name, seams } of declarations)
-    provide(
-      name,
-      seams?.(kernel, own, () => below as Below),
-    );
+  declarations: readonly SystemDeclaration[],
+  { assembly, environment }: { readonly assembly: Assembly; readonly environment: Environment },
+): Promise<readonly System[]> {
+  for (const { name, contribute } of declarations)
+    assembly.add(name, contribute(kernel, assembly.useLaterFor(name), environment));
   const systems: System[] = [];
   for (const { name, open } of declarations) {
-    const system = await open?.(kernel, below as Below, own);
+    const system = await open(kernel, assembly.useFor(name), environment);
     if (system === undefined) continue;
     systems.push(system);
-    provide(name, system.gives);
+    assembly.give(name, system.gives ?? []);
   }
-  return { systems, below: below as Below };
+  assembly.complete();
+  return systems;
 }

@@ -3,14 +3,15 @@ import type { Mount } from "@holdfast/gateway/mounts.ts";
 import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import type { ProcessGauge } from "./metrics/process-metrics.ts";
 import type { EntryPlanner } from "./outbox/entry-planner.ts";
+import type { Contribution } from "./part.ts";
 import type { ServiceGauge } from "./metrics/service-gauge.ts";
 import type { ControlLoop } from "./runtime/runner.ts";
 
 /** A part of the controller: RPCs, control loops, metrics and resources to close. Each group opens one. */
-export interface System<Gives = unknown> {
+export interface System {
   readonly name: string;
-  /** Parts that later systems are opened with. */
-  readonly gives?: Gives;
+  /** Values of the parts that its declaration names in `gives`. */
+  readonly gives?: readonly Contribution[];
   /** RPCs of the public API and of the admin API, over REST and gRPC. */
   readonly rpcs?: readonly ServedService[];
   /** Limits of inputs that RPCs check beyond the protos, for the API description. */

@@ -1,4 +1,3 @@
-import type { Egress } from "@holdfast/egress/create-egress.ts";
 import { targetFormat } from "@holdfast/egress/target.ts";
 import { type SchemaRule, formatRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import {
@@ -8,13 +7,16 @@ import {
 } from "@holdfast/proto/holdfast/v1/channel_pb.ts";
 import { CreateWebhookRequestSchema, UpdateWebhookRequestSchema } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 import { organizationKind } from "#access/organization/organization.ts";
-import type { Quotas } from "#access/organization/quotas.ts";
+import { quotasPart } from "#access/organization/quotas.ts";
+import { egressPart } from "#egress-system.ts";
+import type { Use } from "#kernel/assembly.ts";
+import { installationPart } from "#kernel/installation.ts";
 import type { Kernel } from "#kernel/kernel.ts";
-import { type EventDefinition, optInOf } from "#kernel/outbox/event-definition.ts";
+import { optInOf } from "#kernel/outbox/event-definition.ts";
 import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import type { System } from "#kernel/system.ts";
-import { type ChannelApiDeps, createChannelApi } from "./channel/channel-api.ts";
+import { channelUsers, createChannelApi } from "./channel/channel-api.ts";
 import { createChannelConfirmations } from "./channel/channel-confirmation.ts";
 import { createChannelReceivers } from "./channel/channel-receivers.ts";
 import { channelKind } from "./channel/channel.ts";
@@ -32,16 +34,6 @@ import { allReceivers } from "./webhook/receiver.ts";
 import { createWebhookApi } from "./webhook/webhook-api.ts";
 import { createWebhookReceivers } from "./webhook/webhook-receivers.ts";
 import { webhookKind } from "./webhook/webhook.ts";
-
-interface NotifySystemDeps {
-  /** URL at which clients reach the platform. */
-  readonly baseUrl: string;
-  readonly egress: Pick<Egress, "users" | "operators">;
-  readonly quotas: Quotas;
-  readonly eventTypes: ReadonlyMap<string, EventDefinition>;
-  /** Lists what refers to a channel; a channel in use cannot be deleted. */
-  readonly usersOfChannel: ChannelApiDeps["usersOf"];
-}
 
 const hourMs = 3_600_000;
 
@@ -64,19 +56,22 @@ export const notifySystem = declareSystem({
   open: openNotifySystem,
 });
 
-function openNotifySystem(kernel: Kernel, deps: NotifySystemDeps, settings: MailSettings): System {
+function openNotifySystem(kernel: Kernel, use: Use, settings: MailSettings): System {
+  const { baseUrl, eventTypes } = use(installationPart);
+  const { users: egress, operators: operatorEgress } = use(egressPart);
   const { collections, history, shards, clock, log } = kernel;
   const webhooks = collections.open(webhookKind);
   const channels = collections.open(channelKind);
   const organizations = collections.open(organizationKind);
   const deliveries = createDeliveries(history.sql);
   const digests = createMailDigestQueue(history.sql);
-  const egress = deps.egress.users;
-  const mailer = createMailer(settings, { egress: deps.egress.operators, log });
+  const mailer = createMailer(settings, { egress: operatorEgress, log });
   const all = {
     ...kernel,
-    ...deps,
-    isOptIn: optInOf(deps.eventTypes),
+    baseUrl,
+    eventTypes,
+    quotas: use(quotasPart),
+    isOptIn: optInOf(eventTypes),
     egress,
     webhooks,
     channels,
@@ -99,11 +94,11 @@ function openNotifySystem(kernel: Kernel, deps: NotifySystemDeps, settings: Mail
     name: "notify",
     rpcs: [
       createWebhookApi(all),
-      createChannelApi({ ...all, linkRateLimit, usersOf: deps.usersOfChannel, sendsMail: mailer !== undefined }),
+      createChannelApi({ ...all, linkRateLimit, channelUsers: use(channelUsers), sendsMail: mailer !== undefined }),
     ],
-    schemaRules: notifySchemaRules(deps.eventTypes.keys()),
+    schemaRules: notifySchemaRules(eventTypes.keys()),
     planners: [dispatcher],
-    pages: [createConfirmationPage(confirmations, deps.baseUrl)],
+    pages: [createConfirmationPage(confirmations, baseUrl)],
     work: [
       createPeriodic("delivery-upkeep", hourMs, async (signal) => {
         await deliveries.retainOnly([...webhooks.ids(), ...channels.ids()]);

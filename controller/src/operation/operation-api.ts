@@ -2,6 +2,7 @@ import { type Call, type Handlers, type ServedService, serve } from "@holdfast/c
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { mayTouch, organizationOf } from "#access/caller.ts";
+import { definePart } from "#kernel/part.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { operationMessage } from "./operation-message.ts";
@@ -9,10 +10,17 @@ import { type OperationObject, operationSubject, subjectKey } from "./operation.
 
 export interface OperationApiDeps {
   readonly operations: Collection<OperationObject>;
-  /** Throws SERVICE_NOT_FOUND unless the service is the caller's. */
-  readonly access: { require(serviceId: string, call: Call): unknown };
+  readonly access: SubjectAccess;
   readonly cursors: Cursors;
 }
+
+/** Finds the subjects of operations for a caller. */
+export interface SubjectAccess {
+  /** Throws SERVICE_NOT_FOUND unless the service is the caller's. */
+  require(serviceId: string, call: Call): unknown;
+}
+
+export const subjectAccessPart = definePart<SubjectAccess>("access to subjects of operations");
 
 /** The RPCs of operations. Operations outlive their service for a day, so that the end of a deletion can be read. */
 export function createOperationApi({ operations, access, cursors }: OperationApiDeps): ServedService {

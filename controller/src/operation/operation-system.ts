@@ -1,19 +1,15 @@
-import { lookUp } from "@holdfast/common/look-up.ts";
+import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
+import { definePart } from "#kernel/part.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
-import { createOperationApi, type OperationApiDeps } from "./operation-api.ts";
+import { createOperationApi, subjectAccessPart } from "./operation-api.ts";
 import { operationGauges } from "./operation-gauges.ts";
 import { createOperationReconciler } from "./operation-reconciler.ts";
-import { operationKind, type Subject } from "./operation.ts";
+import { operationKind, operationSubjects, type Subject } from "./operation.ts";
 import { createAsynchronousTasks, type AsynchronousTasks, createTaskApi } from "./task/asynchronous-tasks.ts";
 import { createTaskIds, type TaskIds } from "./task/task-ids.ts";
 import type { TaskSource } from "./task/task-source.ts";
-
-interface OperationSystemDeps extends Pick<OperationApiDeps, "access"> {
-  /** Collections of operations' subjects, by the name of their kind; `get` returns undefined for a deleted subject. */
-  readonly subjects: Readonly<Record<string, { get(id: string): unknown }>>;
-}
 
 /** Parts of this system that other systems use. */
 export interface OperationSystem {
@@ -23,34 +19,39 @@ export interface OperationSystem {
   addTaskSource(source: TaskSource): void;
 }
 
+export const operationPart = definePart<OperationSystem>("operations");
+
 /**
  * Work that takes time. An operation belongs to a subject, such as a service; the subject's reconciler advances it with
  * the functions of operation.ts, and users poll it. Ended operations are retained for a while
  * (operation-reconciler.ts). A task is work of an agent whose result is fetched later: its id encodes its reference,
  * sealed for the organization, and each feature reads its own tasks (task/task-source.ts).
  */
-export const operationSystem = declareSystem({ name: "operation", open: openOperationSystem });
+export const operationSystem = declareSystem({
+  name: "operation",
+  gives: [operationPart],
+  open: openOperationSystem,
+});
 
-function openOperationSystem(
-  kernel: Kernel,
-  { access, subjects }: OperationSystemDeps,
-): System<{ readonly operation: OperationSystem }> {
+function openOperationSystem(kernel: Kernel, use: Use): System {
   const operations = kernel.collections.open(operationKind);
-  const exists = ({ kind, id }: Subject) => lookUp(subjects, kind)?.get(id) !== undefined;
+  const subjects = new Map(use(operationSubjects).map((subject) => [subject.kind, subject]));
+  const exists = ({ kind, id }: Subject) => subjects.get(kind)?.get(id) !== undefined;
+  const access = use(subjectAccessPart);
   const taskIds = createTaskIds(kernel.sealer);
   const sources: TaskSource[] = [];
   const asynchronous = createAsynchronousTasks(taskIds, sources);
   return {
     name: "operation",
-    gives: {
-      operation: {
+    gives: [
+      operationPart.of({
         taskIds,
         asynchronous,
         addTaskSource: (source) => {
           sources.push(source);
         },
-      },
-    },
+      }),
+    ],
     serviceGauges: operationGauges(operations),
     rpcs: [createOperationApi({ ...kernel, operations, access }), createTaskApi({ asynchronous })],
     work: [

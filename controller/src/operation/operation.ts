@@ -1,3 +1,4 @@
+import { contributionPoint } from "#kernel/contribution-point.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 import type { MaintenanceWork, Replacement } from "./maintenance-work.ts";
@@ -53,6 +54,16 @@ export interface Subject {
   readonly kind: string;
   readonly id: string;
 }
+
+/** Objects of one kind that operations are about. */
+export interface SubjectKind {
+  /** Name of the kind. */
+  readonly kind: string;
+  /** Undefined for a deleted object. */
+  get(id: string): unknown;
+}
+
+export const operationSubjects = contributionPoint<SubjectKind>("subjects of operations", { key: ({ kind }) => kind });
 
 export interface OperationSpec {
   readonly subject: Subject;

@@ -1,6 +1,7 @@
 import { inBackground } from "@holdfast/common/background.ts";
-import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { fleetPart } from "#fleet/fleet-system.ts";
 import { taskKind } from "#fleet/task/task-object.ts";
+import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { createAuthorityRotation } from "#kernel/pki/authority-rotation-reconciler.ts";
 import { createDrainRequests } from "#kernel/runtime/drain-requests.ts";
@@ -27,8 +28,8 @@ export const operatorSystem = declareSystem({
   open: openOperatorSystem,
 });
 
-function openOperatorSystem(kernel: Kernel, below: { readonly fleet: FleetSystem }): System {
-  const { fleet, machines, orphans, outdatedCertificates } = below.fleet;
+function openOperatorSystem(kernel: Kernel, use: Use): System {
+  const { fleet, machines, orphans, outdatedCertificates } = use(fleetPart);
   const { collections, controllerRegistry, controllerId, log } = kernel;
   const tasks = collections.open(taskKind);
   const services = collections.open(managedServiceKind);

@@ -1,14 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { type ServedService, serve } from "@holdfast/common/call.ts";
 import { QueueService } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
-import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { fleetPart } from "#fleet/fleet-system.ts";
+import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
-import type { OperationSystem } from "#operation/operation-system.ts";
+import { operationPart } from "#operation/operation-system.ts";
 import { createEngineTasks } from "#services/service/engine-task.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
-import type { ServiceAccess } from "#services/service/service-access.ts";
+import { serviceAccessPart } from "#services/service/service-access.ts";
 import { countBy, type ServiceGauge } from "#kernel/metrics/service-gauge.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { createQueueCalls } from "./message/queue-calls.ts";
@@ -25,12 +26,6 @@ import { createPayloadChecks } from "./message/payload-checks.ts";
 import { type QueueMessageDeps, queueMessages } from "./message/queue-message-api.ts";
 import { type QueueDefinitionDeps, queueDefinitions } from "./queue-api.ts";
 
-interface QueueSystemDeps {
-  readonly fleet: Pick<FleetSystem, "fleet" | "contents">;
-  readonly operation: OperationSystem;
-  readonly access: ServiceAccess;
-}
-
 /**
  * Message queues in the databases of services. The API stores a queue's settings, the reconciler writes them into the
  * registry of its database through the agent, and messages go directly from the API to the database.
@@ -42,9 +37,10 @@ export const queueSystem = declareSystem({
   open: openQueueSystem,
 });
 
-function openQueueSystem(kernel: Kernel, deps: QueueSystemDeps): System {
-  const { access, operation } = deps;
-  const { fleet, contents } = deps.fleet;
+function openQueueSystem(kernel: Kernel, use: Use): System {
+  const access = use(serviceAccessPart);
+  const operation = use(operationPart);
+  const { fleet, contents } = use(fleetPart);
   const { collections, sealer, outbox } = kernel;
   const services = collections.open(managedServiceKind);
   const queues = collections.open(queueKind);

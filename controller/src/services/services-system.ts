@@ -1,11 +1,14 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { createBootClock } from "@holdfast/common/boot-clock.ts";
-import type { Quotas } from "#access/organization/quotas.ts";
 import { organizationKind } from "#access/organization/organization.ts";
-import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { quotasPart } from "#access/organization/quotas.ts";
+import { offersPart } from "#catalog/catalog-api.ts";
+import { fleetPart } from "#fleet/fleet-system.ts";
 import { dnsRecordKind } from "#fleet/zone/dns-record.ts";
+import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Collection } from "#kernel/store/collection.ts";
+import { definePart } from "#kernel/part.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
@@ -19,7 +22,7 @@ import { descriptorSyncKind } from "./backup/descriptor-sync.ts";
 import { backupMetrics } from "./backup/backup-metrics.ts";
 import { createBackupWork } from "./backup/backup-reconciler.ts";
 import { backupEventDefinitions } from "./backup/backup-event-definitions.ts";
-import type { BackupContext } from "./backup/backup-context.ts";
+import { backupContextPart } from "./backup/backup-context.ts";
 import { backupKind } from "./backup/backup.ts";
 import { createDrillWork } from "./backup/drill/drill-reconciler.ts";
 import { createDrillSchedule } from "./backup/drill/drill-schedule.ts";
@@ -38,6 +41,7 @@ import { createMaintenanceApi } from "./maintenance/maintenance-api.ts";
 import { createRolloutLimiter } from "./maintenance/rollout-limiter.ts";
 import { nodeImageKind } from "./maintenance/node-image.ts";
 import { pendingSummaries } from "./maintenance/maintenance-message.ts";
+import type { MaintenanceContextDeps } from "./maintenance/maintenance-context.ts";
 import { createServiceMaintenance } from "./maintenance/settle-maintenance.ts";
 import type { ResizeDeps } from "./scaling/resize-service.ts";
 import { createEngineTasks, engineTimeoutMs } from "./service/engine-task.ts";
@@ -49,22 +53,23 @@ import { managedServiceKind, type ManagedServiceObject } from "./service/managed
 import { managedServiceMessage } from "./service/managed-service-message.ts";
 import { createNameVerification } from "./service/name-verification.ts";
 import { createServiceCreation } from "./service/service-creation.ts";
-import type { ServiceAccess } from "./service/service-access.ts";
+import { serviceAccessPart } from "./service/service-access.ts";
 import { serviceEventDefinitions } from "./service/service-event-definitions.ts";
 import { createServiceLogs } from "./service/service-logs.ts";
 import { createFenceOrders } from "./service/member/fence-orders.ts";
 import { createFailureDetector } from "./service/member/failure-detector.ts";
 import { createServiceWork } from "./service/service-work.ts";
-import { createServicesSeams } from "./services-seams.ts";
+import { contributeServices } from "./contribute-services.ts";
 import { type ServicesSettings, servicesSettings } from "./services-settings.ts";
 import { servicesSchemaRules } from "./services-schema-rules.ts";
 
-interface ServicesSystemDeps {
-  readonly access: ServiceAccess;
-  readonly quotas: Quotas;
-  readonly fleet: FleetSystem;
-  readonly backups: BackupContext;
-}
+/** Parts with which other groups create, change and delete services. */
+export type DatabaseParts = ResizeDeps &
+  Pick<ManagedServiceApiDeps, "services" | "operations" | "creation" | "engines"> & {
+    readonly users: Collection<DatabaseUserObject>;
+  };
+
+export const databasesPart = definePart<DatabaseParts>("databases");
 
 /**
  * Managed services: their life cycle, users and databases, configuration, scaling, maintenance and backups.
@@ -91,24 +96,20 @@ export const servicesSystem = declareSystem({
     "holdfast.admin.v1.FailoverService": "managed-service",
     "holdfast.admin.v1.BackupService": "managed-service",
   },
-  seams: createServicesSeams,
+  gives: [databasesPart],
+  contribute: contributeServices,
   open: openServicesSystem,
 });
 
-/** Parts with which other groups create, change and delete services. */
-export type DatabaseParts = ResizeDeps &
-  Pick<ManagedServiceApiDeps, "services" | "operations" | "creation" | "engines"> & {
-    readonly users: Collection<DatabaseUserObject>;
-  };
-
-function openServicesSystem(
-  kernel: Kernel,
-  deps: ServicesSystemDeps,
-  settings: ServicesSettings,
-): System<{ readonly databases: DatabaseParts }> {
-  const { collections, automationPauses, outbox, authority, cursors, clock } = kernel;
-  const { access, quotas, backups } = deps;
-  const { fleet, provider, machines, hosts, zone, warmPool, offers, awaitNames } = deps.fleet;
+function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings): System {
+  const { collections, automationPauses, controllerRegistry, authority, objects, keyring, sealer, cursors } = kernel;
+  const { begin, newId, random, clock, log } = kernel;
+  const { auditNow } = kernel.outbox;
+  const { fleet, provider, machines, hosts, zone, warmPool, domain, awaitNames } = use(fleetPart);
+  const { catalog, engines } = use(offersPart);
+  const [access, quotas, views] = [use(serviceAccessPart), use(quotasPart), use(backupContextPart)];
+  const { index, drillIndex, liveArchive, readersOf, backupsOf, serviceBackups } = views;
+  const { restorePointOf, restoreSource } = serviceBackups;
   const services = collections.open(managedServiceKind);
   const operations = collections.open(operationKind);
   const organizations = collections.open(organizationKind);
@@ -117,105 +118,172 @@ function openServicesSystem(
   const nodeImages = collections.open(nodeImageKind);
   const rolloutRecords = collections.open(rolloutRecordKind);
   const records = collections.open(dnsRecordKind);
-  const backupDeps = {
-    ...backups,
-    backups: collections.open(backupKind),
-    archives: collections.open(archiveKind),
-    backupKeys: collections.open(backupKeyKind),
-    drills: collections.open(drillKind),
-    restoreSource: backups.serviceBackups.restoreSource,
-    upSince(service: ManagedServiceObject) {
-      const instance = fleet.observation(service.status.primaryNodeId)?.instance;
-      return instance?.state === "running" && instance.since !== undefined ? timestampMs(instance.since) : undefined;
-    },
-    expiryDeferred: () => automationPauses.list("deletion").length > 0,
-    firstBackupAfterMs: settings.firstBackupAfterS * 1_000,
-    finalBackupWithinMs: settings.finalBackupWithinS * 1_000,
-  };
-  const all = {
-    ...kernel,
-    ...offers,
-    services,
-    operations,
-    organizations,
-    users,
-    nodeImages,
-    rolloutRecords,
-    records,
-    access,
-    quotas,
-    restorePointOf: backups.serviceBackups.restorePointOf,
-    fleet,
-    machines,
-    hosts,
-    zone,
-    warmPool,
-    domain: deps.fleet.domain,
-    defaultAllowedCidrs: settings.defaultAllowedCidrs,
-  };
-  const tasks = createEngineTasks(all);
+  const backups = collections.open(backupKind);
+  const archives = collections.open(archiveKind);
+  const backupKeys = collections.open(backupKeyKind);
+  const drills = collections.open(drillKind);
   const descriptorSyncs = collections.open(descriptorSyncKind);
-  const awaitDescriptor = createDescriptorWait({ ...all, ...backupDeps, descriptorSyncs });
-  const changes = createEngineChanges({
-    ...all,
-    changes: changeObjects,
-    waitMs: engineTimeoutMs,
-    awaitDescriptor,
-  });
-  const rolloutLimiter = createRolloutLimiter({ ...all, now: clock.now });
-  const pendingOf = (service: ManagedServiceObject) => pendingSummaries(service, all);
-  const { backupsOf } = backups;
+
+  const expiryDeferred = () => automationPauses.list("deletion").length > 0;
+  const maintenancePaused = () => automationPauses.list("maintenance").length > 0;
+  const clockJumped = () => automationPauses.list().some(({ kind }) => kind === "clock");
+  const pendingOf = (service: ManagedServiceObject) => pendingSummaries(service, { ...updates, clock });
   const serviceMessage = (service: ManagedServiceObject, operation: OperationObject | undefined) =>
     managedServiceMessage(service, operation, pendingOf(service), backupsOf(service));
-  const creation = createServiceCreation({ ...all, serviceMessage });
-  const maintenancePaused = () => automationPauses.list("maintenance").length > 0;
+  const upSince = (service: ManagedServiceObject) => {
+    const instance = fleet.observation(service.status.primaryNodeId)?.instance;
+    return instance?.state === "running" && instance.since !== undefined ? timestampMs(instance.since) : undefined;
+  };
+
+  /** Parts of every change of a service, which has an operation. */
+  const changing = { begin, newId, clock, services, operations };
+  const updates: MaintenanceContextDeps = { nodeImages, machines, hosts, fleet, restorePointOf };
+  const resizing: ResizeDeps = { machines, hosts, quotas, catalog, fleet, clock, newId };
+  const drilling = { drills, drillIndex, archives, index, liveArchive, upSince, random, newId, clock };
+  const waitMs = engineTimeoutMs;
+  const tasks = createEngineTasks({ fleet, services, clock });
+  const awaitDescriptor = createDescriptorWait({ services, users, organizations, index, descriptorSyncs, archives });
+  const changes = createEngineChanges({
+    ...changing,
+    changes: changeObjects,
+    users,
+    access,
+    fleet,
+    awaitDescriptor,
+    waitMs,
+  });
+  const creation = createServiceCreation({
+    ...changing,
+    organizations,
+    quotas,
+    warmPool,
+    catalog,
+    engines,
+    domain,
+    defaultAllowedCidrs: settings.defaultAllowedCidrs,
+    serviceMessage,
+  });
+  const rolloutLimiter = createRolloutLimiter({ ...changing, rolloutRecords, automationPauses, now: clock.now });
+  const maintenance = createServiceMaintenance({ ...changing, ...updates, rolloutLimiter, log });
+  const delivery = createInstanceDelivery({ fleet, log });
   return {
     name: "services",
-    gives: { databases: { ...all, creation } },
-    serviceGauges: backupMetrics(backupDeps.backups),
+    gives: [databasesPart.of({ ...resizing, services, operations, users, engines, creation })],
+    serviceGauges: backupMetrics(backups),
     schemaRules: servicesSchemaRules,
     rpcs: [
       createManagedServiceApi({
-        ...all,
+        ...changing,
+        ...resizing,
+        access,
         creation,
+        engines,
+        fleet,
+        sealer,
+        cursors,
         serviceMessage,
+        pendingOf,
         backupsOf,
-        deleted: backups.deleted,
+        deleted: views.deleted,
         logs: createServiceLogs({ fleet, cursors }),
         trustBundle: () => authority.trustBundle,
-        pendingOf,
       }),
-      createNodeApi(all),
-      createForcedFailoverApi(all),
-      createBackupApi({ ...all, ...backupDeps, creation }),
-      createMaintenanceApi({ ...all, tasks, maintenancePaused }),
-      createMaintenanceAdminApi(all),
-      createBackupAdminApi({ ...all, ...backupDeps }),
-      createDatabaseUserApi({ ...all, tasks, changes, auditNow: outbox.auditNow }),
-      createDatabaseApi({ ...all, tasks, changes }),
-      createConfigurationApi({ ...all, waitMs: engineTimeoutMs }),
+      createNodeApi({ ...changing, access, quotas, catalog, sealer, fleet }),
+      createForcedFailoverApi({ ...changing, fleet }),
+      createBackupApi({
+        ...changing,
+        ...drilling,
+        access,
+        backups,
+        backupKeys,
+        creation,
+        users,
+        readersOf,
+        machines,
+        sealer,
+        cursors,
+        log,
+      }),
+      createMaintenanceApi({ ...changing, ...updates, access, tasks, maintenancePaused }),
+      createMaintenanceAdminApi({ ...changing, ...updates, hosts, cursors }),
+      createBackupAdminApi({
+        archives,
+        backups,
+        services,
+        index,
+        liveArchive,
+        readersOf,
+        expiryDeferred,
+        objects,
+        cursors,
+        clock,
+      }),
+      createDatabaseUserApi({ users, access, tasks, changes, cursors, sealer, clock, auditNow }),
+      createDatabaseApi({ access, tasks, changes, cursors }),
+      createConfigurationApi({ ...changing, access, fleet, catalog, engines, waitMs }),
     ],
     work: [
       createServiceWork({
-        ...all,
+        ...changing,
+        machines,
+        hosts,
+        nodeImages,
+        records,
+        users,
         changes: changeObjects,
-        fences: createFenceOrders({ provider, clock, log: kernel.log }),
-        failureDetector: createFailureDetector(fleet, kernel.controllerRegistry.id, createBootClock()),
+        zone,
+        catalog,
+        quotas,
+        fleet,
+        sealer,
+        automationPauses,
+        fences: createFenceOrders({ provider, clock, log }),
+        failureDetector: createFailureDetector(fleet, controllerRegistry.id, createBootClock()),
         names: createNameVerification(awaitNames),
-        maintenance: createServiceMaintenance({ ...all, rolloutLimiter }),
-        delivery: createInstanceDelivery(all),
-        backups: backups.serviceBackups,
-        backupObjects: backupDeps.backups,
-        expiryDeferred: () => automationPauses.list("deletion").length > 0,
-        clockJumped: () => automationPauses.list().some(({ kind }) => kind === "clock"),
+        maintenance,
+        delivery,
+        backups: serviceBackups,
+        backupObjects: backups,
+        expiryDeferred,
+        clockJumped,
+        log,
       }),
-      createBackupWork({ ...all, ...backupDeps }),
-      createArchiveWork({ ...all, ...backupDeps }),
-      createDescriptorSyncWork({ ...all, ...backupDeps, descriptorSyncs }),
-      createDrillWork({ ...all, ...backupDeps, delivery: createInstanceDelivery(all) }),
-      createDrillSchedule({ ...all, ...backupDeps }),
-      createEngineChangeWork({ ...all, changes: changeObjects }),
-      createImageRegister(all),
+      createBackupWork({ ...changing, backups, index, archives, backupKeys, machines, fleet, objects, sealer, log }),
+      createArchiveWork({
+        ...changing,
+        archives,
+        backups,
+        backupKeys,
+        index,
+        fleet,
+        organizations,
+        machines,
+        readersOf,
+        expiryDeferred,
+        objects,
+        firstBackupAfterMs: settings.firstBackupAfterS * 1_000,
+        finalBackupWithinMs: settings.finalBackupWithinS * 1_000,
+        sealer,
+        log,
+      }),
+      createDescriptorSyncWork({
+        descriptorSyncs,
+        services,
+        users,
+        archives,
+        backups,
+        organizations,
+        index,
+        objects,
+        keyring,
+        begin,
+        clock,
+        log,
+      }),
+      createDrillWork({ ...changing, drills, drillIndex, machines, fleet, delivery, restoreSource, catalog, log }),
+      createDrillSchedule({ ...drilling, services, begin, log }),
+      createEngineChangeWork({ ...changing, changes: changeObjects, users, fleet, log }),
+      createImageRegister({ hosts, nodeImages, machines, begin, clock, log }),
     ],
   };
 }

@@ -1,5 +1,6 @@
 import { text, type ValuesOf } from "@holdfast/common/config.ts";
-import type { Quotas } from "@holdfast/controller/access/organization/quotas.ts";
+import { quotasPart } from "@holdfast/controller/access/organization/quotas.ts";
+import type { Use } from "@holdfast/controller/kernel/assembly.ts";
 import type { Kernel } from "@holdfast/controller/kernel/kernel.ts";
 import { declareSystem } from "@holdfast/controller/kernel/system-declaration.ts";
 import type { System } from "@holdfast/controller/kernel/system.ts";
@@ -30,15 +31,11 @@ export const noteSystem = declareSystem({
   open: openNoteSystem,
 });
 
-function openNoteSystem(
-  kernel: Kernel,
-  { quotas }: { readonly quotas: Quotas },
-  { notePrefix: prefix }: ValuesOf<typeof noteSettings>,
-): System {
+function openNoteSystem(kernel: Kernel, use: Use, { notePrefix: prefix }: ValuesOf<typeof noteSettings>): System {
   const notes = kernel.collections.open(noteKind);
   return {
     name: "note",
-    rpcs: [createNoteApi({ ...kernel, notes, quotas })],
+    rpcs: [createNoteApi({ ...kernel, notes, quotas: use(quotasPart) })],
     work: [createNoteReconciler({ ...kernel, notes, prefix })],
     metrics: [{ name: "notes", help: "Notes of all organizations", read: () => notes.size }],
   };

@@ -1,6 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
+import { definePart } from "#kernel/part.ts";
 import type { CollectionSet, OpenKind } from "#kernel/store/collection-set.ts";
 import { ofOrganization } from "#kernel/store/of-organization.ts";
 import { type Quota, requireAmount, usedOf } from "#kernel/store/quota.ts";
@@ -30,6 +31,8 @@ interface Row {
   readonly quota: Quota<Resource<unknown, unknown>>;
   readonly collection: OpenKind["collection"];
 }
+
+export const quotasPart = definePart<Quotas>("quotas");
 
 export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: Clock): Quotas {
   const organizations = kinds.open(organizationKind);

@@ -1,5 +1,5 @@
 import { type CatalogData, catalogWith, defaultCatalog, withVirtualMachines } from "#catalog/catalog.ts";
-import type { EngineOffer } from "#catalog/engine-offer.ts";
+import type { Offers } from "#catalog/catalog-api.ts";
 import { createEngineOffers } from "#catalog/engine-offers.ts";
 import type { ComputeProvider, ImageFacts } from "@holdfast/compute/compute-provider.ts";
 import { unionOf } from "@holdfast/compute/router/image-union.ts";
@@ -11,12 +11,6 @@ export interface OffersDeps {
   readonly config: Pick<FleetSettings, "storageTiers" | "vmPlans" | "zone">;
   readonly provider: Pick<ComputeProvider, "images">;
   readonly hosts: Collection<HostObject>;
-}
-
-/** The catalog of this installation, and the engine versions that at least one host has. */
-export interface Offers {
-  readonly catalog: CatalogData;
-  engines(): readonly EngineOffer[];
 }
 
 export async function createOffers({ config, provider, hosts }: OffersDeps, signal: AbortSignal): Promise<Offers> {

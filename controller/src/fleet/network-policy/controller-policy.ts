@@ -9,6 +9,7 @@ export function createControllerPolicy(
   controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">,
 ): PolicySource {
   return {
+    name: "controllers",
     rulesOn: () => controllerRulesOf(controllerRegistry.controllers()),
     subscribe: (onChange) => controllerRegistry.subscribe(() => onChange()),
   };

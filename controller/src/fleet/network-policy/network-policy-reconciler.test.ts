@@ -21,6 +21,7 @@ test("a change of one service applies the rules of its own hosts only", async ()
   const edges = new Map(Array.from({ length: 100 }, (_, n) => [`host-${n}`, edgeOf(`host-${n}`)] as const));
   let notify: Parameters<PolicySource["subscribe"]>[0] = () => undefined;
   const owner: PolicySource = {
+    name: "owner",
     rulesOn: (hostId) => [rule(hostId)],
     subscribe(onChange) {
       notify = onChange;

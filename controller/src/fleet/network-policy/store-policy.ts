@@ -37,6 +37,7 @@ export function createStorePolicy(location: StoreLocation | undefined, log: Log)
   const timer = location === undefined ? undefined : setInterval(resolveNow, resolveIntervalMs).unref();
   if (location !== undefined) resolveNow();
   return {
+    name: "object-store",
     rulesOn: () => storeRulesOf(addresses, location?.port ?? 0),
     subscribe(onChange) {
       listeners.add(onChange);

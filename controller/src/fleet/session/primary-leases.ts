@@ -1,6 +1,7 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import type { PrimaryLeaseRequest } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { definePart } from "#kernel/part.ts";
 import type { Session } from "./session.ts";
 
 /** Reserve beyond a primary lease's duration, for clock drift, a suspended keeper and the shutdown of an engine. */
@@ -18,6 +19,8 @@ export interface PrimaryLeaseRules {
   /** Resolves when the cache has this revision. */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
 }
+
+export const primaryLeaseRulesPart = definePart<PrimaryLeaseRules>("rules of primary leases");
 
 /** A machine's primary lease requests to this controller. */
 export interface LeaseReport {

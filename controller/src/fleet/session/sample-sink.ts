@@ -1,4 +1,5 @@
 import type { Sample, Samples } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { definePart } from "#kernel/part.ts";
 import type { Session } from "./session.ts";
 
 /** Destination of the samples of machines. */
@@ -6,6 +7,8 @@ export interface SampleSink {
   /** Stores a batch. Resolves with the outcome; never rejects. */
   take(machineId: string, samples: readonly Sample[]): Promise<SamplesOutcome>;
 }
+
+export const sampleSinkPart = definePart<SampleSink>("destination of samples");
 
 export type SamplesOutcome =
   | {

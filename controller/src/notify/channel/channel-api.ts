@@ -16,6 +16,7 @@ import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import type { Deliveries } from "../webhook/deliveries.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
+import { contributionPoint } from "#kernel/contribution-point.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
@@ -27,14 +28,24 @@ import { channelTestEvent, confirmationEvent } from "./channel-event.ts";
 import { channelDeliveryMessage, channelMessage } from "./channel-message.ts";
 import type { LinkRateLimit } from "./link-rate-limit.ts";
 
+/** Objects of one kind that refer to channels, such as alert rules. */
+export interface ChannelUsers {
+  /** Name of the kind. */
+  readonly kind: string;
+  /** Their ids, for one channel. */
+  usersOf(channel: Stored<ChannelObject>): Promise<readonly string[]>;
+}
+
+export const channelUsers = contributionPoint<ChannelUsers>("users of channels", { key: ({ kind }) => kind });
+
 export interface ChannelApiDeps {
   readonly begin: () => UnitOfWork;
   readonly channels: Collection<ChannelObject>;
   readonly organizations: Pick<Collection<Organization>, "get" | "reached">;
   readonly quotas: Pick<Quotas, "claim">;
   readonly deliveries: Pick<Deliveries, "attempts">;
-  /** Lists the ids of what refers to a channel, such as alert rules; a channel in use cannot be deleted. */
-  readonly usersOf: (channel: Stored<ChannelObject>) => Promise<readonly string[]>;
+  /** A channel in use cannot be deleted. */
+  readonly channelUsers: readonly ChannelUsers[];
   readonly egress: Pick<EgressClient, "check">;
   readonly sendsMail: boolean;
   readonly linkRateLimit: Pick<LinkRateLimit, "claim">;
@@ -122,7 +133,7 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
     deleteChannel: ({ id }, call) =>
       retryConflict(call.signal, async () => {
         const channel = require(id, call);
-        const users = await deps.usersOf(channel);
+        const users = (await Promise.all(deps.channelUsers.map((each) => each.usersOf(channel)))).flat();
         if (users.length > 0) throw inUse(users);
         const unit = deps.begin();
         unit.remove(channelKind, channel);

@@ -3,6 +3,7 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { unfinishedOrigin } from "../service/service-origin.ts";
 import type { DeletedServices } from "../service/deleted-services.ts";
 import type { Fleet } from "#fleet/fleet.ts";
+import { definePart } from "#kernel/part.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { ArchiveObject } from "./archive.ts";
@@ -40,6 +41,8 @@ export interface BackupContext {
   readonly readersOf: (backupId: string) => readonly string[];
   readonly backupsOf: ReturnType<typeof createBackupSummaries>;
 }
+
+export const backupContextPart = definePart<BackupContext>("views of backups");
 
 export function createBackupContext(deps: BackupContextDeps): BackupContext {
   const { services, archives } = deps;

@@ -6,6 +6,7 @@ import { findOperation } from "#operation/find-operation.ts";
 import { isOver } from "#operation/operation.ts";
 import { operationMembers } from "./operation-members.ts";
 import { refuseWhileBusy } from "./service-verbs.ts";
+import { definePart } from "#kernel/part.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
@@ -20,6 +21,8 @@ export interface ServiceAccess {
   requireRunning(id: string, call: Call): Stored<ManagedServiceObject>;
   inProgress(service: ManagedServiceObject, signal: AbortSignal): Promise<Stored<OperationObject> | undefined>;
 }
+
+export const serviceAccessPart = definePart<ServiceAccess>("access to services");
 
 /** Services are found in the watched memory, so every call answers at once. */
 export function createServiceAccess(deps: {

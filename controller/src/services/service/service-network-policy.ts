@@ -20,6 +20,7 @@ export function createServiceNetworkPolicy({ services, machines }: ServiceNetwor
     );
 
   return {
+    name: managedServiceKind.name,
     rulesOn(hostId) {
       const here = machines.by(hostOfMachine, hostId);
       const ids = new Set(here.flatMap(({ object }) => ownerOf(object) ?? []));

@@ -1,7 +1,11 @@
 import { integer, list, type ValuesOf } from "@holdfast/common/config.ts";
+import { egressPart } from "#egress-system.ts";
+import { fleetPart } from "#fleet/fleet-system.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
-import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { issuerFeedPart } from "#fleet/running-fleet.ts";
+import type { UseLater } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
+import type { Contribution } from "#kernel/part.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import { authKind } from "./auth/auth.ts";
 import { createAuthSecrets } from "./auth/auth-secrets.ts";
@@ -23,49 +27,49 @@ export const appSettings = {
 
 export type AppSettings = ValuesOf<typeof appSettings>;
 
-/** Parts of the platform that the feed of issuers needs besides apps. */
-export interface IssuerFeedDeps {
-  readonly ownListeners: () => readonly string[];
-  readonly fleet: Pick<FleetSystem, "loopbackBlock">;
-  readonly allowedEgress: readonly string[];
-}
-
 /** The feed that issuers follow. It is served on the listener for agents, which opens before apps do. */
-export function createAppSeams(kernel: Kernel, { issuerPort }: AppSettings, below: () => IssuerFeedDeps) {
+export function contributeIssuerFeed(
+  kernel: Kernel,
+  useLater: UseLater,
+  { issuerPort }: AppSettings,
+): readonly Contribution[] {
+  const [egress, fleet] = [useLater(egressPart), useLater(fleetPart)];
   const { collections, sealer } = kernel;
   const auths = collections.open(authKind);
   const services = collections.open(managedServiceKind);
   const machines = collections.open(machineKind);
   const secrets = createAuthSecrets(sealer);
   const signIns = createSignIns({ ...kernel, services, machines, secrets, issuerPort });
-  return {
-    issuerFeed: createIssuerService({
-      ...kernel,
-      recordMailStatus: createMailStatusRecorder({ ...kernel, auths }),
-      now: kernel.clock.now,
-      ready: () => collections.ready(),
-      apps: () => signIns(auths.values()),
-      subscribe(onChange) {
-        const watches = [auths, services, machines].map((collection) => collection.subscribe(onChange));
-        return {
-          close() {
-            for (const watch of watches) watch.close();
-          },
-        };
-      },
-      own: () => {
-        const { ownListeners, fleet, allowedEgress } = below();
-        const addresses = [...machines.values()].flatMap(({ object: { status } }) => [
-          status.address,
-          status.publicAddress,
-        ]);
-        return {
-          listeners: [...ownListeners()],
-          loopbackBlock: fleet.loopbackBlock,
-          machineAddresses: addresses.filter((address) => address !== ""),
-          allowed: [...allowedEgress],
-        };
-      },
-    }),
-  };
+  return [
+    issuerFeedPart.of(
+      createIssuerService({
+        ...kernel,
+        recordMailStatus: createMailStatusRecorder({ ...kernel, auths }),
+        now: kernel.clock.now,
+        ready: () => collections.ready(),
+        apps: () => signIns(auths.values()),
+        subscribe(onChange) {
+          const watches = [auths, services, machines].map((collection) => collection.subscribe(onChange));
+          return {
+            close() {
+              for (const watch of watches) watch.close();
+            },
+          };
+        },
+        own: () => {
+          const { ownListeners, allowed } = egress();
+          const addresses = [...machines.values()].flatMap(({ object: { status } }) => [
+            status.address,
+            status.publicAddress,
+          ]);
+          return {
+            listeners: [...ownListeners()],
+            loopbackBlock: fleet().loopbackBlock,
+            machineAddresses: addresses.filter((address) => address !== ""),
+            allowed: [...allowed],
+          };
+        },
+      }),
+    ),
+  ];
 }

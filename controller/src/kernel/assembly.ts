@@ -1,0 +1,80 @@
+import type { Contribution, Usable } from "./part.ts";
+
+/** Reads a part or the values of a point; throws when no system has given the part yet. */
+export type Use = <T>(part: Usable<T>) => T;
+
+/** Returns a function that reads a part once systems are open. A part that no system gives is an error at start. */
+export type UseLater = <T>(part: Usable<T>) => () => T;
+
+/** A system, as far as the assembly has to know it. */
+export interface Giver {
+  readonly name: string;
+  /** Parts that it gives when it opens. */
+  readonly gives?: readonly Usable<unknown>[];
+}
+
+/**
+ * The parts and contributions of one controller. Systems contribute first, all of them, and open afterwards in the
+ * order of their list: a contribution uses parts later, and an open system uses those of the systems before it.
+ */
+export interface Assembly {
+  /** Adds values of a system; throws when another one has given them. */
+  add(system: string, contributions: readonly Contribution[]): void;
+  /** Adds the values that a system gives when it opens; throws unless they are those that it declares. */
+  give(system: string, contributions: readonly Contribution[]): void;
+  useFor(system: string): Use;
+  useLaterFor(system: string): UseLater;
+  /** Throws for a part that a system uses later and that no system has given. */
+  complete(): void;
+}
+
+/** Throws when two systems have one name, or declare one part. */
+export function createAssembly(givers: readonly Giver[]): Assembly {
+  const giverOf = new Map<Usable<unknown>, string>();
+  const declared = new Map<string, readonly Usable<unknown>[]>();
+  for (const { name, gives = [] } of givers) {
+    if (declared.has(name)) throw new Error(`two systems have the name "${name}"`);
+    declared.set(name, gives);
+    for (const part of gives) {
+      const other = giverOf.get(part);
+      if (other !== undefined) throw new Error(`systems "${other}" and "${name}" both give "${part.name}"`);
+      giverOf.set(part, name);
+    }
+  }
+  const later: { readonly system: string; readonly part: Usable<unknown> }[] = [];
+
+  function read<T>(system: string, part: Usable<T>): T {
+    const found = part.read(assembly);
+    if (found !== undefined) return found.value;
+    const giver = giverOf.get(part);
+    throw new Error(
+      giver === undefined
+        ? `system "${system}" uses "${part.name}", which no system gives`
+        : `system "${system}" uses "${part.name}" before system "${giver}" gives it: "${giver}" has to open earlier`,
+    );
+  }
+
+  const assembly: Assembly = {
+    add(system, contributions) {
+      for (const contribution of contributions) contribution.add(assembly, system);
+    },
+    give(system, contributions) {
+      const parts = declared.get(system) ?? [];
+      for (const { to } of contributions)
+        if (!parts.includes(to)) throw new Error(`system "${system}" gives "${to.name}", which it does not declare`);
+      assembly.add(system, contributions);
+      for (const part of parts)
+        if (part.read(assembly) === undefined)
+          throw new Error(`system "${system}" declares "${part.name}" and does not give it`);
+    },
+    useFor: (system) => (part) => read(system, part),
+    useLaterFor: (system) => (part) => {
+      later.push({ system, part });
+      return () => read(system, part);
+    },
+    complete() {
+      for (const { system, part } of later) read(system, part);
+    },
+  };
+  return assembly;
+}

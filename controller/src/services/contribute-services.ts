@@ -1,0 +1,60 @@
+import { tokenResourcesPart } from "#access/access-api-deps.ts";
+import { defaultAllowedCidrsPart } from "#catalog/catalog-api.ts";
+import { fleetPart } from "#fleet/fleet-system.ts";
+import { machineKind } from "#fleet/machine/machine.ts";
+import { networkPolicies } from "#fleet/network-policy/policy-source.ts";
+import { objectUrlGrantsPart } from "#fleet/object-urls.ts";
+import { primaryLeaseRulesPart } from "#fleet/session/primary-leases.ts";
+import type { UseLater } from "#kernel/assembly.ts";
+import type { Kernel } from "#kernel/kernel.ts";
+import type { Contribution } from "#kernel/part.ts";
+import { subjectAccessPart } from "#operation/operation-api.ts";
+import { operationKind, operationSubjects } from "#operation/operation.ts";
+import { archiveKind } from "./backup/archive.ts";
+import { backupContextPart, createBackupContext } from "./backup/backup-context.ts";
+import { backupKeyKind } from "./backup/backup-key.ts";
+import { backupKind } from "./backup/backup.ts";
+import { drillKind } from "./backup/drill/drill.ts";
+import { createObjectUrls } from "./backup/object-urls.ts";
+import { managedServiceKind } from "./service/managed-service.ts";
+import { createPrimaryLeaseRules } from "./service/member/primary-lease-rules.ts";
+import { createServiceAccess, serviceAccessPart } from "./service/service-access.ts";
+import { createServiceNetworkPolicy } from "./service/service-network-policy.ts";
+import type { ServicesSettings } from "./services-settings.ts";
+
+/** Services as the groups below this one use them: these groups import nothing of services. */
+export function contributeServices(
+  kernel: Kernel,
+  useLater: UseLater,
+  { idleLogAfterS, finalBackupWithinS, defaultAllowedCidrs }: ServicesSettings,
+): readonly Contribution[] {
+  const { collections, objectUrls: signer, sealer, clock } = kernel;
+  const services = collections.open(managedServiceKind);
+  const machines = collections.open(machineKind);
+  const archives = collections.open(archiveKind);
+  const fleet = useLater(fleetPart);
+  const backups = createBackupContext({
+    sealer,
+    clock,
+    services,
+    backups: collections.open(backupKind),
+    archives,
+    backupKeys: collections.open(backupKeyKind),
+    drills: collections.open(drillKind),
+    idleLogAfterMs: Math.min(Math.max(idleLogAfterS, 1), 55) * 1_000,
+    finalBackupWithinMs: finalBackupWithinS * 1_000,
+    observation: (machineId) => fleet().fleet.observation(machineId),
+  });
+  const access = createServiceAccess({ services, operations: collections.open(operationKind) });
+  return [
+    serviceAccessPart.of(access),
+    subjectAccessPart.of(access),
+    tokenResourcesPart.of(services),
+    operationSubjects.of({ kind: managedServiceKind.name, get: (id) => services.get(id) }),
+    networkPolicies.of(createServiceNetworkPolicy({ services, machines })),
+    primaryLeaseRulesPart.of(createPrimaryLeaseRules(services)),
+    backupContextPart.of(backups),
+    objectUrlGrantsPart.of(signer && createObjectUrls({ clock, ...backups, machines, services, archives, signer })),
+    defaultAllowedCidrsPart.of(defaultAllowedCidrs),
+  ];
+}
