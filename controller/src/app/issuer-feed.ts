@@ -2,7 +2,7 @@ import { integer, list, type ValuesOf } from "@holdfast/common/config.ts";
 import { egressPart } from "#egress-system.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
-import { issuerFeedPart } from "#fleet/running-fleet.ts";
+import { feeds } from "#fleet/running-fleet.ts";
 import type { UseLater } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Contribution } from "#kernel/part.ts";
@@ -40,36 +40,33 @@ export function contributeIssuerFeed(
   const machines = collections.open(machineKind);
   const secrets = createAuthSecrets(sealer);
   const signIns = createSignIns({ ...kernel, services, machines, secrets, issuerPort });
-  return [
-    issuerFeedPart.of(
-      createIssuerService({
-        ...kernel,
-        recordMailStatus: createMailStatusRecorder({ ...kernel, auths }),
-        now: kernel.clock.now,
-        ready: () => collections.ready(),
-        apps: () => signIns(auths.values()),
-        subscribe(onChange) {
-          const watches = [auths, services, machines].map((collection) => collection.subscribe(onChange));
-          return {
-            close() {
-              for (const watch of watches) watch.close();
-            },
-          };
+  const service = createIssuerService({
+    ...kernel,
+    recordMailStatus: createMailStatusRecorder({ ...kernel, auths }),
+    now: kernel.clock.now,
+    ready: () => collections.ready(),
+    apps: () => signIns(auths.values()),
+    subscribe(onChange) {
+      const watches = [auths, services, machines].map((collection) => collection.subscribe(onChange));
+      return {
+        close() {
+          for (const watch of watches) watch.close();
         },
-        own: () => {
-          const { ownListeners, allowed } = egress();
-          const addresses = [...machines.values()].flatMap(({ object: { status } }) => [
-            status.address,
-            status.publicAddress,
-          ]);
-          return {
-            listeners: [...ownListeners()],
-            loopbackBlock: fleet().loopbackBlock,
-            machineAddresses: addresses.filter((address) => address !== ""),
-            allowed: [...allowed],
-          };
-        },
-      }),
-    ),
-  ];
+      };
+    },
+    own: () => {
+      const { ownListeners, allowed } = egress();
+      const addresses = [...machines.values()].flatMap(({ object: { status } }) => [
+        status.address,
+        status.publicAddress,
+      ]);
+      return {
+        listeners: [...ownListeners()],
+        loopbackBlock: fleet().loopbackBlock,
+        machineAddresses: addresses.filter((address) => address !== ""),
+        allowed: [...allowed],
+      };
+    },
+  });
+  return [feeds.of({ dataPlane: "issuer", service })];
 }

@@ -25,7 +25,8 @@ import { hostKind, type HostObject } from "./host/host.ts";
 import { createMachineWork } from "./machine/machine-reconciler.ts";
 import { machineKind, type MachineObject } from "./machine/machine.ts";
 import { createOrphanSweep, type OrphanSweep } from "./machine/orphan-sweep.ts";
-import { objectUrlGrantsPart } from "./object-urls.ts";
+import { objectGrants } from "./object-grants.ts";
+import { createObjectUrls } from "./object-urls.ts";
 import { createPackedContents, type PackedContents } from "./payload/packed-contents.ts";
 import { createPayloads } from "./payload/payloads.ts";
 import { createMachinePlacement } from "./placement/machine-placement.ts";
@@ -38,7 +39,7 @@ import { createAgentRolloutWork } from "./rollout/agent-rollout-reconciler.ts";
 import { agentRolloutKind } from "./rollout/agent-rollout.ts";
 import { createOwnRelease } from "./rollout/own-release.ts";
 import { rolloutRateOf } from "./rollout/rollout-rate.ts";
-import { inferenceFeedPart, issuerFeedPart, type RunningFleet } from "./running-fleet.ts";
+import { feeds, type RunningFleet } from "./running-fleet.ts";
 import { primaryLeaseRulesPart } from "./session/primary-leases.ts";
 import { sampleSinkPart } from "./session/sample-sink.ts";
 import { taskKind } from "./task/task-object.ts";
@@ -117,7 +118,8 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
 
   const storePolicy = createStorePolicy(kernel.objectUrls?.endpoint, log);
   const payloads = createPayloads(kernel.objects, { newId: kernel.newId, maxBytes: payloadBytesMax });
-  const urlGrants = use(objectUrlGrantsPart);
+  const { objectUrls: signer } = kernel;
+  const urlGrants = signer && createObjectUrls({ signer, machines, sources: use(objectGrants), clock });
   const [agentsAt, ...alsoListen] = endpointsOf(settings.agentListen);
   const fleet = await createFleet({
     ...kernel,
@@ -127,7 +129,7 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
     ...agentsAt,
     alsoListen,
     ...(settings.agentAdvertise === "" ? {} : { advertise: settings.agentAdvertise }),
-    services: [zoneService, hostTrust.service, use(issuerFeedPart), use(inferenceFeedPart)],
+    services: [zoneService, hostTrust.service, ...use(feeds).map(({ service }) => service)],
     samples: use(sampleSinkPart),
     primaryLeaseRules: use(primaryLeaseRulesPart),
     ...(urlGrants && { urlGrants }),

@@ -1,6 +1,18 @@
-import type { MintObjectUrlsRequest, ObjectUrls } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
-
-import { definePart } from "#kernel/part.ts";
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { status as Code } from "@grpc/grpc-js";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import {
+  type MintObjectUrlsRequest,
+  type ObjectUrls,
+  type ObjectUse,
+  ObjectUrlsSchema,
+} from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import type { UrlSigner } from "#kernel/objects/url-signer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { MachineObject } from "./machine/machine.ts";
+import { firstUncovered, grantsOf, type ObjectGrantSource } from "./object-grants.ts";
 
 /** Mints presigned URLs of the objects that a machine may read or write now. */
 export interface ObjectUrlGrants {
@@ -8,4 +20,42 @@ export interface ObjectUrlGrants {
   mint(machineId: string, request: MintObjectUrlsRequest, signal: AbortSignal): Promise<ObjectUrls>;
 }
 
-export const objectUrlGrantsPart = definePart<ObjectUrlGrants | undefined>("grants of object URLs");
+export interface ObjectUrlsDeps {
+  readonly machines: Pick<Collection<MachineObject>, "get">;
+  readonly sources: readonly ObjectGrantSource[];
+  readonly signer: UrlSigner;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** Lifetime of a URL. Machines hold URLs for an hour at least, and request new ones at half. */
+const urlLifetimeS = 2 * 3_600;
+const usesMax = 1_000;
+
+/** Signs URLs for objects that a machine's purpose covers, and for no others. */
+export function createObjectUrls(deps: ObjectUrlsDeps): ObjectUrlGrants {
+  const { signer, clock } = deps;
+  return {
+    async mint(machineId, { scope, uses }) {
+      if (uses.length > usesMax) throw new RpcFailure(Code.INVALID_ARGUMENT, `at most ${usesMax} uses at once`);
+      const beyond = firstUncovered(grantsOf(machineId, scope, deps), uses);
+      if (beyond !== undefined)
+        throw new RpcFailure(Code.PERMISSION_DENIED, `${beyond.method} of ${beyond.key} is not the machine's`);
+      const expiresAt = timestampFromMs(clock.now() + urlLifetimeS * 1_000);
+      const { endpoint } = signer;
+      const [urls, addresses] = await Promise.all([
+        Promise.all(uses.map((use) => signer.sign({ method: methodOf(use), key: use.key }, urlLifetimeS))),
+        endpoint.addresses(),
+      ]);
+      return create(ObjectUrlsSchema, {
+        urls: urls.map(({ url, headers }) => ({ url, headers: { ...headers } })),
+        expiresAt,
+        endpoint: { addresses: [...addresses], port: endpoint.port, trustBundle: endpoint.trustBundle() },
+      });
+    },
+  };
+}
+
+function methodOf({ method }: ObjectUse): "PUT" | "GET" | "HEAD" {
+  if (method === "PUT" || method === "GET" || method === "HEAD") return method;
+  throw new RpcFailure(Code.INVALID_ARGUMENT, `${method} is no use of an object`);
+}

@@ -4,7 +4,7 @@ import type { Endpoint } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { MachineObject } from "./machine/machine.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
-import { definePart } from "#kernel/part.ts";
+import { contributionPoint } from "#kernel/contribution-point.ts";
 import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -24,8 +24,14 @@ export interface FleetService {
   readonly implementation: UntypedServiceImplementation;
 }
 
-export const issuerFeedPart = definePart<FleetService>("feed of issuers");
-export const inferenceFeedPart = definePart<FleetService>("feed of inference proxies");
+/** The stream of state that the processes of one data plane follow, served by the fleet's listener. */
+export interface Feed {
+  /** Name of the data plane. */
+  readonly dataPlane: string;
+  readonly service: FleetService;
+}
+
+export const feeds = contributionPoint<Feed>("feeds", { key: ({ dataPlane }) => dataPlane });
 
 export interface FleetDeps {
   /** The registered controllers. Presence keys of streams are written under this controller's lease. */

@@ -9,7 +9,7 @@ import { organizationKind } from "#access/organization/organization.ts";
 import { quotasPart } from "#access/organization/quotas.ts";
 import { egressPart } from "#egress-system.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
-import { inferenceFeedPart } from "#fleet/running-fleet.ts";
+import { feeds } from "#fleet/running-fleet.ts";
 import type { Use, UseLater } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
@@ -148,7 +148,10 @@ function contributeInferenceFeed(
       };
     },
   });
-  return [inferenceFeedPart.of(feed), inferencePart.of({ feed, ledger, usage, catalog, isFollowing })];
+  return [
+    feeds.of({ dataPlane: "inference", service: feed }),
+    inferencePart.of({ feed, ledger, usage, catalog, isFollowing }),
+  ];
 }
 
 function openInferenceSystem(

@@ -3,7 +3,7 @@ import { defaultAllowedCidrsPart } from "#catalog/catalog-api.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import { networkPolicies } from "#fleet/network-policy/policy-source.ts";
-import { objectUrlGrantsPart } from "#fleet/object-urls.ts";
+import { objectGrants } from "#fleet/object-grants.ts";
 import { primaryLeaseRulesPart } from "#fleet/session/primary-leases.ts";
 import type { UseLater } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
@@ -15,7 +15,7 @@ import { backupContextPart, createBackupContext } from "./backup/backup-context.
 import { backupKeyKind } from "./backup/backup-key.ts";
 import { backupKind } from "./backup/backup.ts";
 import { drillKind } from "./backup/drill/drill.ts";
-import { createObjectUrls } from "./backup/object-urls.ts";
+import { createBackupObjectGrants } from "./backup/object-grants.ts";
 import { managedServiceKind } from "./service/managed-service.ts";
 import { createPrimaryLeaseRules } from "./service/member/primary-lease-rules.ts";
 import { createServiceAccess, serviceAccessPart } from "./service/service-access.ts";
@@ -28,7 +28,7 @@ export function contributeServices(
   useLater: UseLater,
   { idleLogAfterS, finalBackupWithinS, defaultAllowedCidrs }: ServicesSettings,
 ): readonly Contribution[] {
-  const { collections, objectUrls: signer, sealer, clock } = kernel;
+  const { collections, sealer, clock } = kernel;
   const services = collections.open(managedServiceKind);
   const machines = collections.open(machineKind);
   const archives = collections.open(archiveKind);
@@ -54,7 +54,7 @@ export function contributeServices(
     networkPolicies.of(createServiceNetworkPolicy({ services, machines })),
     primaryLeaseRulesPart.of(createPrimaryLeaseRules(services)),
     backupContextPart.of(backups),
-    objectUrlGrantsPart.of(signer && createObjectUrls({ clock, ...backups, machines, services, archives, signer })),
+    objectGrants.of(...createBackupObjectGrants({ ...backups, services, archives })),
     defaultAllowedCidrsPart.of(defaultAllowedCidrs),
   ];
 }

@@ -6,11 +6,12 @@ import { runningMachine } from "../../../../test/support/machines/machine-object
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
+import { firstUncovered, grantsOf } from "#fleet/object-grants.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { newArchive } from "./archive.ts";
 import { type BackupObject, newBackupObject } from "./backup.ts";
 import { type DrillObject, newDrillObject } from "./drill/drill.ts";
-import { firstUncovered, grantsOf } from "./object-grants.ts";
+import { createBackupObjectGrants } from "./object-grants.ts";
 
 const made = newBackupObject("b-1", "org", requestedBackup, 0);
 const backup = (status: Partial<BackupObject["status"]>): BackupObject => ({
@@ -43,14 +44,14 @@ function allowed(
 ): boolean {
   const machine = over.machine ?? runningMachine("node-1", { owner: { kind: "managed-service", id: "service-1" } });
   const archive = newArchive(service, 0, 0);
-  const grants = grantsOf("node-1", scope, {
-    machines: { get: () => stored(machine) },
+  const sources = createBackupObjectGrants({
     services: { get: () => stored(over.service ?? service) },
     archives: { get: () => stored({ ...archive, spec: { ...archive.spec, log } }) },
     liveArchive: () => undefined,
     index: over.index ?? { get: () => stored(over.backup ?? backup({})) },
     drillIndex: { get: () => over.drill },
   });
+  const grants = grantsOf("node-1", scope, { machines: { get: () => stored(machine) }, sources });
   const [method, key] = use;
   const request = create(MintObjectUrlsRequestSchema, { scope, uses: [{ method, key }] });
   return firstUncovered(grants, request.uses) === undefined;

@@ -1,17 +1,15 @@
 import { attemptPrefix, logPrefix, logsPrefix } from "@holdfast/common/backup/object-names.ts";
-import type { MintObjectUrlsRequest, ObjectUse } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
-import type { MachineObject } from "#fleet/machine/machine.ts";
-import type { ManagedServiceObject } from "../service/managed-service.ts";
+import type { GrantScope, ObjectGrant, ObjectGrantSource } from "#fleet/object-grants.ts";
+import { managedServiceKind, type ManagedServiceObject } from "../service/managed-service.ts";
 import { readsLog, type ServiceOrigin, unfinishedOrigin } from "../service/service-origin.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { ArchiveObject } from "./archive.ts";
 import { chainOf } from "./backup-chain.ts";
 import type { BackupIndex, BackupObject } from "./backup.ts";
-import { type DrillIndex, originOf } from "./drill/drill.ts";
+import { drillKind, type DrillIndex, originOf } from "./drill/drill.ts";
 import { logAfter } from "./restorable.ts";
 
 export interface ObjectGrantsDeps {
-  readonly machines: Pick<Collection<MachineObject>, "get">;
   readonly services: Pick<Collection<ManagedServiceObject>, "get">;
   readonly archives: Pick<Collection<ArchiveObject>, "get">;
   readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
@@ -19,28 +17,35 @@ export interface ObjectGrantsDeps {
   readonly drillIndex: Pick<DrillIndex, "get">;
 }
 
-/** A prefix of objects that a machine may use, and the HTTP methods that it may use. */
-interface ObjectGrant {
-  readonly prefix: string;
-  readonly methods: ReadonlySet<string>;
-}
-
-type Scope = MintObjectUrlsRequest["scope"];
-
 const writing: ReadonlySet<string> = new Set(["PUT", "HEAD", "GET"]);
 const reading: ReadonlySet<string> = new Set(["HEAD", "GET"]);
 const nothing: readonly ObjectGrant[] = [];
 
 /**
- * Objects that a machine may use for a purpose: the primary writes backups and log of its service, and a restored
- * service or drill reads its source.
+ * Grants to machines of services and drills: the primary writes backups and log of its service, and a restored service
+ * or drill reads its source.
  */
-export function grantsOf(machineId: string, scope: Scope, deps: ObjectGrantsDeps): readonly ObjectGrant[] {
-  const owner = deps.machines.get(machineId)?.object.spec.owner;
-  if (owner?.kind === "drill") return grantsOfDrill(machineId, owner.id, scope, deps);
-  const service = owner?.kind === "managed-service" ? deps.services.get(owner.id)?.object : undefined;
+export function createBackupObjectGrants(deps: ObjectGrantsDeps): readonly ObjectGrantSource[] {
+  return [
+    {
+      ownerKind: managedServiceKind.name,
+      grantsOf: (machineId, serviceId, scope) => grantsOfService(machineId, serviceId, scope, deps),
+    },
+    {
+      ownerKind: drillKind.name,
+      grantsOf: (machineId, drillId, scope) => grantsOfDrill(machineId, drillId, scope, deps),
+    },
+  ];
+}
+
+function grantsOfService(
+  machineId: string,
+  id: string,
+  scope: GrantScope,
+  deps: ObjectGrantsDeps,
+): readonly ObjectGrant[] {
+  const service = deps.services.get(id)?.object;
   if (service?.status.primaryNodeId !== machineId) return nothing;
-  const { id } = service.metadata;
   switch (scope.case) {
     case "backupId": {
       const backup = deps.index.get(scope.value)?.object;
@@ -73,20 +78,13 @@ export function grantsOf(machineId: string, scope: Scope, deps: ObjectGrantsDeps
 function grantsOfDrill(
   machineId: string,
   drillId: string,
-  scope: Scope,
+  scope: GrantScope,
   deps: ObjectGrantsDeps,
 ): readonly ObjectGrant[] {
   const drill = deps.drillIndex.get(drillId);
   const origin = drill?.status.machineId === machineId ? originOf(drill) : undefined;
   if (origin === undefined || scope.case !== "restoreId" || scope.value !== origin.restoreId) return nothing;
   return sourcesOf(origin, deps);
-}
-
-/** The first use that no grant covers; undefined if all are covered. */
-export function firstUncovered(grants: readonly ObjectGrant[], uses: readonly ObjectUse[]): ObjectUse | undefined {
-  return uses.find(
-    ({ method, key }) => !grants.some(({ prefix, methods }) => methods.has(method) && key.startsWith(prefix)),
-  );
 }
 
 function sourcesOf(origin: ServiceOrigin, { liveArchive, index }: ObjectGrantsDeps): ObjectGrant[] {
