@@ -14,6 +14,7 @@ import type { Use, UseLater } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
 import { type Contribution, definePart } from "#kernel/part.ts";
+import { certificateNames } from "#kernel/pki/local-identities.ts";
 import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import type { System } from "#kernel/system.ts";
@@ -36,6 +37,10 @@ const inferenceSettings = {
     "HOLDFAST_INFERENCE_CATALOG",
     "JSON file with providers of models, their URLs and prices, in addition to the built-in ones; empty for none",
     "",
+  ),
+  inferenceNames: list(
+    "HOLDFAST_INFERENCE_NAMES",
+    "Names and addresses by which clients reach the inference proxy, besides localhost; its certificate contains them",
   ),
   inferenceAddresses: list(
     "HOLDFAST_INFERENCE_ADDRESSES",
@@ -110,7 +115,7 @@ export const inferenceSystem = declareSystem({
 function contributeInferenceFeed(
   kernel: Kernel,
   useLater: UseLater,
-  { inferenceCatalog }: ValuesOf<typeof inferenceSettings>,
+  { inferenceCatalog, inferenceNames }: ValuesOf<typeof inferenceSettings>,
 ): readonly Contribution[] {
   const [egress, fleet] = [useLater(egressPart), useLater(fleetPart)];
   const { collections, controllerRegistry } = kernel;
@@ -150,6 +155,7 @@ function contributeInferenceFeed(
   });
   return [
     feeds.of({ dataPlane: "inference", service: feed }),
+    certificateNames.of({ dataPlane: "inference", names: inferenceNames }),
     inferencePart.of({ feed, ledger, usage, catalog, isFollowing }),
   ];
 }

@@ -78,10 +78,6 @@ export const kernelSettings = {
   ),
   caFile: text("HOLDFAST_CA_FILE", "File to write the trusted authorities to; empty for none", ""),
   ...identityDirectories,
-  inferenceNames: list(
-    "HOLDFAST_INFERENCE_NAMES",
-    "Names and addresses by which clients reach the inference proxy, besides localhost; its certificate contains them",
-  ),
 } as const;
 
 export type KernelSettings = ValuesOf<typeof kernelSettings>;

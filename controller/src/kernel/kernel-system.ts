@@ -1,5 +1,9 @@
-import { kernelSettings } from "./kernel-settings.ts";
+import { inBackground } from "@holdfast/common/background.ts";
+import { eachDataPlane } from "@holdfast/common/data-planes.ts";
+import type { Use } from "./assembly.ts";
+import { type KernelSettings, kernelSettings } from "./kernel-settings.ts";
 import type { Kernel } from "./kernel.ts";
+import { certificateNames, maintainLocalIdentities } from "./pki/local-identities.ts";
 import { createPeriodic } from "./runtime/periodic.ts";
 import { declareSystem } from "./system-declaration.ts";
 import type { System } from "./system.ts";
@@ -10,8 +14,24 @@ const hourMs = 3_600_000;
 /** The kernel's own metrics and periodic work. */
 export const kernelSystem = declareSystem({ name: "kernel", settings: kernelSettings, open: openKernelSystem });
 
-/** Deletes expired stored responses and old rows of the history, and frees space in etcd. */
-function openKernelSystem({ storedResponses, space, history, automationPauses, clock, outbox }: Kernel): System {
+/**
+ * Deletes expired stored responses and old rows of the history, frees space in etcd, and writes the identities of data
+ * planes beside the controller.
+ */
+async function openKernelSystem(kernel: Kernel, use: Use, settings: KernelSettings): Promise<System> {
+  const { storedResponses, space, history, automationPauses, authority, controllerRegistry, clock, outbox, log } =
+    kernel;
+  const identities = await maintainLocalIdentities({
+    authority,
+    caFile: settings.caFile,
+    // oxlint-disable-next-line holdfast/own-keys -- the keys are closed: the names of the data planes
+    directories: eachDataPlane((name) => settings[`${name}IdentityDir`]),
+    certificateNames: use(certificateNames),
+    onWritten: (generation) =>
+      inBackground(log, "generation of the authority", controllerRegistry.announceAuthority(generation)),
+    clock,
+    log,
+  });
   return {
     name: "kernel",
     metrics: [
@@ -30,5 +50,6 @@ function openKernelSystem({ storedResponses, space, history, automationPauses, c
         if (automationPauses.list("deletion").length === 0) await history.dropExpired(clock.now());
       }),
     ],
+    close: () => identities.close(),
   };
 }

@@ -1,7 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { inBackground } from "@holdfast/common/background.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { eachDataPlane } from "@holdfast/common/data-planes.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { createAutomationPauses, type AutomationPauses } from "./clock/automation-pauses.ts";
@@ -17,7 +15,6 @@ import { createInsertEntries, type EntryPlanner, type InsertEntries } from "./ou
 import { createOutbox, type Outbox } from "./outbox/outbox.ts";
 import { createCursors, type Cursors } from "./page/cursor.ts";
 import { createAuthority, type InstallationAuthority, lifetimesOf } from "./pki/create-authority.ts";
-import { maintainLocalIdentities } from "./pki/local-identities.ts";
 import { createListenerReports, type ListenerReports } from "./runtime/listener-reports.ts";
 import { createControllerRegistry, type ControllerRegistry } from "./runtime/controller-registry.ts";
 import { createShards, type Shards } from "./runtime/shards.ts";
@@ -120,19 +117,6 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const { writtenBytes } = settings;
   const writeRateLimit = writtenBytes === 0 ? undefined : createWriteRateLimit(writtenBytes, clock.monotonicMs);
   const authority = await authorityReady;
-  const { caFile } = settings;
-  // oxlint-disable-next-line holdfast/own-keys -- the keys are closed: the names of the data planes
-  const directories = eachDataPlane((name) => settings[`${name}IdentityDir`]);
-  const identities = await maintainLocalIdentities({
-    authority,
-    caFile,
-    directories,
-    extraNames: { inference: settings.inferenceNames },
-    onWritten: (generation) =>
-      inBackground(log, "generation of the authority", controllerRegistry.announceAuthority(generation)),
-    clock,
-    log,
-  });
   const { objects, signer } = await openObjectStore(settings, {
     trustBundle: () => authority.trustBundle,
     now: clock.now,
@@ -175,8 +159,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     log,
     signal,
     async close() {
-      for (const part of [identities, automationPauses, authority, collections, storedResponses, space, historySpace])
-        part.close();
+      for (const part of [automationPauses, authority, collections, storedResponses, space, historySpace]) part.close();
       await Promise.all([history.close(), store.close()]);
     },
   };

@@ -36,10 +36,18 @@ test("a generation is reported once all files have it, also after a failed write
     authority,
     caFile,
     directories: { ...eachDataPlane(() => ""), dns },
+    certificateNames: [
+      { dataPlane: "dns", names: ["dns.example.com", "192.0.2.7"] },
+      { dataPlane: "issuer", names: ["issuer.example.com"] },
+    ],
     onWritten: (generation) => generations.push(generation),
     clock: systemClock,
     log: silentLog,
   });
+  // The certificate has the contributed names of its data plane, and of no other.
+  const { subjectAltName } = new X509Certificate(read(join(dns, "cert.pem")));
+  expect(subjectAltName).toContain("DNS:localhost, DNS:dns.example.com, IP Address:127.0.0.1, IP Address:192.0.2.7");
+  expect(subjectAltName).not.toContain("issuer.example.com");
   const first = authority.generation;
   expect(generations).toEqual([first]);
   await authority.beginRotation(0);

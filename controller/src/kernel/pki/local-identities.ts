@@ -6,6 +6,7 @@ import type { Identity } from "@holdfast/common/identity.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
+import { contributionPoint } from "../contribution-point.ts";
 import type { InstallationAuthority } from "./create-authority.ts";
 
 /** Writes a file atomically, readable by its owner only. */
@@ -16,13 +17,23 @@ async function writePrivateFile(file: string, text: string): Promise<void> {
   await rename(temporary, file);
 }
 
+/** Names and addresses by which clients reach a data plane, besides its fixed ones; its certificate contains them. */
+export interface CertificateNames {
+  /** Name of the data plane. */
+  readonly dataPlane: string;
+  readonly names: readonly string[];
+}
+
+export const certificateNames = contributionPoint<CertificateNames>("names in certificates", {
+  key: ({ dataPlane }) => dataPlane,
+});
+
 export interface LocalIdentitiesDeps {
   readonly authority: InstallationAuthority;
   /** File of the trust bundle; empty for none, as are the directories. */
   readonly caFile: string;
   readonly directories: Readonly<Record<DataPlaneName, string>>;
-  /** Names and addresses by which clients reach a data plane, besides its fixed ones. */
-  readonly extraNames?: Readonly<Partial<Record<DataPlaneName, readonly string[]>>>;
+  readonly certificateNames: readonly CertificateNames[];
   /** Called with the generation of the authorities that all files have. */
   readonly onWritten: (generation: number) => void;
   readonly clock: Clock;
@@ -108,14 +119,13 @@ function authoritiesFile(authority: InstallationAuthority, path: string): Files 
 }
 
 async function identityFiles(
-  { authority, extraNames = {}, clock, log }: LocalIdentitiesDeps,
+  { authority, certificateNames: contributed, clock, log }: LocalIdentitiesDeps,
   kind: DataPlaneName,
   directory: string,
 ): Promise<Files> {
   const identity: Identity = { kind, id: `${kind}-1` };
-  const { addresses = [], names = [] } = Object.groupBy(extraNames[kind] ?? [], (each) =>
-    isIP(each) === 0 ? "names" : "addresses",
-  );
+  const extra = contributed.filter(({ dataPlane }) => dataPlane === kind).flatMap(({ names: all }) => all);
+  const { addresses = [], names = [] } = Object.groupBy(extra, (each) => (isIP(each) === 0 ? "names" : "addresses"));
   const renewed = await createRenewedIdentity({
     authority,
     identity,
