@@ -8,9 +8,9 @@ import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import type { System } from "#kernel/system.ts";
-import { createDatabaseKind } from "#resource-kind/database-kind.ts";
+import { resourceKinds } from "#resource-kind/resource-kind.ts";
 import { createResourceKinds, type ResourceKinds } from "#resource-kind/resource-kinds.ts";
-import { databasesPart } from "#services/services-system.ts";
+import { databasesPart } from "#services/databases-part.ts";
 import { compositionEventDefinitions } from "./composition-events.ts";
 import { createCompositionWork } from "./composition-reconciler.ts";
 import {
@@ -61,7 +61,7 @@ function openCompositionSystem(kernel: Kernel, use: Use): System {
   const databases = use(databasesPart);
   const compositions = kernel.collections.open(compositionKind);
   const deployments = kernel.collections.open(deploymentKind);
-  const kinds = createResourceKinds([createDatabaseKind({ ...kernel, ...databases })]);
+  const kinds = createResourceKinds(use(resourceKinds).map(({ create }) => create()));
   const seal = createCompositionSeal(kernel.sealer);
   const observer = createObserver(compositions, kinds, seal);
   const archive = createDeploymentArchive(kernel.history.sql, kernel.sealer);

@@ -22,7 +22,7 @@ import { createServiceCreation } from "#services/service/service-creation.ts";
 import { completePending, createStoredFixture, gadgetKind } from "../../../test/support/composition/stored-fixture.ts";
 import { createCollections } from "../../../test/support/controller/test-collections.ts";
 import { startTestStore, type TestStore } from "../../../test/support/controller/test-store.ts";
-import { createDatabaseKind } from "./database-kind.ts";
+import { createDatabaseKind } from "#services/resource-kind/database-kind.ts";
 import type { NewResource, ResourceKind, ResourceSpec } from "./resource-kind.ts";
 
 // The contract of resource kinds towards bundles. The store is etcd; `comeAbout` simulates machines.

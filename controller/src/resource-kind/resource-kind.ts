@@ -1,4 +1,5 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
+import { contributionPoint } from "#kernel/contribution-point.ts";
 import type { Watch } from "#kernel/store/store.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { Attached } from "./environment-of.ts";
@@ -144,3 +145,12 @@ export interface ResourceKind {
   portOf?(spec: ResourceSpec): number | undefined;
   readonly consumer?: ConsumerFacet;
 }
+
+/** A kind that a system contributes. It is created when bundles open, from parts that its system gives. */
+export interface ContributedKind {
+  /** Name of the kind. */
+  readonly kind: string;
+  create(): ResourceKind;
+}
+
+export const resourceKinds = contributionPoint<ContributedKind>("resource kinds", { key: ({ kind }) => kind });

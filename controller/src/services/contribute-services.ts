@@ -10,12 +10,15 @@ import type { Kernel } from "#kernel/kernel.ts";
 import type { Contribution } from "#kernel/part.ts";
 import { subjectAccessPart } from "#operation/operation-api.ts";
 import { operationKind, operationSubjects } from "#operation/operation.ts";
+import { resourceKinds } from "#resource-kind/resource-kind.ts";
 import { archiveKind } from "./backup/archive.ts";
 import { backupContextPart, createBackupContext } from "./backup/backup-context.ts";
 import { backupKeyKind } from "./backup/backup-key.ts";
 import { backupKind } from "./backup/backup.ts";
 import { drillKind } from "./backup/drill/drill.ts";
 import { createBackupObjectGrants } from "./backup/object-grants.ts";
+import { databasesPart } from "./databases-part.ts";
+import { createDatabaseKind, databaseKindName } from "./resource-kind/database-kind.ts";
 import { managedServiceKind } from "./service/managed-service.ts";
 import { createPrimaryLeaseRules } from "./service/member/primary-lease-rules.ts";
 import { createServiceAccess, serviceAccessPart } from "./service/service-access.ts";
@@ -28,11 +31,11 @@ export function contributeServices(
   useLater: UseLater,
   { idleLogAfterS, finalBackupWithinS, defaultAllowedCidrs }: ServicesSettings,
 ): readonly Contribution[] {
-  const { collections, sealer, clock } = kernel;
+  const { collections, sealer, clock, newId } = kernel;
   const services = collections.open(managedServiceKind);
   const machines = collections.open(machineKind);
   const archives = collections.open(archiveKind);
-  const fleet = useLater(fleetPart);
+  const [fleet, databases] = [useLater(fleetPart), useLater(databasesPart)];
   const backups = createBackupContext({
     sealer,
     clock,
@@ -55,6 +58,10 @@ export function contributeServices(
     primaryLeaseRulesPart.of(createPrimaryLeaseRules(services)),
     backupContextPart.of(backups),
     objectGrants.of(...createBackupObjectGrants({ ...backups, services, archives })),
+    resourceKinds.of({
+      kind: databaseKindName,
+      create: () => createDatabaseKind({ ...databases(), sealer, clock, newId }),
+    }),
     defaultAllowedCidrsPart.of(defaultAllowedCidrs),
   ];
 }

@@ -7,8 +7,6 @@ import { fleetPart } from "#fleet/fleet-system.ts";
 import { dnsRecordKind } from "#fleet/zone/dns-record.ts";
 import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
-import type { Collection } from "#kernel/store/collection.ts";
-import { definePart } from "#kernel/part.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
@@ -33,7 +31,7 @@ import { createDatabaseUserApi } from "./contents/database-user-api.ts";
 import { createEngineChangeWork } from "./contents/change/engine-change-reconciler.ts";
 import { engineChangeKind } from "./contents/change/engine-change.ts";
 import { createEngineChanges } from "./contents/change/engine-changes.ts";
-import { databaseUserKind, type DatabaseUserObject } from "./contents/user/database-user.ts";
+import { databaseUserKind } from "./contents/user/database-user.ts";
 import { rolloutRecordKind } from "./maintenance/rollout-record.ts";
 import { createImageRegister } from "./maintenance/image-register.ts";
 import { createMaintenanceAdminApi } from "./maintenance/maintenance-admin-api.ts";
@@ -43,12 +41,13 @@ import { nodeImageKind } from "./maintenance/node-image.ts";
 import { pendingSummaries } from "./maintenance/maintenance-message.ts";
 import type { MaintenanceContextDeps } from "./maintenance/maintenance-context.ts";
 import { createServiceMaintenance } from "./maintenance/settle-maintenance.ts";
+import { databasesPart } from "./databases-part.ts";
 import type { ResizeDeps } from "./scaling/resize-service.ts";
 import { createEngineTasks, engineTimeoutMs } from "./service/engine-task.ts";
 import { createInstanceDelivery } from "./service/instance-delivery.ts";
 import { createForcedFailoverApi } from "./service/member/forced-failover-api.ts";
 import { createNodeApi } from "./service/member/node-api.ts";
-import { createManagedServiceApi, type ManagedServiceApiDeps } from "./service/managed-service-api.ts";
+import { createManagedServiceApi } from "./service/managed-service-api.ts";
 import { managedServiceKind, type ManagedServiceObject } from "./service/managed-service.ts";
 import { managedServiceMessage } from "./service/managed-service-message.ts";
 import { createNameVerification } from "./service/name-verification.ts";
@@ -62,14 +61,6 @@ import { createServiceWork } from "./service/service-work.ts";
 import { contributeServices } from "./contribute-services.ts";
 import { type ServicesSettings, servicesSettings } from "./services-settings.ts";
 import { servicesSchemaRules } from "./services-schema-rules.ts";
-
-/** Parts with which other groups create, change and delete services. */
-export type DatabaseParts = ResizeDeps &
-  Pick<ManagedServiceApiDeps, "services" | "operations" | "creation" | "engines"> & {
-    readonly users: Collection<DatabaseUserObject>;
-  };
-
-export const databasesPart = definePart<DatabaseParts>("databases");
 
 /**
  * Managed services: their life cycle, users and databases, configuration, scaling, maintenance and backups.

@@ -13,15 +13,15 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { cancelled, isOver, operationKind, type OperationObject } from "#operation/operation.ts";
-import { databaseUserId, databaseUserKind, type DatabaseUserObject } from "#services/contents/user/database-user.ts";
-import { newUser } from "#services/contents/user/new-user.ts";
-import { engineProfileOf } from "#services/engine/engine-profiles.ts";
-import { type ResizeDeps, resizeService } from "#services/scaling/resize-service.ts";
-import { canonicalCidrs } from "#services/service/allowed-cidrs.ts";
-import { managedServiceKind, type ManagedServiceObject } from "#services/service/managed-service.ts";
-import { newService } from "#services/service/new-service.ts";
-import type { ServiceCreation } from "#services/service/service-creation.ts";
-import { requestDeletion } from "#services/service/service-deletion.ts";
+import { databaseUserId, databaseUserKind, type DatabaseUserObject } from "../contents/user/database-user.ts";
+import { newUser } from "../contents/user/new-user.ts";
+import { engineProfileOf } from "../engine/engine-profiles.ts";
+import { type ResizeDeps, resizeService } from "../scaling/resize-service.ts";
+import { canonicalCidrs } from "../service/allowed-cidrs.ts";
+import { managedServiceKind, type ManagedServiceObject } from "../service/managed-service.ts";
+import { newService } from "../service/new-service.ts";
+import type { ServiceCreation } from "../service/service-creation.ts";
+import { requestDeletion } from "../service/service-deletion.ts";
 import { databaseAliases, databaseSchema, type DatabaseSpec, normalizedDatabase } from "./database-spec.ts";
 import {
   absent,
@@ -31,8 +31,8 @@ import {
   type Phase,
   type ResourceKind,
   type ResourceSpec,
-} from "./resource-kind.ts";
-import { specChanges } from "./spec-changes.ts";
+} from "#resource-kind/resource-kind.ts";
+import { specChanges } from "#resource-kind/spec-changes.ts";
 
 export interface DatabaseKindDeps extends ResizeDeps {
   readonly services: Collection<ManagedServiceObject>;
@@ -45,6 +45,9 @@ export interface DatabaseKindDeps extends ResizeDeps {
   readonly clock: Clock;
   readonly newId: () => string;
 }
+
+/** Name of the kind in descriptors. */
+export const databaseKindName = "database";
 
 /** Managed services as resources of projects, stacks and pipelines. */
 export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
@@ -81,7 +84,7 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
   }
 
   return {
-    kind: "database",
+    kind: databaseKindName,
     aliases: databaseAliases,
     scopes: ["services:write"],
     schema: databaseSchema,

@@ -1,5 +1,5 @@
 import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import type { ResourceSpec } from "./resource-kind.ts";
+import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 
 /** A normalized spec of a database; absent members get their default at its creation. */
 export interface DatabaseSpec extends ResourceSpec {
