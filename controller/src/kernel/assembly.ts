@@ -11,6 +11,8 @@ export interface Giver {
   readonly name: string;
   /** Parts that it gives when it opens. */
   readonly gives?: readonly Usable<unknown>[];
+  /** Values that need no kernel. */
+  readonly declares?: readonly Contribution[];
 }
 
 /**
@@ -76,5 +78,6 @@ export function createAssembly(givers: readonly Giver[]): Assembly {
       for (const { system, part } of later) read(system, part);
     },
   };
+  for (const { name, declares = [] } of givers) assembly.add(name, declares);
   return assembly;
 }

@@ -26,6 +26,8 @@ interface Declared<E extends Events> {
   readonly scopes?: Readonly<Record<string, ScopeArea>>;
   /** Object kind in the audit entry of a refused change, by the full name of the RPC service. */
   readonly audited?: Readonly<Record<string, string>>;
+  /** Values for contribution points that need no kernel, such as types of operations. */
+  readonly declares?: readonly Contribution[];
   /** Parts that it gives when it opens, for systems after it in the list. */
   readonly gives?: readonly Usable<unknown>[];
 }

@@ -1,16 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { uuidv7 } from "uuidv7";
 import { startTestStore, type TestStore } from "../../../test/support/controller/test-store.ts";
-import {
-  cancelled,
-  completed,
-  failed,
-  newOperation,
-  operationKind,
-  type OperationObject,
-  progressed,
-} from "./operation.ts";
+import { cancelled, completed, failed, operationKind, type OperationObject, progressed } from "./operation.ts";
 import { operationGauges } from "./operation-gauges.ts";
+import { newOperation } from "./operation-definition.ts";
+import { serviceOperations } from "#services/service/service-operations.ts";
 
 let its: TestStore;
 beforeAll(async () => {
@@ -28,7 +22,7 @@ test("failovers are counted by result, with the duration of the last one of each
       id: uuidv7(),
       subject: { kind: "managed-service", id: serviceId },
       organizationId: "o",
-      type: "failover",
+      type: serviceOperations.failover,
       now,
     });
   const running = (operation: OperationObject, now: number) =>

@@ -8,7 +8,7 @@ import {
   OperationStatus,
 } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import type { DataSnapshot } from "./data-snapshot.ts";
-import { type OperationObject, replacementOutcomeOf } from "./operation.ts";
+import type { OperationObject } from "./operation.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 const statuses: Record<OperationObject["status"]["state"], OperationStatus> = {
@@ -29,7 +29,7 @@ const snapshotStates: Record<DataSnapshot["outcome"], DataSnapshotState> = {
 /** An operation in the API. */
 export function operationMessage(operation: OperationObject): Operation {
   const { metadata, spec, status } = operation;
-  const snapshot = replacementOutcomeOf(operation)?.snapshot;
+  const snapshot = status.outcome?.snapshot;
   return create(OperationSchema, {
     id: metadata.id,
     serviceId: spec.subject.kind === "managed-service" ? spec.subject.id : "",

@@ -1,38 +1,8 @@
 import { contributionPoint } from "#kernel/contribution-point.ts";
 import { defineKind } from "#kernel/store/kind.ts";
-import { newMetadata, type Resource } from "#kernel/store/resource.ts";
-import type { MaintenanceWork, Replacement } from "./maintenance-work.ts";
-import type { DetailedType, OperationDetails, ReplacementOutcome, WorkOf } from "./operation-details.ts";
+import type { Resource } from "#kernel/store/resource.ts";
+import type { DataSnapshot } from "./data-snapshot.ts";
 
-/** Type of an operation. */
-export type OperationType = ServiceOperationType | EngineOperationType | BackupOperationType;
-
-/** Operations of a service, one at a time. Each has a row in services/service/procedure/procedures.ts. */
-export type ServiceOperationType =
-  | "create"
-  | "start"
-  | "stop"
-  | "restart"
-  | "configure"
-  | "maintenance"
-  | "upgrade"
-  | "add_node"
-  | "remove_node"
-  | "move_node"
-  | "failover"
-  | "resize"
-  | "expand"
-  | "delete";
-
-/** Operations inside an engine: they may run concurrently with others of their service. */
-export type EngineOperationType =
-  | "create_user"
-  | "reset_password"
-  | "delete_user"
-  | "create_database"
-  | "delete_database";
-/** Operations of a service's backups: they may also run concurrently. */
-export type BackupOperationType = "backup" | "verify_backup" | "drill";
 export type OperationObject = Resource<OperationSpec, OperationStatus>;
 
 export const operationKind = defineKind<OperationObject>("operation", {
@@ -67,9 +37,10 @@ export const operationSubjects = contributionPoint<SubjectKind>("subjects of ope
 
 export interface OperationSpec {
   readonly subject: Subject;
-  readonly type: OperationType;
-  /** Details for its type; read by `workOf`. */
-  readonly work?: OperationDetails[DetailedType]["work"];
+  /** Name of its type (operation-definition.ts). */
+  readonly type: string;
+  /** Details for its type; read by the type's `workOf`. */
+  readonly work?: unknown;
 }
 
 export interface OperationStatus {
@@ -93,54 +64,18 @@ export interface OperationStatus {
   readonly warnings?: readonly string[];
   /** Reason of the rollback in progress; absent: none. */
   readonly rollback?: { readonly code: string; readonly message: string };
-  /** Outcome so far, for its type; read by `outcomeOf`. */
-  readonly outcome?: OperationDetails[DetailedType]["outcome"];
+  /** Outcome so far; further members are for its type, read by the type's `outcomeOf`. */
+  readonly outcome?: OperationOutcome & Readonly<Record<string, unknown>>;
+}
+
+/** The part of an outcome that any type may have. */
+export interface OperationOutcome {
+  /** Outcome of the snapshot before the change; absent until it is known. */
+  readonly snapshot?: DataSnapshot;
 }
 
 /** Time without progress after which an operation counts as stuck (spec 1, Limits). */
 export const stuckAfterMs = 10 * 60_000;
-
-/** A pending operation. */
-export function newOperation<T extends OperationType>(args: {
-  id: string;
-  subject: Subject;
-  organizationId: string;
-  type: T;
-  now: number;
-  work?: WorkOf<T>;
-}): OperationObject {
-  const { id, subject, organizationId, type, now, work } = args;
-  return {
-    metadata: newMetadata(id, now, { name: type, organizationId }),
-    spec: { subject, type, ...(work && { work }) },
-    status: {
-      state: "pending",
-      step: null,
-      progressPct: 0,
-      startedAt: null,
-      deadline: now + stuckAfterMs,
-      finishedAt: null,
-      error: null,
-      mark: "",
-    },
-  };
-}
-
-/** The work of an operation of this type; undefined for another type. */
-export function workOf<T extends DetailedType>(
-  { spec }: OperationObject,
-  type: T,
-): OperationDetails[T]["work"] | undefined {
-  return spec.type === type ? (spec.work as OperationDetails[T]["work"] | undefined) : undefined;
-}
-
-/** The outcome so far of an operation of this type; undefined for another type. */
-function outcomeOf<T extends DetailedType>(
-  { spec, status }: OperationObject,
-  type: T,
-): OperationDetails[T]["outcome"] | undefined {
-  return spec.type === type ? status.outcome : undefined;
-}
 
 /**
  * Advances an operation. Steps only go forward and progress never decreases, whatever is observed. Only a new mark
@@ -228,45 +163,6 @@ export function rolledBackError(
 /** The operation as canceled in favor of another one. */
 export function cancelled(operation: OperationObject, now: number): OperationObject {
   return touched(operation, now, { ...operation.status, state: "cancelled", finishedAt: now, deadline: null });
-}
-
-/** Advice to users about a stuck operation, by type; the default is to start the service again. */
-const adviceWhenStuck: Partial<Record<OperationType, string>> = {
-  delete: "The deletion continues by itself as soon as it can.",
-};
-
-/** The error of a stuck operation; undefined while it progresses. `runs`: whether its service runs. */
-export function stuckFault(
-  operation: OperationObject | undefined,
-  now: number,
-  { runs = false }: { readonly runs?: boolean } = {},
-): { code: string; message: string } | undefined {
-  const deadline = operation?.status.deadline;
-  if (operation === undefined || deadline == null || deadline >= now) return undefined;
-  const step = operation.status.step ?? "the beginning";
-  const otherwise = runs
-    ? "The service runs; the status of its nodes and its health show what is missing."
-    : "Start the service to try again, or delete it.";
-  const advice = adviceWhenStuck[operation.spec.type] ?? otherwise;
-  return { code: "stuck", message: `No progress for 10 minutes at ${step}. ${advice}` };
-}
-
-/** The image and kernel that an unfinished operation puts under its service's data; undefined for other operations. */
-export function replacementOf(operation: OperationObject | undefined): Replacement | undefined {
-  if (operation === undefined || isOver(operation)) return undefined;
-  const { image = null, guestKernel = null } = maintenanceWorkOf(operation) ?? {};
-  const version = workOf(operation, "upgrade")?.version;
-  return image === null && guestKernel === null ? undefined : { image, guestKernel, ...(version && { version }) };
-}
-
-/** The work of an operation that may replace the image under its service's data; undefined for other operations. */
-export function maintenanceWorkOf(operation: OperationObject): MaintenanceWork | undefined {
-  return workOf(operation, "maintenance") ?? workOf(operation, "upgrade");
-}
-
-/** Outcome so far of such an operation. */
-export function replacementOutcomeOf(operation: OperationObject): ReplacementOutcome | undefined {
-  return outcomeOf(operation, "maintenance") ?? outcomeOf(operation, "upgrade");
 }
 
 /** True if it has ended, with any result. */

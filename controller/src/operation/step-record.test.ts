@@ -1,9 +1,17 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { newOperation, type OperationObject, operationKind, progressed, rollingBack } from "./operation.ts";
+import { type OperationObject, operationKind, progressed, rollingBack } from "./operation.ts";
+import { newOperation } from "./operation-definition.ts";
+import { serviceOperations } from "#services/service/service-operations.ts";
 
 const begun = (): OperationObject =>
-  newOperation({ id: "op", subject: { kind: "s", id: "s" }, organizationId: "o", type: "create", now: 0 });
+  newOperation({
+    id: "op",
+    subject: { kind: "s", id: "s" },
+    organizationId: "o",
+    type: serviceOperations.create,
+    now: 0,
+  });
 
 const seen = fc.record({
   step: fc.constantFrom(null, "A", "B", "C", "D", "E"),

@@ -61,6 +61,10 @@ import { createServiceWork } from "./service/service-work.ts";
 import { contributeServices } from "./contribute-services.ts";
 import { type ServicesSettings, servicesSettings } from "./services-settings.ts";
 import { servicesSchemaRules } from "./services-schema-rules.ts";
+import { operationTypes } from "#operation/operation-definition.ts";
+import { backupOperations } from "./backup/backup-operations.ts";
+import { engineOperations } from "./contents/change/engine-operations.ts";
+import { serviceOperations } from "./service/service-operations.ts";
 
 /**
  * Managed services: their life cycle, users and databases, configuration, scaling, maintenance and backups.
@@ -87,6 +91,13 @@ export const servicesSystem = declareSystem({
     "holdfast.admin.v1.FailoverService": "managed-service",
     "holdfast.admin.v1.BackupService": "managed-service",
   },
+  declares: [
+    operationTypes.of(
+      ...Object.values(serviceOperations),
+      ...Object.values(engineOperations),
+      ...Object.values(backupOperations),
+    ),
+  ],
   gives: [databasesPart],
   contribute: contributeServices,
   open: openServicesSystem,

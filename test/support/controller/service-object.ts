@@ -6,8 +6,10 @@ import {
   serviceSubject,
 } from "@holdfast/controller/services/service/managed-service.ts";
 import { noMaintenance } from "@holdfast/controller/services/service/maintenance-memory.ts";
-import { newOperation, type OperationObject } from "@holdfast/controller/operation/operation.ts";
+import type { OperationObject } from "@holdfast/controller/operation/operation.ts";
 import type { Metadata } from "@holdfast/controller/kernel/store/resource.ts";
+import { newOperation } from "@holdfast/controller/operation/operation-definition.ts";
+import { serviceOperations } from "@holdfast/controller/services/service/service-operations.ts";
 
 /** The only node of the service below. */
 export const node = { id: "node-1", role: "primary", hostname: "db-1.local", zone: "local" } as const;
@@ -19,7 +21,7 @@ export function newServiceObject(): { service: ManagedServiceObject; operation: 
     id: "op-0",
     subject: serviceSubject("service-1"),
     organizationId: "org",
-    type: "create",
+    type: serviceOperations.create,
     now: 0,
   });
   const service: ManagedServiceObject = {

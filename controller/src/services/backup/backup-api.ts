@@ -6,7 +6,7 @@ import { type BackupKey, BackupKeySchema, BackupService } from "@holdfast/proto/
 import { auditOf, commitAndSee } from "#access/caller.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
-import { newOperation, operationKind, type OperationObject } from "#operation/operation.ts";
+import { operationKind, type OperationObject } from "#operation/operation.ts";
 import { serviceSubject } from "../service/managed-service.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
@@ -22,6 +22,8 @@ import { createCopyHandlers, type CopyDeps } from "./copy-api.ts";
 import { createDrillHandlers, type DrillApiDeps } from "./drill/drill-api.ts";
 import { createSettingsHandlers } from "./settings-api.ts";
 import { settingsOf } from "./archive.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { backupOperations } from "./backup-operations.ts";
 
 export interface BackupApiDeps extends BackupCreation, CopyDeps, DrillApiDeps {
   readonly begin: () => UnitOfWork;
@@ -121,7 +123,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
         if (object.spec.verification !== null) return message(object);
         const { organizationId } = object.metadata;
         const of = { id: deps.newId(), subject: serviceSubject(serviceId), organizationId, now: clock.now() };
-        const operation = newOperation({ ...of, type: "verify_backup" });
+        const operation = newOperation({ ...of, type: backupOperations.verify_backup });
         const after = withSpec(object, { verification: operation.metadata.id }, clock.now());
         const unit = deps.begin();
         unit.create(operationKind, operation);

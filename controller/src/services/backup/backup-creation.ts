@@ -2,7 +2,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type ManagedServiceObject, serviceSubject } from "../service/managed-service.ts";
-import { newOperation, operationKind, type OperationObject } from "#operation/operation.ts";
+import { operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf } from "#kernel/store/resource.ts";
@@ -10,6 +10,8 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { archiveKind, type ArchiveObject, newArchive } from "./archive.ts";
 import { backupKeyKind, type BackupKeyObject, newBackupKey, newDataKey } from "./backup-key.ts";
 import { backupKind, type BackupObject, type BackupSpec, newBackupObject } from "./backup.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { backupOperations } from "./backup-operations.ts";
 
 /** Collaborators of `newBackup`. */
 export interface BackupCreation {
@@ -39,7 +41,7 @@ export function newBackup(
   const id = newId();
   const operationId = newId();
   const subject = serviceSubject(serviceId);
-  const operation = newOperation({ id: operationId, subject, organizationId, type: "backup", now });
+  const operation = newOperation({ id: operationId, subject, organizationId, type: backupOperations.backup, now });
   const key = newDataKey(keyFor(unit, service, now, deps), id, sealer);
   const kind = request.baseId === undefined ? facts.kind : "incremental";
   const spec = { serviceId, databaseType, version, kind, operationId, ...request, ...key } as const;

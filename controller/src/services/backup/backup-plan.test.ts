@@ -4,12 +4,13 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { requestedBackup } from "../../../../test/support/controller/requested-backup.ts";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
-import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../service/managed-service.ts";
 import { backupLifecycle } from "./backup-lifecycle.ts";
 import { retriesMax, type ObservedBackup, planBackup, stalledAfterMs } from "./backup-plan.ts";
 import { advanceBackup } from "./backup-steps.ts";
 import { type BackupObject, hasEnded, newBackupObject } from "./backup.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { backupOperations } from "./backup-operations.ts";
 
 const now = 1_000_000;
 function backup(status: Partial<BackupObject["status"]> = {}, spec: Partial<BackupObject["spec"]> = {}): BackupObject {
@@ -222,7 +223,7 @@ test("every backup ends, whatever its machine reports, and a failed one has a re
         id: "op-1",
         subject: serviceSubject("service-1"),
         organizationId: "org",
-        type: "backup",
+        type: backupOperations.backup,
         now,
       });
       let at = now;

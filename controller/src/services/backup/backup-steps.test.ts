@@ -2,12 +2,13 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { BackupObservationSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { expect, test } from "vitest";
-import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../service/managed-service.ts";
 import { newBackupObject } from "./backup.ts";
 import { requestedBackup } from "../../../../test/support/controller/requested-backup.ts";
 import { retriesMax } from "./backup-plan.ts";
 import { advanceBackup, advanceVerification } from "./backup-steps.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { backupOperations } from "./backup-operations.ts";
 
 const begun = advanceBackup(
   newBackupObject("b-1", "org", requestedBackup, 50),
@@ -36,7 +37,7 @@ const operation = newOperation({
   id: "op-1",
   subject: serviceSubject("service-1"),
   organizationId: "org",
-  type: "backup",
+  type: backupOperations.backup,
   now: 100,
 });
 const away = { kind: "failed", error: new Error("connect ECONNREFUSED 10.0.0.1:9000") } as const;

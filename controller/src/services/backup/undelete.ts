@@ -4,9 +4,10 @@ import type { ServiceOrigin } from "../service/service-origin.ts";
 import type { NewServiceContext } from "../service/new-service.ts";
 import type { ServiceDesign } from "../service/service-creation.ts";
 import { noMaintenance } from "../service/maintenance-memory.ts";
-import { newOperation } from "#operation/operation.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { DeletedService } from "./archive.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { serviceOperations } from "../service/service-operations.ts";
 
 /**
  * Pure: a deleted service, restored from its backup, with its id, hostname, users and passwords, under a higher term.
@@ -92,5 +93,8 @@ export function recreated(
     },
   };
   const subject = serviceSubject(serviceId);
-  return { service, operation: newOperation({ id: operationId, subject, organizationId, type: "create", now }) };
+  return {
+    service,
+    operation: newOperation({ id: operationId, subject, organizationId, type: serviceOperations.create, now }),
+  };
 }

@@ -28,6 +28,7 @@ import {
   type ParameterStatusName,
   parameterViews,
 } from "./configuration-plan.ts";
+import { serviceOperations } from "../service/service-operations.ts";
 
 export interface ConfigurationApiDeps {
   readonly begin: () => UnitOfWork;
@@ -88,7 +89,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
     getConfiguration: async ({ serviceId }, call) => {
       const { object } = access.require(serviceId, call);
       const operation = (await access.inProgress(object, call.signal))?.object;
-      return message(object, operation?.spec.type === "configure" ? operation : undefined);
+      return message(object, serviceOperations.configure.is(operation) ? operation : undefined);
     },
 
     updateConfiguration: async ({ serviceId, parameters: change }, call) => {
@@ -99,7 +100,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
         const current = await access.inProgress(service.object, call.signal);
         // A configuration under which the engine is down cannot complete: the change that reverts it cancels its
         // operation.
-        const superseded = current?.object.spec.type === "configure" ? current : undefined;
+        const superseded = serviceOperations.configure.is(current?.object) ? current : undefined;
         if (superseded === undefined) refuseWhileBusy(service.object, current?.object);
         const { parameters } = changedParameters(service.object.spec, change, contextOf(service.object));
         const { after, operation } = beginOperation(

@@ -1,11 +1,11 @@
 import { upgradesData } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { versionNumber } from "#catalog/version-number.ts";
 import { managedServiceKind, type ManagedServiceObject, serviceSubject } from "../service/managed-service.ts";
-import { newOperation, operationKind, type OperationObject } from "#operation/operation.ts";
+import { operationKind, type OperationObject } from "#operation/operation.ts";
 import { withRestart } from "../service/member/restarts.ts";
 import { canRollImages, withPinnedReplicas, withPinnedImages } from "../service/canary/image-rollout.ts";
 import { generationsPerImageChange } from "../service/canary/image-canary.ts";
-import type { ImageChange, MaintenanceWork, VersionChange } from "#operation/maintenance-work.ts";
+import type { ImageChange, MaintenanceWork, VersionChange } from "../service/maintenance-work.ts";
 import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { engineVersionIn, type NodeImageObject } from "./node-image.ts";
 import { guestKernelOf, kernelVersions } from "./guest-kernel-update.ts";
@@ -16,6 +16,8 @@ import { auditOf, commitAndSee } from "#access/caller.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { startedEvent } from "../service/maintenance-events.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { serviceOperations } from "../service/service-operations.ts";
 
 interface MaintenanceRequest {
   readonly operationId: string;
@@ -93,8 +95,8 @@ function startOf(
   const of = { id: operationId, subject: serviceSubject(metadata.id), organizationId, now };
   const operation =
     version === undefined
-      ? newOperation({ ...of, type: "maintenance", work })
-      : newOperation({ ...of, type: "upgrade", work: { ...work, version } });
+      ? newOperation({ ...of, type: serviceOperations.maintenance, work })
+      : newOperation({ ...of, type: serviceOperations.upgrade, work: { ...work, version } });
   // A new image, and a restart of the machine, restart the engine as well.
   const replaced = {
     ...(image && { image: image.to }),

@@ -23,6 +23,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
+import { serviceOperations } from "../service/service-operations.ts";
 
 export interface MaintenanceAdminApiDeps extends MaintenanceContextDeps {
   readonly begin: () => UnitOfWork;
@@ -119,7 +120,7 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
 
   function maintenanceOf({ status }: ManagedServiceObject): OperationObject | undefined {
     const operation = deps.operations.get(status.operationId ?? "")?.object;
-    return operation?.spec.type === "maintenance" && !isOver(operation) ? operation : undefined;
+    return serviceOperations.maintenance.is(operation) && !isOver(operation) ? operation : undefined;
   }
 
   function snapshotOf(service: ManagedServiceObject): string {

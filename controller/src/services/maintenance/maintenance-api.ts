@@ -18,6 +18,7 @@ import { type MaintenanceContext, type PendingUpdate, restartId } from "./pendin
 import { pendingUpdates } from "./pending-updates.ts";
 import { type UpgradeRequestDeps, upgradeRequest } from "./upgrade-request.ts";
 import { obstacleOf, unreachableHostOf } from "./update-terms.ts";
+import { serviceOperations } from "../service/service-operations.ts";
 
 export interface MaintenanceApiDeps extends UpgradeRequestDeps {
   /** True while an operator pauses automatic maintenance. */
@@ -48,7 +49,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
         ...(context.image === "" ? {} : { image: context.image }),
         ...(context.guestKernel === "" ? {} : { guestKernel: context.guestKernel }),
         ...(engineVersion === "" ? {} : { engineVersion }),
-        ...(operation?.spec.type === "maintenance" ? { operation: operationMessage(operation) } : {}),
+        ...(serviceOperations.maintenance.is(operation) ? { operation: operationMessage(operation) } : {}),
         // oxlint-disable-next-line holdfast/names -- a member of the API
         ...(deps.maintenancePaused() ? { held: pausedMessage } : {}),
       };
@@ -58,7 +59,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
       retryConflict(call.signal, async () => {
         const service = access.require(serviceId, call);
         const current = (await access.inProgress(service.object, call.signal))?.object;
-        if (current?.spec.type === "maintenance") return operationMessage(current);
+        if (serviceOperations.maintenance.is(current)) return operationMessage(current);
         if (service.object.metadata.deletionRequestedAt !== undefined)
           throw new HoldfastError("WRONG_STATE", "The service is being deleted.", {
             members: operationMembers(service.object, current),

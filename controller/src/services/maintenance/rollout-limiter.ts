@@ -14,6 +14,7 @@ import {
   withFailure,
   withInFlight,
 } from "./rollout-record.ts";
+import { serviceOperations } from "../service/service-operations.ts";
 
 /** Share of the fleet's services that automatic maintenance runs on at once; one in any case. */
 const concurrentShare = 0.05;
@@ -65,7 +66,7 @@ export function createRolloutLimiter(deps: RolloutLimiterDeps): RolloutLimiter {
   function inFlight(): Set<string> {
     const ids = new Set<string>();
     for (const { object } of operations.values())
-      if (object.spec.type === "maintenance" && !isOver(object)) ids.add(object.metadata.id);
+      if (serviceOperations.maintenance.is(object) && !isOver(object)) ids.add(object.metadata.id);
     return ids;
   }
 

@@ -8,7 +8,7 @@ import {
 } from "../service/managed-service.ts";
 import { serviceEvent } from "../service/service-events.ts";
 import type { MaintenanceOutcome, ServiceMaintenance } from "../service/service-maintenance.ts";
-import { operationKind, type OperationObject, workOf } from "#operation/operation.ts";
+import { operationKind, type OperationObject } from "#operation/operation.ts";
 import { again } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
@@ -19,6 +19,7 @@ import type { RolloutLimiter } from "./rollout-limiter.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
 import { type MaintenanceContextDeps, maintenanceContext } from "./maintenance-context.ts";
 import type { PendingUpdate } from "./pending-update.ts";
+import { serviceOperations } from "../service/service-operations.ts";
 
 export interface MaintenanceDeps {
   readonly nodeImages: MaintenanceContextDeps["nodeImages"];
@@ -76,7 +77,7 @@ export async function settleMaintenance(
     unit.event(startedEvent(after, operation));
     deps.log.info("maintenance started", {
       service: object.metadata.id,
-      updates: workOf(operation, "maintenance")?.updates,
+      updates: serviceOperations.maintenance.workOf(operation)?.updates,
     });
   } else if (planned.action === "announce") {
     unit.update(managedServiceKind, service, withMaintenance(object, { ...maintenance, announced: planned.announced }));

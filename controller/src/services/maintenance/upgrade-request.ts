@@ -9,7 +9,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { operationMessage } from "#operation/operation-message.ts";
-import { type OperationObject, workOf } from "#operation/operation.ts";
+import type { OperationObject } from "#operation/operation.ts";
 import type { EngineTasks } from "../service/engine-task.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { operationMembers } from "../service/operation-members.ts";
@@ -18,6 +18,7 @@ import { refuseWhileBusy } from "../service/service-verbs.ts";
 import { beginUpgrade, commitMaintenance } from "./begin-maintenance.ts";
 import { type MaintenanceContextDeps, maintenanceContext } from "./maintenance-context.ts";
 import { planUpgrade, requireNewer, type UpgradeFinding, type UpgradeObstacle } from "./upgrade-plan.ts";
+import { serviceOperations } from "../service/service-operations.ts";
 
 export interface UpgradeRequestDeps extends MaintenanceContextDeps {
   readonly begin: () => UnitOfWork;
@@ -50,7 +51,7 @@ export function upgradeRequest(deps: UpgradeRequestDeps): Handlers<typeof Mainte
       const service = access.require(serviceId, call);
       const { object } = service;
       const current = (await access.inProgress(object, call.signal))?.object;
-      const inFlight = current && workOf(current, "upgrade")?.version;
+      const inFlight = current && serviceOperations.upgrade.workOf(current)?.version;
       if (inFlight?.to === version) return upgradeMessage(object, inFlight.from, version, [], current);
       if (object.metadata.deletionRequestedAt !== undefined)
         throw new HoldfastError("WRONG_STATE", "The service is being deleted.", {

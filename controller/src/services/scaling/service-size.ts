@@ -1,7 +1,8 @@
 import { type CatalogData, planOf } from "#catalog/catalog.ts";
 import type { MachineSize } from "#fleet/machine/machine.ts";
-import type { ServiceSize, SizeChange } from "#operation/operation-details.ts";
-import { type OperationObject, workOf } from "#operation/operation.ts";
+import type { ServiceSize, SizeChange } from "../service/service-operations.ts";
+import type { OperationObject } from "#operation/operation.ts";
+import { serviceOperations } from "../service/service-operations.ts";
 
 const gib = 1024 ** 3;
 
@@ -18,7 +19,7 @@ export interface Resizing {
 
 /** The change of size that an operation makes; undefined for other operations. */
 export function sizeChangeOf(operation: OperationObject | undefined): SizeChange | undefined {
-  return operation && (workOf(operation, "resize") ?? workOf(operation, "expand"));
+  return operation && (serviceOperations.resize.workOf(operation) ?? serviceOperations.expand.workOf(operation));
 }
 
 /** Pure: size of each machine of a service. */

@@ -3,7 +3,7 @@ import { excessMessage, planExcesses } from "@holdfast/common/engine-catalog/pla
 import { valkeyMaxmemoryBytes } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type CatalogData, planOf } from "#catalog/catalog.ts";
-import type { ServiceSize } from "#operation/operation-details.ts";
+import type { ServiceSize } from "../service/service-operations.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import { drainReason } from "../service/managed-service-health.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import type { DataSnapshot } from "#operation/data-snapshot.ts";
-import { failed, newOperation, type OperationObject } from "#operation/operation.ts";
+import { failed, type OperationObject } from "#operation/operation.ts";
 import { type ManagedServiceObject, serviceSubject } from "./managed-service.ts";
 import { endedEvent } from "./maintenance-events.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { serviceOperations } from "./service-operations.ts";
 
 const now = 1_000_000;
 const ended = failed(
@@ -10,7 +12,7 @@ const ended = failed(
     id: "op-1",
     subject: serviceSubject("s"),
     organizationId: "o",
-    type: "maintenance",
+    type: serviceOperations.maintenance,
     now,
     work: { updates: ["trixie-2"], automatic: true, image: null },
   }),

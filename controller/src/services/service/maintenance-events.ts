@@ -1,7 +1,8 @@
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { serviceEvent } from "./service-events.ts";
-import { maintenanceWorkOf, type OperationObject, replacementOutcomeOf } from "#operation/operation.ts";
+import type { OperationObject } from "#operation/operation.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
+import { maintenanceWorkOf, replacementOutcomeOf } from "./service-operations.ts";
 
 /** Event of maintenance that begins, automatic or requested. */
 export function startedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent {

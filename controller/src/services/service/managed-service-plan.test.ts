@@ -4,10 +4,11 @@ import { expect, test } from "vitest";
 import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
 import { newServiceObject, node, runningService } from "../../../../test/support/controller/service-object.ts";
 import { observedNode, observedService, replicaOf } from "../../../../test/support/controller/observed-service.ts";
-import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "./managed-service.ts";
 import { engineFailedForMs, faultOf, isHealthy, planManagedService } from "./managed-service-plan.ts";
 import { disconnectedAfterMs } from "./member/proven-replicas.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { serviceOperations } from "./service-operations.ts";
 
 test.each([
   ["all is well", { liveness: "healthy", listener: "healthy" }, true],
@@ -41,7 +42,7 @@ test.each([
   ["not for a failure before the operation", engineFailedForMs, requestedAt, undefined],
   ["after as long an operation", requestedAt + engineFailedForMs, requestedAt, "engine_failed"],
 ])("an engine that fails is the end of it: %s", (_, now, createdAt, code) => {
-  const request = { id: "op", subject: serviceSubject("s-1"), organizationId: "org", type: "start" } as const;
+  const request = { id: "op", subject: serviceSubject("s-1"), organizationId: "org", type: serviceOperations.start };
   const operation = createdAt === undefined ? undefined : newOperation({ ...request, now: createdAt });
   const failed = observedNode(node, { state: "failed", reason: "It ended.", since: { seconds: 0n, nanos: 0 } });
   expect(faultOf(observedService([failed]), operation, now)?.code).toBe(code);

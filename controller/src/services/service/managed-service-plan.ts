@@ -1,7 +1,7 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { versionNumber } from "#catalog/version-number.ts";
 import { awaitsWriteFence } from "./canary/write-fence.ts";
-import { type OperationObject, replacementOf, stuckFault } from "#operation/operation.ts";
+import { type OperationObject } from "#operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import type { ObservedNode, ObservedService, ServiceStep } from "./observed-service.ts";
 import { unfinishedOrigin } from "./service-origin.ts";
@@ -12,6 +12,9 @@ import { restartsOf } from "./member/restarts.ts";
 import { awaitsRollout } from "./member/rolling-update.ts";
 import { hasDifferentImage, hasOutdatedData, lacksServiceImage } from "./canary/node-image.ts";
 import { isSized, planSize, type SizeStep } from "../scaling/size-plan.ts";
+import { replacementOf } from "./service-operations.ts";
+import { stuckFault } from "./stuck-fault.ts";
+import { memberOperations } from "./service-operations.ts";
 
 /** Time after which a failed engine makes the service fail. */
 export const engineFailedForMs = 30_000;
@@ -229,11 +232,10 @@ export function faultOf(
       return { code: "engine_failed", message: instance.reason };
     }
   }
-  return operation !== undefined && memberOperations.has(operation.spec.type) ? undefined : stuckFault(operation, now);
+  return operation !== undefined && memberOperations.some((type) => type.is(operation))
+    ? undefined
+    : stuckFault(operation, now);
 }
-
-/** Operations on members: their failure does not fail the service. */
-const memberOperations: ReadonlySet<string> = new Set(["add_node", "remove_node", "move_node", "failover"]);
 
 /** The operation may repair an earlier failure, so the time counts from its begin at the earliest. */
 function hasFailedFor(

@@ -6,7 +6,7 @@ import { chooseFromCatalog } from "#catalog/catalog-choice.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import { noMaintenance } from "./maintenance-memory.ts";
 import { windowOf } from "./window-message.ts";
-import { newOperation, type OperationObject } from "#operation/operation.ts";
+import type { OperationObject } from "#operation/operation.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import { canonicalCidrs } from "./allowed-cidrs.ts";
 import {
@@ -22,6 +22,8 @@ import { hostnameOf, nodeHostnameOf } from "./service-names.ts";
 import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";
 import { chosenPooler, poolerFault } from "./pooler.ts";
 import { reservedNameFault } from "./service-names.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { serviceOperations } from "./service-operations.ts";
 
 /** Inputs of a new service besides the request. */
 export interface NewServiceContext {
@@ -71,7 +73,7 @@ export function newService(
     id: operationId,
     subject: serviceSubject(serviceId),
     organizationId,
-    type: "create",
+    type: serviceOperations.create,
     now,
   });
   return { service, operation };

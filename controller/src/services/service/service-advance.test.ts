@@ -2,10 +2,12 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { expect, test } from "vitest";
 import { newServiceObject, node } from "../../../../test/support/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
-import { newOperation, type OperationObject, stuckAfterMs } from "#operation/operation.ts";
+import { type OperationObject, stuckAfterMs } from "#operation/operation.ts";
 import { serviceSubject } from "./managed-service.ts";
 import type { ObservedService } from "./observed-service.ts";
 import { advance } from "./service-advance.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { serviceOperations } from "./service-operations.ts";
 
 const hour = 3_600_000;
 const machine = {
@@ -33,7 +35,7 @@ const maintenance = newOperation({
   id: "op-1",
   subject: serviceSubject("service-1"),
   organizationId: "org",
-  type: "maintenance",
+  type: serviceOperations.maintenance,
   now: 0,
   work: {
     updates: ["new"],

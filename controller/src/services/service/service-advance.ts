@@ -2,7 +2,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { next } from "@holdfast/common/machine.ts";
 import { admitClients, canAdmitClients } from "./canary/image-canary.ts";
 import { withWriteFence } from "./canary/write-fence.ts";
-import { completed, failed, isOver, type OperationObject, progressed, stuckFault } from "#operation/operation.ts";
+import { completed, failed, isOver, type OperationObject, progressed } from "#operation/operation.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject, ManagedServiceStatus } from "./managed-service.ts";
 import { rememberHealth } from "./managed-service-health.ts";
@@ -24,6 +24,7 @@ import { procedureOf } from "./procedure/procedures.ts";
 import { unfinishedOrigin } from "./service-origin.ts";
 import { announcementOf, serviceEvent } from "./service-events.ts";
 import { rememberStorage } from "../scaling/storage-warning.ts";
+import { stuckFault } from "./stuck-fault.ts";
 
 /**
  * Pure: the current status of the service, its operation, and the events to emit. `clockJumped`: the wall clock jumped

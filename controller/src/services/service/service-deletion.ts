@@ -1,7 +1,9 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import { newOperation, type OperationObject } from "#operation/operation.ts";
+import type { OperationObject } from "#operation/operation.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { type ManagedServiceObject, type ManagedServiceSpec, serviceSubject } from "./managed-service.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { serviceOperations } from "./service-operations.ts";
 
 /** Inputs of a deletion. `operationId` is the id of its operation, `now` in milliseconds since 1970. */
 export interface DeletionRequest {
@@ -21,7 +23,7 @@ export function requestDeletion(
     id: operationId,
     subject: serviceSubject(metadata.id),
     organizationId: metadata.organizationId,
-    type: "delete",
+    type: serviceOperations.delete,
     now,
   });
   const after = {

@@ -1,5 +1,5 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { cancelled, newOperation, type OperationObject, type OperationType } from "#operation/operation.ts";
+import { cancelled, type OperationObject } from "#operation/operation.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { operationMembers } from "./operation-members.ts";
 import { type ManagedServiceObject, type ManagedServiceSpec, serviceSubject } from "./managed-service.ts";
@@ -7,9 +7,11 @@ import { drainReason } from "./managed-service-health.ts";
 import { withoutRestarts, withRestart } from "./member/restarts.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import { type DeletionRequest, requestDeletion } from "./service-deletion.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { serviceOperations, type ServiceOperationType } from "./service-operations.ts";
 
 /** Verbs of the API that change a service as a whole. */
-export type Verb = Extract<OperationType, "start" | "stop" | "restart" | "delete">;
+export type Verb = Extract<ServiceOperationType, "start" | "stop" | "restart" | "delete">;
 
 /** Outcome of a verb: already in progress, or a change with its operation. */
 export type VerbOutcome =
@@ -88,7 +90,7 @@ export function refuseWhileBusy(service: ManagedServiceObject, inProgress: Opera
  */
 export function beginOperation(
   service: ManagedServiceObject,
-  type: OperationType,
+  type: ServiceOperationType,
   change: Partial<ManagedServiceSpec>,
   operationId: string,
   now: number,
@@ -97,7 +99,7 @@ export function beginOperation(
   const instanceGeneration = spec.instanceGeneration + 1;
   const { id: serviceId, organizationId } = metadata;
   const subject = serviceSubject(serviceId);
-  const operation = newOperation({ id: operationId, subject, organizationId, type, now });
+  const operation = newOperation({ id: operationId, subject, organizationId, type: serviceOperations[type], now });
   const after = {
     metadata: nextMetadata(metadata, now),
     spec: { ...spec, ...change, instanceGeneration },

@@ -5,10 +5,12 @@ import { describe, expect, test } from "vitest";
 import { provisioningSteps } from "../../../../test/support/api/provisioning-steps.ts";
 import { newServiceObject, node, runningService } from "../../../../test/support/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
-import { newOperation, type OperationObject, progressed, type ServiceOperationType } from "#operation/operation.ts";
+import { type OperationObject, progressed } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { progressOf } from "./managed-service-progress.ts";
 import type { ObservedNode, ObservedService } from "./observed-service.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { serviceOperations, type ServiceOperationType } from "./service-operations.ts";
 
 const replica = { ...node, id: "node-2", hostname: "db-2.local", number: 2 };
 
@@ -102,7 +104,7 @@ const operationOf = (type: ServiceOperationType): OperationObject =>
     id: "op-0",
     subject: { kind: "managed-service", id: "service-1" },
     organizationId: "o",
-    type,
+    type: serviceOperations[type],
     now: 0,
   });
 

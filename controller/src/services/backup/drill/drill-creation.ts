@@ -1,6 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { newOperation, operationKind, type OperationObject } from "#operation/operation.ts";
+import { operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -20,6 +20,8 @@ import {
   isOver,
   newDrillObject,
 } from "./drill.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { backupOperations } from "../backup-operations.ts";
 
 /** Collaborators of `newDrill`. */
 export interface DrillCreation {
@@ -63,7 +65,7 @@ export function newDrill(
     id: newId(),
     subject: serviceSubject(serviceId),
     organizationId,
-    type: "drill",
+    type: backupOperations.drill,
     now,
   });
   const operationId = operation.metadata.id;

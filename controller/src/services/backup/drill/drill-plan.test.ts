@@ -5,7 +5,6 @@ import { expect, test } from "vitest";
 import { runningMachine } from "../../../../../test/support/machines/machine-object.ts";
 import { runningService } from "../../../../../test/support/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
-import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../../service/managed-service.ts";
 import { sourceOf } from "../archive.ts";
 import { pointWithin } from "./drill-creation.ts";
@@ -13,6 +12,8 @@ import { type ObservedDrill, planDrill } from "./drill-plan.ts";
 import { nextDrillAt } from "./drill-schedule.ts";
 import { advanceDrill } from "./drill-steps.ts";
 import { type DrillObject, newDrillObject } from "./drill.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { backupOperations } from "../backup-operations.ts";
 
 const minuteMs = 60_000;
 const restores = [
@@ -25,7 +26,7 @@ const operation = newOperation({
   id: "op-1",
   subject: serviceSubject("service-1"),
   organizationId: "org",
-  type: "drill",
+  type: backupOperations.drill,
   now: 0,
 });
 const machine = runningMachine("m-1", { owner: { kind: "drill", id: "d-1" } });

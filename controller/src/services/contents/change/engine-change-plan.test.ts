@@ -3,11 +3,12 @@ import { TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { describe, expect, test } from "vitest";
 import { runningService } from "../../../../../test/support/controller/service-object.ts";
 import type { TaskState } from "#fleet/task/task.ts";
-import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../../service/managed-service.ts";
 import { type EngineChange, type EngineChangeStatus, newEngineChange } from "./engine-change.ts";
 import { type ObservedChange, planEngineChange, planSettled } from "./engine-change-plan.ts";
 import { settledOutcomeOf, settleInputOf } from "./engine-change-task.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { engineOperations } from "./engine-operations.ts";
 
 const now = 1_000_000;
 const late = now + 10 * 60_000 + 1;
@@ -27,7 +28,7 @@ const off = runningService({}, { power: "off" });
 
 function observed(over: Partial<ObservedChange> = {}): ObservedChange {
   const subject = serviceSubject("s");
-  const operation = newOperation({ id: "op", subject, organizationId: "o", type: "delete_user", now });
+  const operation = newOperation({ id: "op", subject, organizationId: "o", type: engineOperations.delete_user, now });
   return { operation, service, connected: true, before: 0, task: undefined, ...over };
 }
 

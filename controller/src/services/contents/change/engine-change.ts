@@ -1,7 +1,7 @@
 import type { DatabaseUserSpec } from "../user/database-user.ts";
-import type { EngineOperationType } from "#operation/operation.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 import { defineKind } from "#kernel/store/kind.ts";
+import type { EngineOperationType } from "./engine-operations.ts";
 
 /**
  * A change of users or databases that the engine is to apply. It exists from the request until the outcome is known,

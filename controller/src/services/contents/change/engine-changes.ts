@@ -14,7 +14,7 @@ import type { ServiceAccess } from "../../service/service-access.ts";
 import { refuseWhileBusy } from "../../service/service-verbs.ts";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 import { findOperation } from "#operation/find-operation.ts";
-import { isOver, newOperation, operationKind, type OperationObject } from "#operation/operation.ts";
+import { isOver, operationKind, type OperationObject } from "#operation/operation.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
@@ -31,6 +31,8 @@ import {
   serviceOfChange,
   targetOf,
 } from "./engine-change.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { engineOperations } from "./engine-operations.ts";
 
 export interface EngineChangesDeps {
   readonly begin: () => UnitOfWork;
@@ -97,7 +99,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     const operationId = deps.newId();
     const { type } = change;
     const subject = serviceSubject(serviceId);
-    const operation = newOperation({ id: operationId, subject, organizationId, type, now });
+    const operation = newOperation({ id: operationId, subject, organizationId, type: engineOperations[type], now });
     const unit = deps.begin();
     unit.onlyWhile({ key: keyOf(managedServiceKind, serviceId), modRevision: service.modRevision });
     unit.create(operationKind, operation);

@@ -3,10 +3,12 @@ import { runningMachine } from "../../../../../test/support/machines/machine-obj
 import { node, runningService } from "../../../../../test/support/controller/service-object.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
 import type { DataSnapshot } from "#operation/data-snapshot.ts";
-import { newOperation, type OperationObject } from "#operation/operation.ts";
+import type { OperationObject } from "#operation/operation.ts";
 import { serviceSubject } from "../managed-service.ts";
 import { admitClients, rollBack, rollbackError, canaryFault, withSnapshotOutcome } from "./image-canary.ts";
 import type { ImageCanary } from "./rollback-plan.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { serviceOperations } from "../service-operations.ts";
 
 const now = 1_000_000;
 const canary: ImageCanary = { operationId: "op-1", generation: 4 };
@@ -15,7 +17,7 @@ const operation = newOperation({
   id: "op-1",
   subject: serviceSubject("s"),
   organizationId: "o",
-  type: "maintenance",
+  type: serviceOperations.maintenance,
   now,
   work: { updates: ["trixie-2"], automatic: false, image },
 });
@@ -51,7 +53,7 @@ describe("an upgrade of data", () => {
   const version = { from: "17", to: "18" };
   const work = { updates: [], automatic: false, image: { ...image, to: "sid-1" }, version };
   const of = { id: "op-1", subject: serviceSubject("s"), organizationId: "o", now, work };
-  const upgrade = newOperation({ ...of, type: "upgrade" });
+  const upgrade = newOperation({ ...of, type: serviceOperations.upgrade });
   const failed: ObservedNode = {
     node,
     machine: {

@@ -3,21 +3,14 @@ import { faultOf, isHealthyOnImage } from "../managed-service-plan.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { type ManagedServiceObject, withoutFailoverCandidacy } from "../managed-service.ts";
 import { withoutPin } from "../member/rolling-update.ts";
-import type { ImageChange } from "#operation/maintenance-work.ts";
-import {
-  maintenanceWorkOf,
-  type OperationObject,
-  replacementOf,
-  replacementOutcomeOf,
-  rollingBack,
-  stuckAfterMs,
-  workOf,
-} from "#operation/operation.ts";
+import type { ImageChange } from "../maintenance-work.ts";
+import { type OperationObject, rollingBack, stuckAfterMs } from "#operation/operation.ts";
 import type { MaintenanceMemory } from "../maintenance-memory.ts";
 import type { Fault } from "../procedure/procedure.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { hasOutdatedData } from "./node-image.ts";
 import { reasonToRetainData } from "./rollback-plan.ts";
+import { maintenanceWorkOf, replacementOf, replacementOutcomeOf, serviceOperations } from "../service-operations.ts";
 
 const minuteMs = 60_000;
 /** Clients wait during a canary, so a failed engine is given up sooner than otherwise. */
@@ -170,7 +163,7 @@ export function maintenanceMemoryAfter(
   now: number,
 ): MaintenanceMemory {
   const { state, error } = operation.status;
-  const { image, guestKernel } = workOf(operation, "maintenance") ?? {};
+  const { image, guestKernel } = serviceOperations.maintenance.workOf(operation) ?? {};
   const refusal = ({ to }: ImageChange) =>
     state === "completed" ? null : { image: to, message: error?.message ?? "", at: now };
   return {

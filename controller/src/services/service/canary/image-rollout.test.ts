@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { newOperation, type OperationObject } from "#operation/operation.ts";
+import type { OperationObject } from "#operation/operation.ts";
 import {
   observedNode,
   observedService,
@@ -18,6 +18,8 @@ import {
   canRollImages,
   withPinnedImages,
 } from "./image-rollout.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { serviceOperations } from "../service-operations.ts";
 
 const [primary] = runningService().spec.nodes;
 if (primary === undefined) throw new Error("a service has a node");
@@ -26,7 +28,7 @@ const operation: OperationObject = newOperation({
   id: "op",
   subject: serviceSubject("service-1"),
   organizationId: "org",
-  type: "maintenance",
+  type: serviceOperations.maintenance,
   now: 0,
   work: { updates: ["new"], automatic: false, inRollout: true, image: change },
 });

@@ -1,7 +1,7 @@
 import { versionNumber } from "#catalog/version-number.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
-import type { ImageChange, Replacement } from "#operation/maintenance-work.ts";
-import { maintenanceWorkOf, type OperationObject, replacementOf, rollingBack } from "#operation/operation.ts";
+import type { ImageChange, Replacement } from "../maintenance-work.ts";
+import { type OperationObject, rollingBack } from "#operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { isPrimary, isStaying, nextNumberOf, standbysOf } from "../member/members.ts";
 import { replicaNode } from "../member/new-replica.ts";
@@ -9,6 +9,7 @@ import { rolloutFault } from "../member/rollout-fault.ts";
 import { awaitsRollout, isRolledOut, isSettled, unsettledInRollout, withoutPin } from "../member/rolling-update.ts";
 import type { ObservedService } from "../observed-service.ts";
 import type { Fault } from "../procedure/procedure.ts";
+import { maintenanceWorkOf, replacementOf } from "../service-operations.ts";
 
 /**
  * Pure: true if another image can be applied by a rolling update: one node after another, replicas first, with clients

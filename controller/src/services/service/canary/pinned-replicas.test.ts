@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { newOperation, type OperationObject } from "#operation/operation.ts";
+import type { OperationObject } from "#operation/operation.ts";
 import {
   observedNode,
   observedService,
@@ -19,6 +19,8 @@ import { nextInRollout, withNextInRollout } from "../member/rolling-update.ts";
 import { admitClients, canAdmitClients, rollBack } from "./image-canary.ts";
 import { withPinnedReplicas } from "./image-rollout.ts";
 import { withWriteFence } from "./write-fence.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { serviceOperations } from "../service-operations.ts";
 
 const [primary] = runningService().spec.nodes;
 if (primary === undefined) throw new Error("a service has a node");
@@ -28,7 +30,7 @@ const upgrade: OperationObject = newOperation({
   id: "op",
   subject: serviceSubject("service-1"),
   organizationId: "org",
-  type: "upgrade",
+  type: serviceOperations.upgrade,
   now: 0,
   work: { updates: [], automatic: false, image, version },
 });

@@ -9,6 +9,7 @@ import { operationKind, type OperationObject, operationSubject, subjectKey } fro
 import { managedServiceKind, type ManagedServiceObject, type NodeSpec, serviceSubject } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { beginMove, nodeToMove } from "./move-node.ts";
+import { serviceOperations } from "../service-operations.ts";
 
 export interface MoveDeps {
   readonly begin: () => UnitOfWork;
@@ -58,7 +59,7 @@ function lastFailure({ metadata }: ManagedServiceObject, { operations }: MoveDep
   const ended = operations
     .by(operationSubject, subjectKey(serviceSubject(metadata.id)))
     .map(({ object }) => object)
-    .filter(({ spec, status }) => spec.type === "move_node" && status.state === "failed");
+    .filter((operation) => serviceOperations.move_node.is(operation) && operation.status.state === "failed");
   return Math.max(0, ...ended.map(({ status }) => status.finishedAt ?? 0));
 }
 

@@ -4,11 +4,12 @@ import { maintenanceContext } from "../../../../../test/support/controller/pendi
 import { RollingScenario } from "../../../../../test/support/controller/rolling-scenario.ts";
 import { beginMaintenance } from "../../maintenance/begin-maintenance.ts";
 import { pendingUpdates } from "../../maintenance/pending-updates.ts";
-import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../managed-service.ts";
 import { requestVerb } from "../service-verbs.ts";
 import { withPinnedImages } from "../canary/image-rollout.ts";
 import { beginMove, nodeToMove } from "./move-node.ts";
+import { newOperation } from "#operation/operation-definition.ts";
+import { serviceOperations } from "../service-operations.ts";
 
 const ids = ["a", "b", "c"];
 const args = { operationId: "op", now: 1_000_000 };
@@ -25,7 +26,7 @@ function withImage(scenario: RollingScenario, to: string): void {
     id: "op",
     subject: serviceSubject(object.metadata.id),
     organizationId: "org",
-    type: "maintenance",
+    type: serviceOperations.maintenance,
     now: args.now,
     work: { updates: [to], automatic: false, inRollout: true, image },
   });

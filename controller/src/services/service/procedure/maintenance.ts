@@ -1,11 +1,5 @@
 import { isUp } from "#fleet/machine/machine.ts";
-import {
-  isOver,
-  maintenanceWorkOf,
-  type OperationObject,
-  replacementOf,
-  replacementOutcomeOf,
-} from "#operation/operation.ts";
+import { isOver, type OperationObject } from "#operation/operation.ts";
 import { endedEvent } from "../maintenance-events.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { abortedRolloutError, abortRollout, rolloutFault } from "../member/rollout-fault.ts";
@@ -24,6 +18,7 @@ import { imageRolloutFault, isImageRolledOut, retainsNewImage, rollBackImages } 
 import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
 import { restarting } from "./restarting.ts";
+import { maintenanceWorkOf, replacementOf, replacementOutcomeOf } from "../service-operations.ts";
 
 /**
  * Parameters are applied by a restart, another image or kernel while the machine is stopped, and a newer keeper by a

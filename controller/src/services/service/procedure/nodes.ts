@@ -1,10 +1,13 @@
-import { type OperationObject, rolledBackError, stuckFault, warned, workOf } from "#operation/operation.ts";
+import { type OperationObject, rolledBackError, warned } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { moveFault, rollBackMove } from "../member/move-node.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
 import { primaryChangeProgress } from "./restarting.ts";
+import { serviceOperations } from "../service-operations.ts";
+import { stuckFault } from "../stuck-fault.ts";
+import { memberOperations } from "../service-operations.ts";
 
 /** A creation completes when all replicas follow; clients are served as soon as the primary runs. */
 export const creation: Procedure = {
@@ -132,7 +135,7 @@ function failoverProgress(
 
 /** The silent primary of a failover; undefined for a switchover. */
 function lostNode(operation: OperationObject): string | undefined {
-  return workOf(operation, "failover")?.from;
+  return serviceOperations.failover.workOf(operation)?.from;
 }
 
 function hasTarget({ status }: ManagedServiceObject, operation: OperationObject): boolean {
@@ -141,15 +144,12 @@ function hasTarget({ status }: ManagedServiceObject, operation: OperationObject)
 }
 
 function targetOf(operation: OperationObject): string | undefined {
-  const { type } = operation.spec;
-  return type === "add_node" || type === "remove_node" || type === "move_node" || type === "failover"
-    ? workOf(operation, type)?.nodeId
-    : undefined;
+  return memberOperations.map((type) => type.workOf(operation)).find((work) => work !== undefined)?.nodeId;
 }
 
 /** True while the moved node still exists. */
 function hasOld({ spec }: ManagedServiceObject, operation: OperationObject): boolean {
-  const from = workOf(operation, "move_node")?.from;
+  const from = serviceOperations.move_node.workOf(operation)?.from;
   return spec.nodes.some(({ id }) => id === from);
 }
 

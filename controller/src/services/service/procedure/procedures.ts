@@ -1,4 +1,5 @@
-import type { OperationObject, OperationType, ServiceOperationType } from "#operation/operation.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
+import type { OperationObject } from "#operation/operation.ts";
 import { deletion } from "./deletion.ts";
 import { convergeToSpec } from "./converge-to-spec.ts";
 import { maintenance } from "./maintenance.ts";
@@ -6,6 +7,7 @@ import { addNode, creation, failover, moveNode, removeNode } from "./nodes.ts";
 import type { Procedure } from "./procedure.ts";
 import { resizing } from "./resizing.ts";
 import { restarting } from "./restarting.ts";
+import type { ServiceOperationType } from "../service-operations.ts";
 
 /** One row for each type of operation that changes a whole service. */
 // biome-ignore format: a table, aligned so that it reads as one
@@ -28,6 +30,5 @@ const procedures: Record<ServiceOperationType, Procedure> = {
 
 /** Procedure of the operation in progress; without one the service converges to its spec. */
 export function procedureOf(operation: OperationObject | undefined): Procedure {
-  const rows: Partial<Record<OperationType, Procedure>> = procedures;
-  return (operation && rows[operation.spec.type]) ?? convergeToSpec;
+  return lookUp<Procedure>(procedures, operation?.spec.type ?? "") ?? convergeToSpec;
 }

@@ -1,0 +1,79 @@
+import type { DataSnapshot } from "#operation/data-snapshot.ts";
+import { isOver, type OperationObject } from "#operation/operation.ts";
+import { defineOperation } from "#operation/operation-definition.ts";
+import type { MaintenanceWork, Replacement, UpgradeWork } from "./maintenance-work.ts";
+
+/** Size of a service, as its user chose it. */
+export interface ServiceSize {
+  readonly planName: string;
+  readonly storageSizeGb: number;
+}
+
+export interface SizeChange {
+  readonly from: ServiceSize;
+  readonly to: ServiceSize;
+}
+
+/** The node that is added, removed or moved, or that becomes the primary. */
+export interface NodeWork {
+  /** Empty: the system chooses the replacement of `from`. */
+  readonly nodeId: string;
+  /** In an automatic failover: the primary that failed. In a move: the node that is replaced. */
+  readonly from?: string;
+}
+
+/** Outcome for the data of a change of image or kernel. */
+export interface ReplacementOutcome {
+  /** Reason why the data are not rolled back although the image is; absent when they are. */
+  readonly dataNotRolledBack?: string;
+  /** Outcome of the snapshot before the change; absent until it is known. */
+  readonly snapshot?: DataSnapshot;
+}
+
+const of = "the service";
+
+/** Operations of a service, one at a time. Each has a row in procedure/procedures.ts. */
+export const serviceOperations = {
+  create: defineOperation({ type: "create", of }),
+  start: defineOperation({ type: "start", of }),
+  stop: defineOperation({ type: "stop", of }),
+  restart: defineOperation({ type: "restart", of }),
+  configure: defineOperation({ type: "configure", of }),
+  maintenance: defineOperation<"maintenance", MaintenanceWork, ReplacementOutcome>({ type: "maintenance", of }),
+  upgrade: defineOperation<"upgrade", UpgradeWork, ReplacementOutcome>({ type: "upgrade", of }),
+  add_node: defineOperation<"add_node", NodeWork>({ type: "add_node", of }),
+  remove_node: defineOperation<"remove_node", NodeWork>({ type: "remove_node", of }),
+  move_node: defineOperation<"move_node", NodeWork>({ type: "move_node", of }),
+  failover: defineOperation<"failover", NodeWork>({ type: "failover", of }),
+  resize: defineOperation<"resize", SizeChange>({ type: "resize", of }),
+  expand: defineOperation<"expand", SizeChange>({ type: "expand", of }),
+  delete: defineOperation({ type: "delete", of }),
+} as const;
+
+/** Operations on members: their failure does not fail the service. */
+export const memberOperations = [
+  serviceOperations.add_node,
+  serviceOperations.remove_node,
+  serviceOperations.move_node,
+  serviceOperations.failover,
+] as const;
+
+export type ServiceOperationType = keyof typeof serviceOperations;
+
+/** The image and kernel that an unfinished operation puts under its service's data; undefined for other operations. */
+export function replacementOf(operation: OperationObject | undefined): Replacement | undefined {
+  if (operation === undefined || isOver(operation)) return undefined;
+  const { image = null, guestKernel = null } = maintenanceWorkOf(operation) ?? {};
+  const version = serviceOperations.upgrade.workOf(operation)?.version;
+  return image === null && guestKernel === null ? undefined : { image, guestKernel, ...(version && { version }) };
+}
+
+/** The work of an operation that may replace the image under its service's data; undefined for other operations. */
+export function maintenanceWorkOf(operation: OperationObject): MaintenanceWork | undefined {
+  return serviceOperations.maintenance.workOf(operation) ?? serviceOperations.upgrade.workOf(operation);
+}
+
+/** Outcome so far of such an operation. */
+export function replacementOutcomeOf(operation: OperationObject): ReplacementOutcome | undefined {
+  return serviceOperations.maintenance.outcomeOf(operation) ?? serviceOperations.upgrade.outcomeOf(operation);
+}
