@@ -10,6 +10,7 @@ import { authenticatorPart } from "#access/authenticator.ts";
 import { rightsPart } from "#access/scopes.ts";
 import { createAssembly } from "#kernel/assembly.ts";
 import { type Installation, installationPart } from "#kernel/installation.ts";
+import { migrationGroups } from "#kernel/history/migrate.ts";
 import { openKernel } from "#kernel/kernel.ts";
 import type { ProcessMetrics } from "#kernel/metrics/process-metrics.ts";
 import { timedReconciled, timedService } from "#kernel/metrics/timed-service.ts";
@@ -52,6 +53,7 @@ export async function startController(
 
   const kernel = await openKernel({
     settings: config,
+    migrations: assembly.useFor("controller")(migrationGroups),
     async prepare(parts, signal) {
       for (const { name, prepare } of declared) await prepare(parts, assembly.useFor(name), environment, signal);
     },

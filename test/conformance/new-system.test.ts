@@ -5,12 +5,21 @@ import { join } from "node:path";
 import { readControllerConfig, settings } from "@holdfast/controller/config.ts";
 import { type Controller, startController } from "@holdfast/controller/controller.ts";
 import { eventTypes, eventTypesOf } from "@holdfast/controller/systems.ts";
-import { mergeUnique } from "@holdfast/controller/kernel/system-declaration.ts";
+import { networkPolicies } from "@holdfast/controller/fleet/network-policy/policy-source.ts";
+import { objectGrants } from "@holdfast/controller/fleet/object-grants.ts";
+import { createAssembly } from "@holdfast/controller/kernel/assembly.ts";
+import { createDatabase } from "@holdfast/controller/kernel/history/database.ts";
+import { declareSystem, mergeUnique } from "@holdfast/controller/kernel/system-declaration.ts";
+import { channelUsers } from "@holdfast/controller/notify/channel/channel-api.ts";
+import { operationTypes } from "@holdfast/controller/operation/operation-definition.ts";
+import { operationSubjects } from "@holdfast/controller/operation/operation.ts";
+import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCli } from "../../sdk/src/cli/run.ts";
 import { createRest, type Rest } from "../support/api/rest.ts";
 import { startTestEtcd, type TestEtcd } from "../support/controller/etcd.ts";
 import { startTestPostgresql, type TestPostgresql } from "../support/engines/postgresql.ts";
+import { notesPart, renderNote } from "../support/note/note-system.ts";
 import { nounsWithNotes, systemsWithNotes } from "../support/note/with-notes.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -40,11 +49,28 @@ let controller: Controller;
 let rest: Rest;
 let environment: Record<string, string>;
 
+/** Values of each point as its consumer reads them, by key. */
+let contributed: Record<string, readonly string[]>;
+const reader = declareSystem({
+  name: "reader",
+  open(_, use) {
+    contributed = {
+      subjects: use(operationSubjects).map(({ kind }) => kind),
+      policies: use(networkPolicies).map(({ name }) => name),
+      grants: use(objectGrants).map(({ ownerKind }) => ownerKind),
+      users: use(channelUsers).map(({ kind }) => kind),
+      operations: use(operationTypes).flatMap(({ type, of }) => (of === "the note" ? [type] : [])),
+      notes: [...use(notesPart).ids()],
+    };
+    return { name: "reader" };
+  },
+});
+
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "holdfast-notes-"));
   [etcd, postgresql] = await Promise.all([startTestEtcd(), startTestPostgresql()]);
   environment = await settingsIn(directory);
-  controller = await startController(systemsWithNotes, environment);
+  controller = await startController([...systemsWithNotes, reader], environment);
   const { HOLDFAST_BASE_URL: baseUrl = "", HOLDFAST_CA_FILE: caFile = "" } = environment;
   const credential = `${bootstrap.api_key_id}:${bootstrap.api_key_secret}`;
   const authorization = `Basic ${Buffer.from(credential).toString("base64")}`;
@@ -163,6 +189,27 @@ test("the description of the API has the methods and the events of the new syste
   const { json } = await rest.get<{ paths: object; webhooks: object }>("/openapi.json");
   expect(Object.keys(json.paths)).toContain("/notes/{id}");
   expect(Object.keys(json.webhooks)).toContain("note.rendered");
+});
+
+test("the system contributes to points beside services, and a key is contributed once", async () => {
+  expect(contributed).toEqual({
+    subjects: ["managed-service", "note"],
+    policies: ["managed-service", "note"],
+    grants: ["managed-service", "drill", "note"],
+    users: ["alert-rule", "note"],
+    operations: ["render_note"],
+    notes: [],
+  });
+  const copy = declareSystem({ name: "copy", declares: [operationTypes.of(renderNote)] });
+  expect(() => createAssembly([...systemsWithNotes, copy])).toThrow(
+    'systems "note" and "copy" both contribute "render_note" to "operation types"',
+  );
+  // Its migrations ran after those of the platform.
+  const database = createDatabase({ url: postgresql.url, log: silentLog });
+  const steps = await database.query<{ step: string }>("select step from schema_version order by applied_at, step");
+  expect(steps.at(-1)).toEqual({ step: "note/2026-11-28-rendered.sql" });
+  expect(await database.query("select * from rendered_note")).toEqual([]);
+  await database.close();
 });
 
 test("settings and events are gathered from the list of systems, and a name is declared once", () => {

@@ -4,6 +4,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { createAutomationPauses, type AutomationPauses } from "./clock/automation-pauses.ts";
 import { type History, openHistory } from "./history/history.ts";
+import type { MigrationGroup } from "./history/migrate.ts";
 import { createHistorySpace, type HistorySpace } from "./history/history-space.ts";
 import type { KernelSettings } from "./kernel-settings.ts";
 import { openObjectStore } from "./objects/open-object-store.ts";
@@ -81,6 +82,7 @@ export interface Kernel {
 
 export interface KernelDeps extends Pick<Kernel, "clock" | "newId" | "random" | "log" | "signal"> {
   readonly settings: KernelSettings;
+  readonly migrations: readonly MigrationGroup[];
   /** Runs before any object is read. */
   readonly prepare: (parts: Pick<Kernel, "store" | "sealer" | "clock" | "newId">, signal: AbortSignal) => Promise<void>;
 }
@@ -105,7 +107,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   await deps.prepare({ store, sealer, clock, newId }, signal);
   const collections = createCollectionSet(store);
   const automationPauses = createAutomationPauses({ store, clock, log });
-  const history = await openHistory(settings, clock, log);
+  const history = await openHistory(settings, { clock, log, migrations: deps.migrations });
   const historySpace = createHistorySpace({ database: history.database, quotaBytes: settings.historyQuota, log });
   const controllerRegistry = createControllerRegistry({ store, id: controllerId, leaseS: settings.leaseS, clock, log });
   const listenerReports = createListenerReports(controllerRegistry, log);

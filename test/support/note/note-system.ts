@@ -2,15 +2,29 @@ import { text, type ValuesOf } from "@holdfast/common/config.ts";
 import { quotasPart } from "@holdfast/controller/access/organization/quotas.ts";
 import type { Use } from "@holdfast/controller/kernel/assembly.ts";
 import type { Kernel } from "@holdfast/controller/kernel/kernel.ts";
+import { networkPolicies } from "@holdfast/controller/fleet/network-policy/policy-source.ts";
+import { objectGrants } from "@holdfast/controller/fleet/object-grants.ts";
+import { migrationGroups } from "@holdfast/controller/kernel/history/migrate.ts";
+import { type Contribution, definePart } from "@holdfast/controller/kernel/part.ts";
+import type { Collection } from "@holdfast/controller/kernel/store/collection.ts";
+import { channelUsers } from "@holdfast/controller/notify/channel/channel-api.ts";
+import { defineOperation, operationTypes } from "@holdfast/controller/operation/operation-definition.ts";
+import { operationSubjects } from "@holdfast/controller/operation/operation.ts";
 import { declareSystem } from "@holdfast/controller/kernel/system-declaration.ts";
 import type { System } from "@holdfast/controller/kernel/system.ts";
 import { createNoteApi } from "./note-api.ts";
 import { createNoteReconciler } from "./note-reconciler.ts";
-import { noteKind } from "./note.ts";
+import { type Note, noteKind } from "./note.ts";
 
 const noteSettings = {
   notePrefix: text("HOLDFAST_NOTE_PREFIX", "Text before each note", "Here"),
 } as const;
+
+/** Notes, for systems after this one. */
+export const notesPart = definePart<Collection<Note>>("notes");
+
+/** An operation of a note. */
+export const renderNote = defineOperation({ type: "render_note", of: "the note" });
 
 /** A system of one resource, with one of everything that a system can have. */
 export const noteSystem = declareSystem({
@@ -28,13 +42,31 @@ export const noteSystem = declareSystem({
       example: { note_id: "0198f2a4-7a11-7d02-8f6c-2b1e5a4c3d90", rendered: "Here: Ada slept" },
     },
   },
+  declares: [
+    operationTypes.of(renderNote),
+    migrationGroups.of({ group: "note", directory: new URL("./migrations/", import.meta.url) }),
+  ],
+  contribute: contributeNotes,
+  gives: [notesPart],
   open: openNoteSystem,
 });
+
+/** Notes as the groups below use them. */
+function contributeNotes({ collections }: Kernel): readonly Contribution[] {
+  const notes = collections.open(noteKind);
+  return [
+    operationSubjects.of({ kind: noteKind.name, get: (id) => notes.get(id) }),
+    networkPolicies.of({ name: noteKind.name, rulesOn: () => [], subscribe: () => ({ close() {} }) }),
+    objectGrants.of({ ownerKind: noteKind.name, grantsOf: () => [] }),
+    channelUsers.of({ kind: noteKind.name, usersOf: async () => [] }),
+  ];
+}
 
 function openNoteSystem(kernel: Kernel, use: Use, { notePrefix: prefix }: ValuesOf<typeof noteSettings>): System {
   const notes = kernel.collections.open(noteKind);
   return {
     name: "note",
+    gives: [notesPart.of(notes)],
     rpcs: [createNoteApi({ ...kernel, notes, quotas: use(quotasPart) })],
     work: [createNoteReconciler({ ...kernel, notes, prefix })],
     metrics: [{ name: "notes", help: "Notes of all organizations", read: () => notes.size }],

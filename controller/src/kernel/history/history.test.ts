@@ -1,14 +1,16 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { setTimeout as delay } from "node:timers/promises";
 import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
 import type { AuditEntry, EventEntry } from "../store/outbox-entry.ts";
 import { scramSha256Verifier } from "../secrets/passwords.ts";
 import { createHistory, type History } from "./history.ts";
+import { migrate, type MigrationGroup, migrationSteps } from "./migrate.ts";
 
 let postgresql: TestPostgresql;
 let history: History;
@@ -132,6 +134,36 @@ test("controllers that start together migrate once", async () => {
     "0011-auth-erasures.sql",
   ]);
 });
+
+test("migrations of systems follow the numbered ones by their dates, once, under the name of their group", async () => {
+  const groups = [
+    await migrationsIn("notes", {
+      "2026-12-02-index.sql": "create index on note_text (id)",
+      "2026-12-01-notes.sql": "create table note_text (id int)",
+    }),
+    await migrationsIn("links", { "2026-12-01-links.sql": "create table note_link (id int)", "README.md": "" }),
+  ];
+  const applied = (migrations: readonly MigrationGroup[]) =>
+    history.database.session((client) => migrate(client, migrations));
+  // An installation with the numbered migrations goes on with those of its systems, also when a system comes later.
+  expect(await applied(groups.slice(0, 1))).toEqual(["notes/2026-12-01-notes.sql", "notes/2026-12-02-index.sql"]);
+  expect(await applied(groups)).toEqual(["links/2026-12-01-links.sql"]);
+  expect(await applied(groups)).toEqual([]);
+  expect((await migrationSteps(groups)).map(({ name }) => name).slice(-3)).toEqual([
+    "links/2026-12-01-links.sql",
+    "notes/2026-12-01-notes.sql",
+    "notes/2026-12-02-index.sql",
+  ]);
+  const misnamed = await migrationsIn("bad", { "0012-notes.sql": "" });
+  await expect(migrationSteps([misnamed])).rejects.toThrow("migration bad/0012-notes.sql: its name has to be");
+});
+
+async function migrationsIn(group: string, files: Readonly<Record<string, string>>): Promise<MigrationGroup> {
+  const directory = await mkdtemp(join(tmpdir(), "history-migrations-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  for (const [name, sql] of Object.entries(files)) await writeFile(join(directory, name), sql);
+  return { group, directory: pathToFileURL(`${directory}/`) };
+}
 
 test("rows are in the partition of their month, and old partitions are dropped", async () => {
   const old = Date.parse("2025-01-05T00:00:00Z");

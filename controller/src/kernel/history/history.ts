@@ -6,7 +6,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { AuditEntry, EventEntry, OutboxEntry } from "../store/outbox-entry.ts";
 import { createDatabase, type Database, type DatabaseOptions } from "./database.ts";
 import type { HistoryFilter, HistoryPage, HistoryResult } from "./history-page.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, type MigrationGroup, migrationSteps } from "./migrate.ts";
 import { dropOldPartitions, createPartitions } from "./partitions.ts";
 import type { PlannedRows } from "./planned-rows.ts";
 import { eventsAfter, insertAudit, insertEvents, listAudit, listEvents } from "./records.ts";
@@ -41,9 +41,15 @@ export interface History {
   close(): Promise<void>;
 }
 
+export interface HistoryOptions extends DatabaseOptions {
+  readonly now: () => number;
+  /** Migrations of systems. Default: none. */
+  readonly migrations?: readonly MigrationGroup[];
+}
+
 /** Connects and migrates the schema as soon as the database responds; a controller starts without it. */
-export function createHistory(options: DatabaseOptions & { readonly now: () => number }): History {
-  const { log, now } = options;
+export function createHistory(options: HistoryOptions): History {
+  const { log, now, migrations = [] } = options;
   const database = createDatabase(options);
   const closed = new AbortController();
   const upkeep: ((now: number) => Promise<unknown>)[] = [];
@@ -53,7 +59,7 @@ export function createHistory(options: DatabaseOptions & { readonly now: () => n
     for (let failures = 0; ; failures += 1) {
       try {
         await database.session(async (client) => {
-          const steps = await migrate(client);
+          const steps = await migrate(client, migrations);
           if (steps.length > 0) log.info("history migrated", { steps });
           await createPartitions(client, now());
         });
@@ -107,13 +113,13 @@ export function createHistory(options: DatabaseOptions & { readonly now: () => n
   };
 }
 
-/** The history that the settings name; it is migrated as soon as its database responds. */
+/** The history that the settings name, migrated as soon as its database responds. Throws for a misnamed migration. */
 export async function openHistory(
   settings: Pick<KernelSettings, "historyUrl" | "historyPasswordFile" | "historyCa">,
-  clock: Clock,
-  log: Log,
+  { clock, log, migrations }: { clock: Clock; log: Log; migrations: readonly MigrationGroup[] },
 ): Promise<History> {
+  await migrationSteps(migrations);
   const { historyUrl: url, historyPasswordFile: passwordFile, historyCa } = settings;
   const tls = historyCa === "" ? {} : { tls: { ca: await readFile(historyCa, "utf8") } };
-  return createHistory({ url, passwordFile, ...tls, log, now: clock.now });
+  return createHistory({ url, passwordFile, ...tls, log, now: clock.now, migrations });
 }

@@ -4,13 +4,16 @@ import { createLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { machineKind } from "#fleet/machine/machine.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
+import { createAssembly } from "#kernel/assembly.ts";
 import { createHistory } from "#kernel/history/history.ts";
+import { migrationGroups } from "#kernel/history/migrate.ts";
 import { openObjectStore } from "#kernel/objects/open-object-store.ts";
 import { readKeyring } from "#kernel/secrets/sealer.ts";
 import { readEtcdCredentials } from "#kernel/store/etcd-client.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { readControllerConfig } from "../../config.ts";
+import { systems } from "../../systems.ts";
 import { recoverServices } from "./service-recovery.ts";
 import { restoreSnapshot } from "./restore.ts";
 import { takeSnapshot, snapshots } from "./snapshot.ts";
@@ -46,6 +49,7 @@ function withControlPlane<T>(run: (deps: Parameters<typeof takeSnapshot>[0] & Hi
       ...(config.historyCa === "" ? {} : { tls: { ca: await readFile(config.historyCa, "utf8") } }),
       log,
       now: clock.now,
+      migrations: createAssembly(systems).useFor("recovery")(migrationGroups),
     });
     try {
       return await run({ store, history, objects, keyring, installationId: config.installationId, clock, log });

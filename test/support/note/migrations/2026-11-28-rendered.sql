@@ -1,0 +1,1 @@
+create table rendered_note (id text primary key);
