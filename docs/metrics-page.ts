@@ -1,4 +1,5 @@
-import { type Metric, metricCatalog } from "../common/src/metric-catalog.ts";
+import { metricCatalog } from "../common/src/metric-catalog.ts";
+import type { Metric } from "../common/src/metrics/metric.ts";
 
 /** The page of the catalog of metrics. */
 export function metricsPage(): string {

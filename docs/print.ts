@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Setting } from "../common/src/config.ts";
-import { CATALOG } from "../common/src/errors.ts";
+import { errorsByStatus } from "../common/src/errors.ts";
 import { settings as controllerSettings } from "../controller/src/config.ts";
 import type { DataField, EventDefinition } from "../controller/src/kernel/outbox/event-definition.ts";
 import { eventTypes } from "../controller/src/systems.ts";
@@ -50,7 +50,7 @@ function statesPage({ name, rows }: Table): string {
 }
 
 function errorsPage(): string {
-  const body = Object.entries(CATALOG).map(([key, entry]) =>
+  const body = errorsByStatus.map(([key, entry]) =>
     row(`\`${key.toLowerCase()}\``, String(entry.status), entry.grpc, entry.title, entry.help),
   );
   const head = [row("code", "HTTP", "gRPC", "title", "what to do"), row("---", "---", "---", "---", "---")];

@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
-import { appliesToEngine, metricCatalog, metricOf } from "./metric-catalog.ts";
+import { appliesToEngine, gatherMetrics, metricCatalog, metricOf } from "./metric-catalog.ts";
 
 test("names and numbers of metrics are unique", () => {
-  expect(new Set(metricCatalog.map(({ name }) => name)).size).toBe(metricCatalog.length);
+  const [cpu, memory] = [metricOf("cpu")!, metricOf("memory")!];
+  const other = { ...cpu, name: "cores" };
+  expect(() => gatherMetrics({ one: [cpu], two: [memory, other] })).toThrow("one and two both have slot 1");
+  expect(() => gatherMetrics({ one: [cpu], two: [{ ...cpu, slot: 99 }] })).toThrow("one and two both have cpu");
   expect(metricCatalog.map(({ slot }) => slot)).toEqual(metricCatalog.map((_, index) => index + 1));
 });
 

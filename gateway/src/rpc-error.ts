@@ -1,7 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { create } from "@bufbuild/protobuf";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@holdfast/proto/google/rpc/error_details_pb.ts";
-import type { GrpcCode, HoldfastError } from "@holdfast/common/errors.ts";
+import type { HoldfastError } from "@holdfast/common/errors.ts";
+import type { GrpcCode } from "@holdfast/common/errors/error-entry.ts";
 import { errorPage } from "./problem.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one

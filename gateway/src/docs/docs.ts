@@ -1,4 +1,4 @@
-import { CATALOG, type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
+import { CATALOG, type ErrorKey, errorsByStatus, HoldfastError } from "@holdfast/common/errors.ts";
 import { type Exchange, headerOf, send } from "../exchange.ts";
 import type { ApiMethod } from "../method.ts";
 import { protoComments } from "../openapi/proto-comments.ts";
@@ -62,7 +62,7 @@ function tableOfMethods(methods: readonly ApiMethod[]): string {
 }
 
 function tableOfErrors(): string {
-  const rows = Object.entries(CATALOG).map(([key, entry]) => {
+  const rows = errorsByStatus.map(([key, entry]) => {
     const code = key.toLowerCase();
     return `<tr><td><a href="/docs/errors/${code}">${code}</a></td><td>${entry.status}</td><td>${escape(entry.title)}</td></tr>`;
   });

@@ -2,7 +2,8 @@ import { type Handlers, type ServedService, serve } from "@holdfast/common/call.
 import type { Clock } from "@holdfast/common/clock.ts";
 import { closestName } from "@holdfast/common/engine-catalog/closest-name.ts";
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
-import { appliesToEngine, type Metric, metricCatalog, metricOf } from "@holdfast/common/metric-catalog.ts";
+import { appliesToEngine, metricCatalog, metricOf } from "@holdfast/common/metric-catalog.ts";
+import type { Metric } from "@holdfast/common/metrics/metric.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { type GetMetricsRequest, MetricService } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
 import { mayTouch, organizationOf } from "#access/caller.ts";

@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Call } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import type { Metric } from "@holdfast/common/metric-catalog.ts";
+import type { Metric } from "@holdfast/common/metrics/metric.ts";
 import type {
   ListMetricSamplesRequest,
   ListMetricSamplesResponseSchema,
