@@ -1,10 +1,10 @@
 import { isIP } from "node:net";
-import { readConfig, text, type ValuesOf, integer, list } from "@holdfast/common/config.ts";
+import { readConfig, type Setting, text, type ValuesOf, integer, list } from "@holdfast/common/config.ts";
 import { proxySettings } from "@holdfast/common/client-address.ts";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import type { FleetSettings } from "#fleet/fleet-settings.ts";
 import type { KernelSettings } from "#kernel/kernel-settings.ts";
-import { mergeUnique, type SystemDeclaration } from "#kernel/system-declaration.ts";
+import { mergeDeclared, type SystemDeclaration } from "#kernel/system-declaration.ts";
 import type { AppSettings } from "#app/issuer-feed.ts";
 import type { InferenceSettings } from "#inference/inference-system.ts";
 import { systems } from "./systems.ts";
@@ -67,7 +67,11 @@ export type ControllerConfig = KernelSettings &
 
 /** Every setting of a controller with these systems. */
 function settingsOf(declared: readonly SystemDeclaration[]) {
-  return mergeUnique([...declared.map(({ settings = {} }) => settings), apiSettings, logSettings]);
+  const own = { name: "controller", settings: { ...apiSettings, ...logSettings } };
+  return mergeDeclared<Pick<SystemDeclaration, "name" | "settings">, Setting<unknown>>(
+    [...declared, own],
+    ({ settings: members }) => members,
+  );
 }
 
 /** All settings; docs/settings.md is generated from them. */

@@ -14,7 +14,7 @@ import { migrationGroups } from "#kernel/history/migrate.ts";
 import { openKernel } from "#kernel/kernel.ts";
 import type { ProcessMetrics } from "#kernel/metrics/process-metrics.ts";
 import { timedReconciled, timedService } from "#kernel/metrics/timed-service.ts";
-import { openSystems, mergeUnique, type SystemDeclaration } from "#kernel/system-declaration.ts";
+import { openSystems, mergeDeclared, type SystemDeclaration } from "#kernel/system-declaration.ts";
 import { createRunner } from "#kernel/runtime/runner.ts";
 import { startApi } from "./api.ts";
 import { type ControllerConfig, readControllerConfig } from "./config.ts";
@@ -84,7 +84,7 @@ export async function startController(
     help: "Keys that are due or worked on",
     read: () => ({ label: "reconciler", values: runner.sizes() }),
   });
-  const kinds = mergeUnique(declared.map(({ audited = {} }) => audited));
+  const kinds = mergeDeclared(declared, ({ audited }) => audited);
   const refusals = createRefusalAudit({ record: outbox.auditSoon, kinds });
   const api = await startApi({
     ...kernel,

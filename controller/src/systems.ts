@@ -8,7 +8,7 @@ import { inferenceSystem } from "#inference/inference-system.ts";
 import { insightSystem } from "#insight/insight-system.ts";
 import { kernelSystem } from "#kernel/kernel-system.ts";
 import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
-import { type SystemDeclaration, mergeUnique, type ScopeArea, declareSystem } from "#kernel/system-declaration.ts";
+import { type SystemDeclaration, mergeDeclared, declareSystem } from "#kernel/system-declaration.ts";
 import { notifySystem } from "#notify/notify-system.ts";
 import { operationSystem } from "#operation/operation-system.ts";
 import { operatorSystem } from "#operator/operator-system.ts";
@@ -62,14 +62,14 @@ export type EventDefinitions = All<EventsOf<(typeof list)[number]>>;
 
 /** The scopes that organizations can grant on a platform with these systems. */
 export function rightsOf(declared: readonly SystemDeclaration[]): Rights {
-  return createRights(mergeUnique<ScopeArea>(declared.map(({ scopes = {} }) => scopes)));
+  return createRights(mergeDeclared(declared, ({ scopes }) => scopes));
 }
 
 export const { roleScopes, isScope } = rightsOf(systems);
 
 /** Every event type of a platform with these systems, in the order of docs/events.md. */
 export function eventTypesOf(declared: readonly SystemDeclaration[]): ReadonlyMap<string, EventDefinition> {
-  return new Map(Object.entries(mergeUnique<EventDefinition>(declared.map(({ events = {} }) => events))));
+  return new Map(Object.entries(mergeDeclared(declared, ({ events }) => events)));
 }
 
 export const eventTypes = eventTypesOf(systems);

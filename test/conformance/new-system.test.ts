@@ -6,10 +6,11 @@ import { readControllerConfig, settings } from "@holdfast/controller/config.ts";
 import { type Controller, startController } from "@holdfast/controller/controller.ts";
 import { eventTypes, eventTypesOf } from "@holdfast/controller/systems.ts";
 import { networkPolicies } from "@holdfast/controller/fleet/network-policy/policy-source.ts";
+import { ownerKinds } from "@holdfast/controller/fleet/owner/owner-kind.ts";
 import { objectGrants } from "@holdfast/controller/fleet/object-grants.ts";
 import { createAssembly } from "@holdfast/controller/kernel/assembly.ts";
 import { createDatabase } from "@holdfast/controller/kernel/history/database.ts";
-import { declareSystem, mergeUnique } from "@holdfast/controller/kernel/system-declaration.ts";
+import { declareSystem, mergeDeclared } from "@holdfast/controller/kernel/system-declaration.ts";
 import { channelUsers } from "@holdfast/controller/notify/channel/channel-api.ts";
 import { operationTypes } from "@holdfast/controller/operation/operation-definition.ts";
 import { operationSubjects } from "@holdfast/controller/operation/operation.ts";
@@ -56,6 +57,7 @@ const reader = declareSystem({
   open(_, use) {
     contributed = {
       subjects: use(operationSubjects).map(({ kind }) => kind),
+      owners: use(ownerKinds).map(({ kind }) => kind),
       policies: use(networkPolicies).map(({ name }) => name),
       grants: use(objectGrants).map(({ ownerKind }) => ownerKind),
       users: use(channelUsers).map(({ kind }) => kind),
@@ -194,6 +196,7 @@ test("the description of the API has the methods and the events of the new syste
 test("the system contributes to points beside services, and a key is contributed once", async () => {
   expect(contributed).toEqual({
     subjects: ["managed-service", "note"],
+    owners: ["managed-service", "drill", "note"],
     policies: ["managed-service", "note"],
     grants: ["managed-service", "drill", "note"],
     users: ["alert-rule", "note"],
@@ -216,5 +219,13 @@ test("settings and events are gathered from the list of systems, and a name is d
   expect([...eventTypesOf(systemsWithNotes).keys()].filter((type) => !eventTypes.has(type))).toEqual(["note.rendered"]);
   expect(Object.keys(settings)).not.toContain("notePrefix");
   expect(readControllerConfig(environment, systemsWithNotes)).toMatchObject({ notePrefix: "In this house" });
-  expect(() => mergeUnique([{ one: 1 }, { two: 2 }, { one: 3 }])).toThrow("two systems declare one");
+  expect(() =>
+    mergeDeclared(
+      [
+        { name: "a", of: { one: 1 } },
+        { name: "b", of: { one: 3 } },
+      ],
+      ({ of }) => of,
+    ),
+  ).toThrow('systems "a" and "b" both declare "one"');
 });

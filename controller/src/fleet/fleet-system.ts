@@ -25,8 +25,9 @@ import { hostKind, type HostObject } from "./host/host.ts";
 import { createMachineWork } from "./machine/machine-reconciler.ts";
 import { machineKind, type MachineObject } from "./machine/machine.ts";
 import { createOrphanSweep, type OrphanSweep } from "./machine/orphan-sweep.ts";
-import { objectGrants } from "./object-grants.ts";
+import { type ObjectGrantSource, objectGrants } from "./object-grants.ts";
 import { createObjectUrls } from "./object-urls.ts";
+import { type OwnerKind, ownerKinds } from "./owner/owner-kind.ts";
 import { createPackedContents, type PackedContents } from "./payload/packed-contents.ts";
 import { createPayloads } from "./payload/payloads.ts";
 import { createMachinePlacement } from "./placement/machine-placement.ts";
@@ -119,7 +120,9 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
   const storePolicy = createStorePolicy(kernel.objectUrls?.endpoint, log);
   const payloads = createPayloads(kernel.objects, { newId: kernel.newId, maxBytes: payloadBytesMax });
   const { objectUrls: signer } = kernel;
-  const urlGrants = signer && createObjectUrls({ signer, machines, sources: use(objectGrants), clock });
+  const grants = use(objectGrants);
+  requireOwners(grants, use(ownerKinds));
+  const urlGrants = signer && createObjectUrls({ signer, machines, sources: grants, clock });
   const [agentsAt, ...alsoListen] = endpointsOf(settings.agentListen);
   const fleet = await createFleet({
     ...kernel,
@@ -217,4 +220,11 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
       feed.close();
     },
   };
+}
+
+/** Throws for grants to machines whose kind of owner no system contributes: no machine would get them. */
+function requireOwners(grants: readonly ObjectGrantSource[], owners: readonly OwnerKind[]): void {
+  for (const { ownerKind } of grants)
+    if (owners.every(({ kind }) => kind !== ownerKind))
+      throw new Error(`object grants name "${ownerKind}", which is no kind of owner of machines`);
 }

@@ -66,12 +66,20 @@ export function declareSystem<const E extends Events = Record<never, never>, S e
   };
 }
 
-/** Merges the records; throws when two have a member of the same name. */
-export function mergeUnique<T>(parts: readonly Readonly<Record<string, T>>[]): Record<string, T> {
+/** Merges what systems declare by name; throws when two declare the same name, with both systems. */
+export function mergeDeclared<D extends { readonly name: string }, T>(
+  declarations: readonly D[],
+  membersOf: (declaration: D) => Readonly<Record<string, T>> | undefined,
+): Record<string, T> {
   const all: Record<string, T> = {};
-  for (const [name, value] of parts.flatMap(Object.entries<T>)) {
-    if (Object.hasOwn(all, name)) throw new Error(`two systems declare ${name}`);
-    all[name] = value;
+  const owners = new Map<string, string>();
+  for (const declaration of declarations) {
+    for (const [member, value] of Object.entries(membersOf(declaration) ?? {})) {
+      const other = owners.get(member);
+      if (other !== undefined) throw new Error(`systems "${other}" and "${declaration.name}" both declare "${member}"`);
+      owners.set(member, declaration.name);
+      all[member] = value;
+    }
   }
   return all;
 }

@@ -4,6 +4,7 @@ import type { Use } from "@holdfast/controller/kernel/assembly.ts";
 import type { Kernel } from "@holdfast/controller/kernel/kernel.ts";
 import { networkPolicies } from "@holdfast/controller/fleet/network-policy/policy-source.ts";
 import { objectGrants } from "@holdfast/controller/fleet/object-grants.ts";
+import { ownerKinds } from "@holdfast/controller/fleet/owner/owner-kind.ts";
 import { migrationGroups } from "@holdfast/controller/kernel/history/migrate.ts";
 import { type Contribution, definePart } from "@holdfast/controller/kernel/part.ts";
 import type { Collection } from "@holdfast/controller/kernel/store/collection.ts";
@@ -56,6 +57,7 @@ function contributeNotes({ collections }: Kernel): readonly Contribution[] {
   const notes = collections.open(noteKind);
   return [
     operationSubjects.of({ kind: noteKind.name, get: (id) => notes.get(id) }),
+    ownerKinds.of({ kind: noteKind.name, describe: (id) => (notes.get(id) === undefined ? undefined : `note ${id}`) }),
     networkPolicies.of({ name: noteKind.name, rulesOn: () => [], subscribe: () => ({ close() {} }) }),
     objectGrants.of({ ownerKind: noteKind.name, grantsOf: () => [] }),
     channelUsers.of({ kind: noteKind.name, usersOf: async () => [] }),

@@ -6,7 +6,7 @@ import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenanc
 import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { expect, test } from "vitest";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
-import { mergeUnique } from "#kernel/system-declaration.ts";
+import { mergeDeclared } from "#kernel/system-declaration.ts";
 import { systems } from "../../systems.ts";
 import { createRefusalAudit } from "./refusal-audit.ts";
 
@@ -20,7 +20,7 @@ const principal = {
 
 function setUp() {
   const recorded: NewAudit[] = [];
-  const kinds = mergeUnique(systems.map(({ audited = {} }) => audited));
+  const kinds = mergeDeclared(systems, ({ audited }) => audited);
   const { refused: record } = createRefusalAudit({ record: (entry) => recorded.push(entry), kinds });
   const refuse = (more: Partial<RefusedCall> = {}) =>
     record({
