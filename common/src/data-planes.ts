@@ -1,27 +1,16 @@
 import { storeName } from "./objects/signed-url.ts";
 
-/** A process that serves clients beside the controllers and continues while they are unavailable. */
-interface DataPlane {
-  /** DNS names in the certificate that a local installation's controller writes for it. */
-  readonly certificateNames: readonly string[];
-  /** Port in the first block of ports of a local installation. */
-  readonly firstPort: number;
-  readonly listensOnUdp: boolean;
-  /** Time in milliseconds for an orderly stop before it is killed. */
-  readonly graceMs: number;
-}
-
 /**
- * One row for each data plane. Its identity kind, port, flag, setting names and child process of `npm start` derive
- * from it.
+ * A row for each data plane: a process that serves clients beside the controllers, and continues while they are
+ * unavailable. Its identity kind and the names of its settings derive from its name. Its port, its settings and its
+ * child process of `npm start` are in `src/data-plane.ts` of its package.
  */
 export const dataPlanes = {
-  dns: { certificateNames: ["localhost"], firstPort: 8445, listensOnUdp: true, graceMs: 10_000 },
-  issuer: { certificateNames: ["localhost"], firstPort: 8451, listensOnUdp: false, graceMs: 10_000 },
-  store: { certificateNames: [storeName], firstPort: 8449, listensOnUdp: false, graceMs: 10_000 },
-  // Streams have 120 s of it to end.
-  inference: { certificateNames: ["localhost"], firstPort: 8450, listensOnUdp: false, graceMs: 130_000 },
-} as const satisfies Record<string, DataPlane>;
+  dns: { certificateNames: ["localhost"] },
+  issuer: { certificateNames: ["localhost"] },
+  store: { certificateNames: [storeName] },
+  inference: { certificateNames: ["localhost"] },
+} as const satisfies Record<string, { readonly certificateNames: readonly string[] }>;
 
 export type DataPlaneName = keyof typeof dataPlanes;
 
@@ -35,4 +24,43 @@ export function eachDataPlane<T>(valueOf: (name: DataPlaneName) => T): Record<Da
 /** Name of the setting with the directory where a controller writes the data plane's identity. */
 export function identityDirectorySetting(name: DataPlaneName): string {
   return `HOLDFAST_${name.toUpperCase()}_IDENTITY_DIR`;
+}
+
+/** A data plane's process in a local installation, declared in its package. */
+export interface DataPlane {
+  /** Port in the first block of ports of a local installation. */
+  readonly firstPort: number;
+  readonly listensOnUdp: boolean;
+  /** Time in milliseconds for an orderly stop before it is killed. */
+  readonly graceMs: number;
+  /** True if other users of the host may read its directory. */
+  readonly hasPublicDirectory?: true;
+  /** Directory of its identity, given its own directory. */
+  identityDirectory(directory: string): string;
+  /** Settings of its process, besides listener and identity directory, which they may override. */
+  settings(host: DataPlaneHost): Readonly<Record<string, string>>;
+  /** Further processes that share its port; absent: none. */
+  readonly processes?: {
+    /** Environment variable with the number of processes; 1 by default. */
+    readonly countSetting: string;
+    readonly countMax: number;
+    /** Settings of the process with this number, from 2 on, that override those of the first. */
+    settings(number: number, host: DataPlaneHost): Readonly<Record<string, string>>;
+  };
+}
+
+/** A local installation, as far as settings of data planes depend on it. */
+export interface DataPlaneHost {
+  readonly installationId: string;
+  /** host:port at which the controllers serve feeds. */
+  readonly controllers: string;
+  /** The data plane's own directory. */
+  readonly directory: string;
+  readonly keysDirectory: string;
+  readonly runDirectory: string;
+  readonly objects: { readonly directory: string; readonly keyFile: string };
+  /** Address for other machines; undefined if they are not to reach the installation. */
+  readonly advertisedAddress: string | undefined;
+  /** The data plane's port on an address of this host, and on the one for other machines. */
+  listenersOn(address: string): string;
 }

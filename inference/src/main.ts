@@ -12,7 +12,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
-import { dataPlanes } from "@holdfast/common/data-planes.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { serveMetrics } from "@holdfast/common/metrics-listener.ts";
@@ -24,6 +23,7 @@ import { createApiServer } from "@holdfast/https/server.ts";
 import { createDrains } from "./call/drains.ts";
 import { serveCall } from "./call/serve-call.ts";
 import { inferenceSettings } from "./config.ts";
+import { inferencePlane } from "./data-plane.ts";
 import { createConfiguration } from "./configuration/configuration.ts";
 import { createProxyEgress } from "./egress.ts";
 import { createControllerFeed } from "./feed/controller-feed.ts";
@@ -41,7 +41,7 @@ watchProcessFaults({ role: "server", logFault: log.error, monotonicMs: systemClo
 const { now, monotonicMs } = systemClock;
 const { directory, identityDirectory, installationId } = config;
 /** Time for streams to end; the remaining 10 s are for their settlements. */
-const graceMs = dataPlanes.inference.graceMs - 10_000;
+const graceMs = inferencePlane.graceMs - 10_000;
 const settleIntervalMs = 300;
 
 const stopping = new AbortController();

@@ -1,8 +1,10 @@
 import { chownSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { type DataPlaneName, dataPlaneNames, eachDataPlane } from "@holdfast/common/data-planes.ts";
+import { localDataPlanes } from "./data-planes.ts";
 
-/** Paths of one installation. */
-export interface Layout {
+/** Paths of one installation. Each data plane has a directory of its own, by its name. */
+export interface Layout extends Readonly<Record<DataPlaneName, string>> {
   readonly root: string;
   readonly admin: string;
   readonly installation: string;
@@ -13,13 +15,6 @@ export interface Layout {
   readonly objects: string;
   readonly machines: string;
   readonly preparedDisks: string;
-  readonly dns: string;
-  /** Configuration of the apps' issuer, with the identity of its process. */
-  readonly issuer: string;
-  /** Identity of the object store's process. */
-  readonly store: string;
-  /** Configuration, identity and journal of the inference proxy. */
-  readonly inference: string;
   readonly log: string;
   readonly run: string;
   /** Trust bundle of the platform's authority, for clients. */
@@ -40,10 +35,7 @@ export function layoutOf(root: string): Layout {
     objects: below("objects"),
     machines: below("machines"),
     preparedDisks: below("spares"),
-    dns: below("dns"),
-    issuer: below("issuer"),
-    store: below("store"),
-    inference: below("inference"),
+    ...eachDataPlane(below),
     log: below("log"),
     run: below("run"),
     authority: below("ca.pem"),
@@ -52,13 +44,13 @@ export function layoutOf(root: string): Layout {
 
 /** Creates the directories. `giveTo` assigns those of programs with another user. */
 export function makeDirectories(layout: Layout): void {
-  const { root, keys, pki, etcd, history, objects, machines, preparedDisks, dns, issuer, store, inference, log, run } =
-    layout;
+  const { root, keys, pki, etcd, history, objects, machines, preparedDisks, log, run } = layout;
   // Other users pass through to their machines below; secret directories have their own mode.
   mkdirSync(root, { recursive: true, mode: 0o755 });
-  for (const directory of [machines, preparedDisks, dns, run, pki]) mkdirSync(directory, { recursive: true });
-  for (const directory of [keys, etcd, history, objects, issuer, store, inference, log])
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+  for (const directory of [machines, preparedDisks, run, pki]) mkdirSync(directory, { recursive: true });
+  for (const directory of [keys, etcd, history, objects, log]) mkdirSync(directory, { recursive: true, mode: 0o700 });
+  for (const name of dataPlaneNames)
+    mkdirSync(layout[name], { recursive: true, mode: localDataPlanes[name].hasPublicDirectory ? 0o755 : 0o700 });
 }
 
 /** Creates the directories of a host without controllers. */

@@ -1,7 +1,8 @@
 import { createSocket } from "node:dgram";
 import { createServer, isIPv6 } from "node:net";
-import { type DataPlaneName, dataPlaneNames, dataPlanes, eachDataPlane } from "@holdfast/common/data-planes.ts";
+import { type DataPlaneName, dataPlaneNames, eachDataPlane } from "@holdfast/common/data-planes.ts";
 import { firstOctet } from "./block-registry.ts";
+import { localDataPlanes } from "./data-planes.ts";
 import { UserError } from "./user-error.ts";
 
 /** Ports of an installation, all on 127.0.0.1. */
@@ -16,7 +17,7 @@ export const portPlans: Readonly<Record<PortName, { flag: string; first: number 
   etcd_client: { flag: "etcd-client-port", first: 8446 },
   etcd_peer: { flag: "etcd-peer-port", first: 8447 },
   history: { flag: "history-port", first: 8448 },
-  ...eachDataPlane((name) => ({ flag: `${name}-port`, first: dataPlanes[name].firstPort })),
+  ...eachDataPlane((name) => ({ flag: `${name}-port`, first: localDataPlanes[name].firstPort })),
 };
 
 export const portNames = Object.keys(portPlans) as PortName[];
@@ -33,7 +34,7 @@ const externalPorts: readonly PortName[] = ["api", "agents", ...dataPlaneNames];
 const loopback = "127.0.0.1";
 
 function listensOnUdp(name: PortName): boolean {
-  return dataPlaneNames.some((plane) => plane === name && dataPlanes[plane].listensOnUdp);
+  return dataPlaneNames.some((plane) => plane === name && localDataPlanes[plane].listensOnUdp);
 }
 
 /**
