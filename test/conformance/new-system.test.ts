@@ -8,8 +8,10 @@ import { eventTypes, eventTypesOf } from "@holdfast/controller/systems.ts";
 import { networkPolicies } from "@holdfast/controller/fleet/network-policy/policy-source.ts";
 import { ownerKinds } from "@holdfast/controller/fleet/owner/owner-kind.ts";
 import { objectGrants } from "@holdfast/controller/fleet/object-grants.ts";
+import { feeds } from "@holdfast/controller/fleet/running-fleet.ts";
 import { createAssembly } from "@holdfast/controller/kernel/assembly.ts";
 import { createDatabase } from "@holdfast/controller/kernel/history/database.ts";
+import { certificateNames } from "@holdfast/controller/kernel/pki/local-identities.ts";
 import { declareSystem, mergeDeclared } from "@holdfast/controller/kernel/system-declaration.ts";
 import { channelUsers } from "@holdfast/controller/notify/channel/channel-api.ts";
 import { operationTypes } from "@holdfast/controller/operation/operation-definition.ts";
@@ -60,6 +62,8 @@ const reader = declareSystem({
       owners: use(ownerKinds).map(({ kind }) => kind),
       policies: use(networkPolicies).map(({ name }) => name),
       grants: use(objectGrants).map(({ ownerKind }) => ownerKind),
+      feeds: use(feeds).map(({ dataPlane }) => dataPlane),
+      names: use(certificateNames).map(({ dataPlane }) => dataPlane),
       users: use(channelUsers).map(({ kind }) => kind),
       operations: use(operationTypes).flatMap(({ type, of }) => (of === "the note" ? [type] : [])),
       notes: [...use(notesPart).ids()],
@@ -199,6 +203,8 @@ test("the system contributes to points beside services, and a key is contributed
     owners: ["managed-service", "drill", "note"],
     policies: ["managed-service", "note"],
     grants: ["managed-service", "drill", "note"],
+    feeds: ["issuer", "inference", "note"],
+    names: ["inference", "note"],
     users: ["alert-rule", "note"],
     operations: ["render_note"],
     notes: [],

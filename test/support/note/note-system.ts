@@ -4,15 +4,19 @@ import type { Use } from "@holdfast/controller/kernel/assembly.ts";
 import type { Kernel } from "@holdfast/controller/kernel/kernel.ts";
 import { networkPolicies } from "@holdfast/controller/fleet/network-policy/policy-source.ts";
 import { objectGrants } from "@holdfast/controller/fleet/object-grants.ts";
+import { feeds } from "@holdfast/controller/fleet/running-fleet.ts";
 import { ownerKinds } from "@holdfast/controller/fleet/owner/owner-kind.ts";
 import { migrationGroups } from "@holdfast/controller/kernel/history/migrate.ts";
 import { type Contribution, definePart } from "@holdfast/controller/kernel/part.ts";
+import { certificateNames } from "@holdfast/controller/kernel/pki/local-identities.ts";
 import type { Collection } from "@holdfast/controller/kernel/store/collection.ts";
 import { channelUsers } from "@holdfast/controller/notify/channel/channel-api.ts";
 import { defineOperation, operationTypes } from "@holdfast/controller/operation/operation-definition.ts";
 import { operationSubjects } from "@holdfast/controller/operation/operation.ts";
 import { declareSystem } from "@holdfast/controller/kernel/system-declaration.ts";
 import type { System } from "@holdfast/controller/kernel/system.ts";
+import { grpcService } from "@holdfast/mtls/grpc-service.ts";
+import { noteService } from "./note-service.ts";
 import { createNoteApi } from "./note-api.ts";
 import { createNoteReconciler } from "./note-reconciler.ts";
 import { type Note, noteKind } from "./note.ts";
@@ -60,6 +64,9 @@ function contributeNotes({ collections }: Kernel): readonly Contribution[] {
     ownerKinds.of({ kind: noteKind.name, describe: (id) => (notes.get(id) === undefined ? undefined : `note ${id}`) }),
     networkPolicies.of({ name: noteKind.name, rulesOn: () => [], subscribe: () => ({ close() {} }) }),
     objectGrants.of({ ownerKind: noteKind.name, grantsOf: () => [] }),
+    // Any method is unimplemented: the fixture has no process that follows.
+    feeds.of({ dataPlane: "note", service: { definition: grpcService(noteService), implementation: {} } }),
+    certificateNames.of({ dataPlane: "note", names: ["note.example.com"] }),
     channelUsers.of({ kind: noteKind.name, usersOf: async () => [] }),
   ];
 }
