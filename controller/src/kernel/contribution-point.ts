@@ -14,24 +14,41 @@ export function contributionPoint<T>(
   name: string,
   { key }: { readonly key: (value: T) => string },
 ): ContributionPoint<T> {
-  /** By controller, values and contributing systems by key. */
-  const contributed = new WeakMap<object, Map<string, { readonly value: T; readonly system: string }>>();
+  const all = new WeakMap<object, Contributed<T>>();
+  const contributedTo = (controller: object): Contributed<T> => {
+    const contributed = all.get(controller) ?? { values: new Map(), wasRead: false };
+    all.set(controller, contributed);
+    return contributed;
+  };
   const point: ContributionPoint<T> = {
     name,
-    read: (controller) => ({ value: Array.from(contributed.get(controller)?.values() ?? [], ({ value }) => value) }),
+    read(controller) {
+      const contributed = contributedTo(controller);
+      contributed.wasRead = true;
+      return { value: Array.from(contributed.values.values(), ({ value }) => value) };
+    },
     of: (...values) => ({
       to: point,
       add(controller, system) {
-        const all = contributed.get(controller) ?? new Map<string, { readonly value: T; readonly system: string }>();
-        contributed.set(controller, all);
+        const contributed = contributedTo(controller);
+        if (contributed.wasRead)
+          throw new Error(`system "${system}" contributes to "${name}" after it was read: put the value in "declares"`);
         for (const value of values) {
-          const other = all.get(key(value));
+          const other = contributed.values.get(key(value));
           if (other !== undefined)
             throw new Error(`systems "${other.system}" and "${system}" both contribute "${key(value)}" to "${name}"`);
-          all.set(key(value), { value, system });
+          contributed.values.set(key(value), { value, system });
         }
       },
     }),
   };
   return point;
+}
+
+/** The contributions to one point in one controller. */
+interface Contributed<T> {
+  /** Values and contributing systems by key. */
+  readonly values: Map<string, { readonly value: T; readonly system: string }>;
+  /** A value that comes after the first read would be missing in it. */
+  wasRead: boolean;
 }

@@ -64,6 +64,14 @@ test("two contributions with one key are refused with both systems, before any s
   expect(opens).toBe(0);
 });
 
+test("a contribution after the first read of its point is an error", async () => {
+  const assembly = createAssembly([]);
+  expect(assembly.useFor("controller")(policies)).toEqual([]);
+  expect(() => assembly.add("late", [policies.of({ owner: "late", port: 1 })])).toThrow(
+    'system "late" contributes to "policies" after it was read: put the value in "declares"',
+  );
+});
+
 test("a part that is used before its system gives it is an error with both systems", async () => {
   const user = declareSystem({ name: "user", open: (_, use) => ({ name: `user of ${use(quota)}` }) });
   await expect(opened([user, giver])).rejects.toThrow('system "user" uses "quota" before system "giver" gives it');
