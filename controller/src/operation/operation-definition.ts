@@ -39,7 +39,7 @@ export function defineOperation<const Type extends string, Work = never, Outcome
 export const operationTypes = contributionPoint<OperationDefinition>("operation types", { key: ({ type }) => type });
 
 /** The work of operations of a type. */
-type WorkOf<D> = D extends OperationDefinition<string, infer Work> ? Work : never;
+export type WorkOf<D> = D extends OperationDefinition<string, infer Work> ? Work : never;
 
 /** A pending operation. */
 export function newOperation<Definition extends OperationDefinition>(args: {

@@ -107,8 +107,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
           service.object,
           "configure",
           { parameters },
-          deps.newId(),
-          deps.clock.now(),
+          { operationId: deps.newId(), now: deps.clock.now() },
         );
         const unit = deps.begin();
         unit.audit(auditOf(call, "configuration.update", "managed-service", serviceId));

@@ -102,6 +102,6 @@ export function beginResizing(
   };
   // An engine reads most settings that follow from a plan only when it starts.
   const change = { ...to, ...(isOtherPlan && withRestart(service)), resizing };
-  const { after, operation } = beginOperation(service, isOtherPlan ? "resize" : "expand", change, operationId, now);
-  return { after, operation: { ...operation, spec: { ...operation.spec, work: { from, to } } } };
+  const type = isOtherPlan ? "resize" : "expand";
+  return beginOperation(service, type, change, { operationId, now, work: { from, to } });
 }

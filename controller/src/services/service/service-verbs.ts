@@ -7,7 +7,7 @@ import { drainReason } from "./managed-service-health.ts";
 import { withoutRestarts, withRestart } from "./member/restarts.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import { type DeletionRequest, requestDeletion } from "./service-deletion.ts";
-import { newOperation } from "#operation/operation-definition.ts";
+import { newOperation, type WorkOf } from "#operation/operation-definition.ts";
 import { serviceOperations, type ServiceOperationType } from "./service-operations.ts";
 
 /** Verbs of the API that change a service as a whole. */
@@ -66,7 +66,7 @@ export function requestVerb(
     throw new HoldfastError("WRONG_STATE", refusal, { members: operationMembers(service, inProgress) });
   return {
     kind: "change",
-    ...beginOperation(service, verb, specChange(service, verb, now), operationId, now),
+    ...beginOperation(service, verb, specChange(service, verb, now), { operationId, now }),
     ended: undefined,
   };
 }
@@ -88,18 +88,28 @@ export function refuseWhileBusy(service: ManagedServiceObject, inProgress: Opera
 /**
  * Pure: the service with a changed spec that its machines must apply, and the operation that completes when they did.
  */
-export function beginOperation(
+export function beginOperation<T extends ServiceOperationType>(
   service: ManagedServiceObject,
-  type: ServiceOperationType,
+  type: T,
   change: Partial<ManagedServiceSpec>,
-  operationId: string,
-  now: number,
+  {
+    operationId,
+    now,
+    work,
+  }: { readonly operationId: string; readonly now: number; readonly work?: WorkOf<(typeof serviceOperations)[T]> },
 ): { after: ManagedServiceObject; operation: OperationObject } {
   const { metadata, spec, status } = service;
   const instanceGeneration = spec.instanceGeneration + 1;
   const { id: serviceId, organizationId } = metadata;
   const subject = serviceSubject(serviceId);
-  const operation = newOperation({ id: operationId, subject, organizationId, type: serviceOperations[type], now });
+  const operation = newOperation({
+    id: operationId,
+    subject,
+    organizationId,
+    type: serviceOperations[type],
+    now,
+    ...(work && { work }),
+  });
   const after = {
     metadata: nextMetadata(metadata, now),
     spec: { ...spec, ...change, instanceGeneration },

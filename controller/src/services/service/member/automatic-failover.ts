@@ -107,11 +107,8 @@ export function beginFailover(
     since: now,
     ...(forced !== undefined && { forced }),
   };
-  const { after, operation } = beginOperation(service, "failover", { primaryChange }, operationId, now);
-  return {
-    after,
-    operation: { ...operation, spec: { ...operation.spec, work: { nodeId: "", from: primaryChange.from } } },
-  };
+  const work = { nodeId: "", from: primaryChange.from };
+  return beginOperation(service, "failover", { primaryChange }, { operationId, now, work });
 }
 
 /**

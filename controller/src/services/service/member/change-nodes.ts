@@ -67,8 +67,7 @@ function begin(
     throw new HoldfastError("WRONG_STATE", "The service's primary is changing. Wait until its new primary answers.", {
       members: operationMembers(service, undefined),
     });
-  const { after, operation } = beginOperation(service, type, change, operationId, now);
-  return { after, operation: { ...operation, spec: { ...operation.spec, work: { nodeId } } } };
+  return beginOperation(service, type, change, { operationId, now, work: { nodeId } });
 }
 
 /** Pure: the begin of a switchover to this replica. Throws the reason why it is not possible. */

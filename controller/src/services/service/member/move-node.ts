@@ -35,9 +35,8 @@ export function beginMove(
   const next = replicaNode({ id: args.nodeId, hostname: spec.hostname, zone: node.zone, number });
   const nodes = [...spec.nodes, { ...next, replaces: { nodeId: node.id } }];
   const change = { nodes, nextNodeNumber: number + 1 };
-  const { after, operation } = beginOperation(service, "move_node", change, args.operationId, args.now);
-  const work = { nodeId: next.id, from: node.id };
-  return { after, operation: { ...operation, spec: { ...operation.spec, work } } };
+  const { operationId, now } = args;
+  return beginOperation(service, "move_node", change, { operationId, now, work: { nodeId: next.id, from: node.id } });
 }
 
 /** Pure: the replacement of the primary that is ready for a switchover; undefined if there is none. */
