@@ -1,10 +1,12 @@
 import { listenersOf } from "../addresses.ts";
 import type { EngineDeps } from "../engine-deps.ts";
-import type { Companion, EngineCommand, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
+import type { EngineCommand, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
+import { frontCompanion, missingFront } from "../front/front.ts";
 import { createBackup } from "./backup/backup.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { endCommands } from "./end-commands.ts";
-import { dataDirectory } from "./layout.ts";
+import { frontOf } from "./front.ts";
+import { dataDirectory, frontProgram } from "./layout.ts";
 import { explainFailure, parseLog } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
@@ -19,10 +21,10 @@ import { users } from "./users.ts";
 /**
  * Driver of Valkey.
  *
- * The engine listens on a Unix socket only. HAProxy, a companion, terminates TLS and enforces the allow-list in front
- * of it (listener-config.ts); members of a service replicate through a second port of HAProxy by certificate
- * (replication/). The append-only file holds all data; snapshots are taken only for backups. The agent signs in over
- * the socket as the platform's user, whose random password is stored beside the data.
+ * The engine listens on a Unix socket only. Its front (front.ts) terminates TLS and enforces the allow-list; members of
+ * a service replicate through a second port of the front by certificate (replication/). The append-only file holds all
+ * data; snapshots are taken only for backups. The agent signs in over the socket as the platform's user, whose random
+ * password is stored beside the data.
  */
 export function createValkeyDriver(deps: EngineDeps): EngineDriver {
   return {
@@ -40,7 +42,7 @@ export function createValkeyDriver(deps: EngineDeps): EngineDriver {
       await stopFollowing(instance);
     },
     command,
-    companions: (instance) => [haproxy(instance)],
+    companions: (instance) => [frontCompanion(frontOf(instance))],
     ready,
     stop: { signal: "SIGTERM", graceMs: 60_000 },
     endCommands,
@@ -58,12 +60,8 @@ export function createValkeyDriver(deps: EngineDeps): EngineDriver {
 
 /** Without HAProxy the allow-list cannot be enforced, so the engine counts as absent. */
 async function fingerprint({ run }: EngineDeps, software: string, signal: AbortSignal): Promise<Fingerprint> {
-  try {
-    await run([`${software}/sbin/haproxy`, "-v"], { signal });
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { present: false, reason: `the allow-list cannot be enforced here without HAProxy: ${why}` };
-  }
+  const missing = await missingFront(run, frontProgram(software), signal);
+  if (missing !== undefined) return { present: false, reason: missing };
   try {
     const version = /v=(\d\S*)/.exec(await run([`${software}/bin/valkey-server`, "--version"], { signal }))?.[1];
     if (version !== undefined) return { present: true, version };
@@ -73,20 +71,11 @@ async function fingerprint({ run }: EngineDeps, software: string, signal: AbortS
   }
 }
 
-const env = { LC_ALL: "C", TZ: "UTC" };
-
 function command(instance: Instance): EngineCommand {
   const { software, config } = instance.paths;
-  return { argv: [`${software}/bin/valkey-server`, `${config}/valkey.conf`], env, cwd: dataDirectory(instance) };
-}
-
-/** HAProxy, the only process that listens for clients. */
-function haproxy(instance: Instance): Companion {
-  const { software, config } = instance.paths;
   return {
-    name: "listener",
-    command: { argv: [`${software}/sbin/haproxy`, "-db", "-f", `${config}/listener.cfg`], env, cwd: "/" },
-    // HAProxy has no handler for SIGTERM, and the kernel drops unhandled signals to the first process of a namespace.
-    stop: { signal: "SIGUSR1", graceMs: 2_000 },
+    argv: [`${software}/bin/valkey-server`, `${config}/valkey.conf`],
+    env: { LC_ALL: "C", TZ: "UTC" },
+    cwd: dataDirectory(instance),
   };
 }

@@ -22,7 +22,8 @@ export const usersCreatedFile = (instance: DataPath): string => join(dataDirecto
 
 export const engineSocket = ({ paths }: Instance): string => join(paths.run, "valkey.sock");
 export const listenerSocket = ({ paths }: Instance): string => join(paths.run, "listener.sock");
-export const allowListFile = ({ paths }: Instance): string => join(paths.config, "allowed.lst");
+/** Path of HAProxy's executable beside the engine's. */
+export const frontProgram = (software: string): string => `${software}/sbin/haproxy`;
 export const certificateFile = ({ paths }: Instance): string => join(paths.tls, "server.crt");
 export const keyFile = ({ paths }: Instance): string => join(paths.tls, "server.key");
 

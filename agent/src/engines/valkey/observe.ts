@@ -6,7 +6,8 @@ import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.
 import { EngineBusy } from "../engine-errors.ts";
 import { roleOf } from "../members.ts";
 import { isEngineReply, parseInfo, type Session, withSession } from "./session.ts";
-import { endForbiddenSessions } from "./listener.ts";
+import { endForbiddenSessions } from "../front/front-commands.ts";
+import { frontOf } from "./front.ts";
 import { isOutOfMemory, probe } from "./probe.ts";
 import { runningParameters } from "./reload.ts";
 import { blockingParameter, isBlockingLimit } from "./render.ts";
@@ -28,7 +29,7 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
   };
   const [engine, listenerChecks] = await Promise.all([
     withSession(instance, bounded, (session) => readEngine(instance, session)).catch(failed),
-    endForbiddenSessions(instance, bounded).then(
+    endForbiddenSessions(frontOf(instance), bounded).then(
       () => [],
       () => {
         signal.throwIfAborted();

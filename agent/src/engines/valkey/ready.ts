@@ -6,7 +6,8 @@ import { EngineBusy } from "../engine-errors.ts";
 import { roleOf } from "../members.ts";
 import { endCommands } from "./end-commands.ts";
 import { secretFile, usersCreatedFile } from "./layout.ts";
-import { endForbiddenSessions } from "./listener.ts";
+import { endForbiddenSessions } from "../front/front-commands.ts";
+import { frontOf } from "./front.ts";
 import { isOutOfMemory, probe } from "./probe.ts";
 import { becomePrimary } from "./replication/replication.ts";
 import { dataRole } from "./replication/follower-files.ts";
@@ -20,7 +21,7 @@ import { putUser } from "./users.ts";
 export async function ready(instance: Instance, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
-      await endForbiddenSessions(instance, signal);
+      await endForbiddenSessions(frontOf(instance), signal);
       await withSession(instance, signal, (session) => initialize(instance, session));
       return;
     } catch (error) {

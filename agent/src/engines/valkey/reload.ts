@@ -2,7 +2,8 @@ import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts"
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import { EngineBusy, EngineRefused } from "../engine-errors.ts";
-import { applyAllowList, applyCertificate } from "./listener.ts";
+import { applyAllowLists, applyCertificate } from "../front/front-commands.ts";
+import { frontOf } from "./front.ts";
 import {
   blockingParameter,
   copySettings,
@@ -19,8 +20,9 @@ import { type Session, withSession } from "./session.ts";
  * Throws EngineRefused for a parameter that the engine rejects.
  */
 export async function reload(instance: Instance, signal: AbortSignal): Promise<void> {
-  await applyAllowList(instance, signal);
-  await applyCertificate(instance, signal);
+  const front = frontOf(instance);
+  await applyAllowLists(front, signal);
+  await applyCertificate(front, signal);
   await withSession(instance, signal, async (session) => {
     await session.call("CONFIG", "SET", ...copySettings.flat(), ...noSnapshots.flat());
     if (instance.spec.replication !== undefined)

@@ -1,12 +1,12 @@
 import { clientsOf, valkeyMaxmemoryBytes } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import { effectiveParameters, planOf } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
-import { otherMembers } from "../members.ts";
+import { frontFiles } from "../front/front-config.ts";
+import { frontOf } from "./front.ts";
 import { aclFile, dataDirectory, engineSocket, platformDatabase } from "./layout.ts";
-import { listenerConfig } from "./listener-config.ts";
 import { replicationSettings } from "./replication/peer-port.ts";
 
-/** Connections of the platform, which bypass the listener. */
+/** Connections of the platform, which bypass the front. */
 const reservedClients = 32;
 
 /**
@@ -39,24 +39,9 @@ export function desiredMaxmemory({ spec, writesBlocked }: Instance): string {
   return writesBlocked === true ? blocked.maxmemory : String(valkeyMaxmemoryBytes(planOf(spec)));
 }
 
-/** Pure: `valkey.conf`, the configuration of HAProxy and its lists of addresses and members. */
+/** Pure: `valkey.conf`, and the files of the front. */
 export function render(instance: Instance): ConfigFile[] {
-  return [
-    { name: "valkey.conf", content: settings(instance), mode: 0o640 },
-    {
-      name: "listener.cfg",
-      content: listenerConfig(instance, clientsOf("valkey", planOf(instance.spec))),
-      mode: 0o640,
-    },
-    {
-      name: "members.lst",
-      content: otherMembers(instance)
-        .map(({ nodeId }) => `${nodeId}\n`)
-        .join(""),
-      mode: 0o640,
-    },
-    { name: "allowed.lst", content: instance.spec.allowedCidrs.map((cidr) => `${cidr}\n`).join(""), mode: 0o640 },
-  ];
+  return [{ name: "valkey.conf", content: settings(instance), mode: 0o640 }, ...frontFiles(frontOf(instance))];
 }
 
 function settings(instance: Instance): string {

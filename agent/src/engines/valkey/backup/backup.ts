@@ -8,7 +8,8 @@ import { examine } from "./examine.ts";
 import { openSnapshot, snapshotStream } from "./snapshot.ts";
 import { bootstrap } from "../bootstrap.ts";
 import { appendDirectory, baseFile, secretFile } from "../layout.ts";
-import { untilNoClients } from "../listener.ts";
+import { untilNoClients } from "../../front/front-commands.ts";
+import { frontOf } from "../front.ts";
 import { setEngineFileMode } from "../../../os/engine-file.ts";
 
 /** Backups of Valkey: snapshots (RDB) without a log, so a restore has no other target than the end of the backup. */
@@ -16,7 +17,7 @@ export function createBackup(deps: EngineDeps): BackupFacet {
   return {
     kind: "snapshot",
     open: openSnapshot,
-    untilNoClients,
+    untilNoClients: (instance, signal) => untilNoClients(frontOf(instance), signal),
     restore: createRestore(deps),
     examine: (instance, work, signal) => examine(deps, instance, work, signal),
   };

@@ -14,8 +14,6 @@ export function peerPort({ spec }: Pick<Instance, "spec">): number {
 }
 
 export const authorityFile = ({ paths }: Pick<Instance, "paths">): string => join(paths.tls, "ca.crt");
-/** Node ids of the other members, which are the common names of their certificates. */
-export const membersFile = ({ paths }: Pick<Instance, "paths">): string => join(paths.config, "members.lst");
 
 /**
  * Pure: number of the member that announces this name, such as 2 for `holdfast-member-2`; undefined for other names.

@@ -6,7 +6,8 @@ import type { Instance } from "../../engine-driver.ts";
 import { leaderOf, roleOf } from "../../members.ts";
 import type { ReplicationFacet, ShutdownPosition } from "../../replication-facet.ts";
 import { endCommands } from "../end-commands.ts";
-import { applyAuthority, applyMembers } from "../listener.ts";
+import { applyAllowedCertificates, applyAuthorities } from "../../front/front-commands.ts";
+import { frontOf } from "../front.ts";
 import { completeHistory, copy, dataRole, startFollowing, stopFollowing, stopPositionFile } from "./follower-files.ts";
 import { peerPort, replicaUser } from "./peer-port.ts";
 import { isInFile, peersOf, status } from "./status.ts";
@@ -30,8 +31,9 @@ export function createReplication(deps: EngineDeps): ReplicationFacet {
 
 /** Opens the peer port to exactly the service's members, and makes a replica follow the current primary. */
 async function admit(instance: Instance, signal: AbortSignal): Promise<void> {
-  await applyAuthority(instance, signal);
-  await applyMembers(instance, signal);
+  const front = frontOf(instance);
+  await applyAuthorities(front, signal);
+  await applyAllowedCertificates(front, signal);
   await withSession(instance, signal, async (session) => {
     await admitReplicas(instance, session);
     if (roleOf(instance.spec) === "replica") await syncUsers(session, instance.spec.users);

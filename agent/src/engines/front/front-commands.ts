@@ -1,0 +1,142 @@
+import { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createAllowedAddresses } from "../addresses.ts";
+import { type Front, type FrontList, listsOf } from "./front.ts";
+
+const pollIntervalMs = 20;
+
+/** Replaces the allow-lists of addresses at once, and ends the sessions that they forbid. */
+export async function applyAllowLists(front: Front, signal: AbortSignal): Promise<void> {
+  await replaceLists(front, "network", signal);
+  await endForbiddenSessions(front, signal);
+}
+
+/** Replaces the lists of certificates' common names; open sessions go on. */
+export function applyAllowedCertificates(front: Front, signal: AbortSignal): Promise<void> {
+  return replaceLists(front, "certificate", signal);
+}
+
+async function replaceLists(front: Front, by: FrontList["by"], signal: AbortSignal): Promise<void> {
+  for (const list of listsOf(front)) if (list.by === by) await replaceList(front, list, signal);
+}
+
+async function replaceList(front: Front, { file: name, entries: all }: FrontList, signal: AbortSignal): Promise<void> {
+  const file = join(front.configDirectory, name);
+  const output = await sendCommand(front, `prepare acl ${file}`, signal);
+  const version = /New version created: (\d+)/.exec(output)?.[1];
+  if (version === undefined) throw new Error(`the listener did not accept a new list: ${output.trim()}`);
+  for (let at = 0; at < all.length; at += entriesPerLine) {
+    const entries = all.slice(at, at + entriesPerLine).map((entry) => `add acl @${version} ${file} ${entry}`);
+    await expectNoOutput(front, entries.join("; "), signal);
+  }
+  await expectNoOutput(front, `commit acl @${version} ${file}`, signal);
+}
+
+/** A line of commands must fit into HAProxy's buffer of 16 KiB. */
+const entriesPerLine = 32;
+
+/** Ends every session from an address that the allow-list of its listener does not contain. */
+export async function endForbiddenSessions(front: Front, signal: AbortSignal): Promise<void> {
+  const forbidden = await forbiddenSessions(front, signal);
+  for (const { id } of forbidden) await sendCommand(front, `shutdown session ${id}`, signal);
+}
+
+/**
+ * Ends forbidden sessions until none remains. Commands that the engine has not read by then are acknowledged to no
+ * client.
+ */
+export async function untilNoClients(front: Front, signal: AbortSignal): Promise<void> {
+  while ((await forbiddenSessions(front, signal)).length > 0) {
+    await endForbiddenSessions(front, signal);
+    await sleep(pollIntervalMs, undefined, { signal });
+  }
+}
+
+async function forbiddenSessions(front: Front, signal: AbortSignal): Promise<FrontSession[]> {
+  const allowedBy = new Map(
+    front.listeners.flatMap(({ name, allows }) =>
+      allows.by === "network" ? [[name, createAllowedAddresses(allows.cidrs)] as const] : [],
+    ),
+  );
+  const sessions = listedSessions(await sendCommand(front, "show sess", signal));
+  return sessions.filter(({ listener, source }) => allowedBy.get(listener)?.(source) === false);
+}
+
+interface FrontSession {
+  readonly id: string;
+  readonly listener: string;
+  /** Address of the client. */
+  readonly source: string;
+}
+
+/** Pure: TCP sessions in the output of `show sess`. */
+export function listedSessions(text: string): FrontSession[] {
+  return [...text.matchAll(/^(0x[0-9a-f]+): proto=tcp\S* src=(\S+):\d+ fe=(\S+)/gm)].map(
+    ([, id = "", source = "", listener = ""]) => ({ id, listener, source: source.replaceAll(/[[\]]/g, "") }),
+  );
+}
+
+/** Loads the certificate on disk into the front; open sessions go on. */
+export async function applyCertificate(front: Front, signal: AbortSignal): Promise<void> {
+  const { certificateFile, keyFile } = front;
+  const [certificate, key] = await Promise.all([readFile(certificateFile, "utf8"), readFile(keyFile, "utf8")]);
+  // An empty line ends the payload.
+  const payload = `${certificate}\n${key}`.replaceAll(/\n+/g, "\n").trim();
+  const staged = await sendCommand(front, `set ssl cert ${certificateFile} <<\n${payload}\n`, signal);
+  if (!/Transaction (created|updated)/.test(staged))
+    throw new Error(`the listener refused a certificate: ${staged.trim()}`);
+  const committed = await sendCommand(front, `commit ssl cert ${certificateFile}`, signal);
+  if (!committed.includes("Success")) throw new Error(`the listener refused a certificate: ${committed.trim()}`);
+}
+
+/**
+ * Loads the authorities of clients' certificates into the front, unless it has them already: HAProxy rebuilds all its
+ * certificates for each such change, and fails or crashes if one of them was changed at run time too.
+ */
+export async function applyAuthorities(front: Front, signal: AbortSignal): Promise<void> {
+  const files = front.listeners.flatMap(({ allows }) => (allows.by === "certificate" ? [allows.authorityFile] : []));
+  for (const file of new Set(files)) await applyAuthority(front, file, signal);
+}
+
+async function applyAuthority(front: Front, file: string, signal: AbortSignal): Promise<void> {
+  const payload = (await readFile(file, "utf8")).replaceAll(/\n+/g, "\n").trim();
+  const listed = await sendCommand(front, `show ssl ca-file ${file}`, signal);
+  if (listedAuthorities(listed).join() === fingerprintsOf(payload).join()) return;
+  const staged = await sendCommand(front, `set ssl ca-file ${file} <<\n${payload}\n`, signal);
+  if (!/[Tt]ransaction (created|updated)/.test(staged))
+    throw new Error(`the listener refused an authority: ${staged.trim()}`);
+  const committed = await sendCommand(front, `commit ssl ca-file ${file}`, signal);
+  if (!committed.includes("Success")) throw new Error(`the listener refused an authority: ${committed.trim()}`);
+}
+
+/** Pure: sorted SHA-1 fingerprints in the output of `show ssl ca-file`. */
+export function listedAuthorities(text: string): string[] {
+  return [...text.matchAll(/^SHA1 FingerPrint: ([0-9A-F]+)$/gim)].map(([, listed = ""]) => listed.toUpperCase()).sort();
+}
+
+function fingerprintsOf(bundle: string): string[] {
+  const certificates = bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return certificates.map((pem) => new X509Certificate(pem).fingerprint.replaceAll(":", "")).sort();
+}
+
+async function expectNoOutput(front: Front, line: string, signal: AbortSignal): Promise<void> {
+  const output = (await sendCommand(front, line, signal)).trim();
+  if (output !== "") throw new Error(`the listener refused its allow-list: ${output}`);
+}
+
+/** Sends one command to HAProxy's stats socket and returns its output. */
+function sendCommand(front: Front, line: string, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ path: front.commandSocket, signal });
+    let output = "";
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+    socket.once("error", reject);
+    socket.once("close", () => resolve(output));
+    socket.write(`${line}\n`);
+  });
+}

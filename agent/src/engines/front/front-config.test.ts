@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import type { Front, TerminatingListener } from "./front.ts";
+import { frontFiles } from "./front-config.ts";
+
+const clients = { by: "network", file: "allowed.lst", cidrs: ["10.0.0.0/8"] } as const;
+const terminating: TerminatingListener<"engine"> = {
+  name: "listener",
+  mode: "terminate",
+  addresses: [{ address: "10.77.0.2", port: 9092 }],
+  connectionLimit: 500,
+  allows: clients,
+  backend: "engine",
+};
+const front: Front<"engine" | "private"> = {
+  nodeId: "node",
+  program: "/usr/sbin/haproxy",
+  configDirectory: "/etc/h",
+  commandSocket: "/run/h/front.sock",
+  certificateFile: "/tls/server.crt",
+  keyFile: "/tls/server.key",
+  vcpu: 2,
+  connectionLimit: 600,
+  idleComment: "The broker ends idle sessions.",
+  listeners: [
+    terminating,
+    {
+      name: "private",
+      mode: "pass",
+      addresses: [{ address: "fd00::2", port: 9095 }],
+      allows: { by: "network", file: "members.lst", cidrs: ["10.77.0.0/24", "fd00::/64"] },
+      backend: "private",
+    },
+  ],
+  backends: {
+    engine: {
+      address: { address: "127.0.0.1", port: 19092 },
+      tls: { certificateFile: "/tls/front.pem", authorityFile: "/tls/machine.crt" },
+    },
+    private: { socket: "/run/h/private.sock" },
+  },
+};
+const configOf = (of: Front) => frontFiles(of)[0]?.content ?? "";
+
+test("a listener terminates TLS, and one beside it passes TLS on: each checks addresses by its own list first", () => {
+  const [, rest] = configOf(front).split("timeout server 24d\n");
+  expect(rest).toBe(`frontend listener
+  maxconn 500
+  bind 10.77.0.2:9092 ssl crt /tls/server.crt
+  tcp-request connection reject unless { src -f /etc/h/allowed.lst }
+  tcp-request session reject unless { src -f /etc/h/allowed.lst }
+  default_backend engine
+frontend private
+  bind [fd00::2]:9095
+  tcp-request connection reject unless { src -f /etc/h/members.lst }
+  default_backend private
+backend engine
+  server engine 127.0.0.1:19092 ssl crt /tls/front.pem ca-file /tls/machine.crt verify required
+backend private
+  server private unix@/run/h/private.sock
+`);
+  expect(configOf(front)).toContain("  # The broker ends idle sessions.\n  timeout client 24d\n");
+});
+
+test("each list is one file, also if two listeners share it", () => {
+  expect(frontFiles(front).map(({ name, content, mode }) => [name, mode, content.split("\n").length - 1])).toEqual([
+    ["listener.cfg", 0o640, expect.any(Number)],
+    ["allowed.lst", 0o640, 1],
+    ["members.lst", 0o640, 2],
+  ]);
+  const sharing = { ...front, listeners: [terminating, { ...terminating, name: "second" }] };
+  expect(frontFiles(sharing).map(({ name }) => name)).toEqual(["listener.cfg", "allowed.lst"]);
+});
+
+test("the threads of a front follow the plan, from one to four", () => {
+  const threads = (vcpu: number) => /nbthread (\d+)/.exec(configOf({ ...front, vcpu }))?.[1];
+  expect([1, 2, 4, 32].map(threads)).toEqual(["1", "1", "2", "4"]);
+});

@@ -1,0 +1,87 @@
+import { isIPv6 } from "node:net";
+import { join } from "node:path";
+import type { ConfigFile, Listener } from "../engine-driver.ts";
+import { configName, type Front, type FrontBackend, type FrontListener, listsOf } from "./front.ts";
+
+/** Pure: HAProxy's configuration, and the lists of addresses and members that it names. */
+export function frontFiles(front: Front): ConfigFile[] {
+  const lists = listsOf(front).map(({ file, entries }) => ({
+    name: file,
+    content: entries.map((entry) => `${entry}\n`).join(""),
+    mode: 0o640,
+  }));
+  return [{ name: configName, content: frontConfig(front), mode: 0o640 }, ...lists];
+}
+
+/**
+ * HAProxy checks the client's address before the TLS handshake and, where it terminates TLS, after it too: the list may
+ * change meanwhile.
+ */
+function frontConfig(front: Front): string {
+  const { nodeId, commandSocket, connectionLimit, vcpu, idleComment, listeners, backends } = front;
+  return `# Written by the agent of ${nodeId}: changes made here are lost.
+global
+  stats socket ${commandSocket} mode 660 level admin
+  maxconn ${connectionLimit}
+  nbthread ${Math.min(Math.max(Math.floor(vcpu / 2), 1), 4)}
+  ssl-default-bind-options ssl-min-ver TLSv1.2
+  ssl-load-extra-del-ext
+  hard-stop-after 200ms
+  log stdout format raw local0 notice
+defaults
+  mode tcp
+  log global
+  option dontlog-normal
+  option clitcpka
+  timeout connect 2s
+  # ${idleComment}
+  timeout client 24d
+  timeout client-hs 10s
+  timeout server 24d
+${listeners.map((listener) => frontendOf(front, listener)).join("")}${Object.entries(backends)
+  .map(([name, backend]) => backendOf(name, backend))
+  .join("")}`;
+}
+
+function frontendOf(front: Front, listener: FrontListener): string {
+  const { name, addresses, allows, connectionLimit, backend } = listener;
+  const tls = tlsOptions(front, listener);
+  return linesOf(`frontend ${name}`, [
+    ...(connectionLimit === undefined ? [] : [`maxconn ${connectionLimit}`]),
+    ...addresses.map((address) => `bind ${endpointOf(address)}${tls}`),
+    ...checksOf(listener).map((stage) => `tcp-request ${stage} reject unless ${conditionOf(front, allows)}`),
+    `default_backend ${backend}`,
+  ]);
+}
+
+function tlsOptions({ certificateFile }: Front, { mode, allows }: FrontListener): string {
+  if (mode === "pass") return "";
+  const clients = allows.by === "certificate" ? ` ca-file ${allows.authorityFile} verify required` : "";
+  return ` ssl crt ${certificateFile}${clients}`;
+}
+
+/** `connection` is evaluated before TLS, `session` after it. */
+function checksOf({ mode, allows }: FrontListener): readonly string[] {
+  if (allows.by === "certificate") return ["session"];
+  return mode === "pass" ? ["connection"] : ["connection", "session"];
+}
+
+function conditionOf({ configDirectory }: Front, { by, file }: FrontListener["allows"]): string {
+  return `{ ${by === "certificate" ? "ssl_c_s_dn(CN)" : "src"} -f ${join(configDirectory, file)} }`;
+}
+
+function backendOf(name: string, backend: FrontBackend): string {
+  if ("socket" in backend) return linesOf(`backend ${name}`, [`server ${name} unix@${backend.socket}`]);
+  const { address, tls } = backend;
+  const options =
+    tls === undefined ? "" : ` ssl crt ${tls.certificateFile} ca-file ${tls.authorityFile} verify required`;
+  return linesOf(`backend ${name}`, [`server ${name} ${endpointOf(address)}${options}`]);
+}
+
+function endpointOf({ address, port }: Listener): string {
+  return `${isIPv6(address) ? `[${address}]` : address}:${port}`;
+}
+
+function linesOf(head: string, lines: readonly string[]): string {
+  return `${head}\n${lines.map((line) => `  ${line}\n`).join("")}`;
+}

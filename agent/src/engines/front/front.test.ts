@@ -1,0 +1,143 @@
+import { chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from "node:tls";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createTestCertificate, type TestCertificate } from "../../../../test/support/controller/test-certificate.ts";
+import { hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { freePorts } from "../../../../test/support/platform/free-ports.ts";
+import { asRoot, programDirectory, testProgram, testUid } from "../../../../test/support/platform/platform-software.ts";
+import { startTemporaryProcess, type TemporaryProcess } from "../../../../test/support/platform/temporary-process.ts";
+import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { applyAllowLists, applyCertificate, endForbiddenSessions } from "./front-commands.ts";
+import { frontFiles } from "./front-config.ts";
+import { type Front, frontCompanion, missingFront } from "./front.ts";
+
+/** The image with Valkey has HAProxy too. */
+const hasFront = hasEngine("valkey", "8.1");
+const everyone = ["127.0.0.0/8"];
+const nobody = ["10.0.0.0/8"];
+
+describe.skipIf(!hasFront)("a front of HAProxy that terminates TLS at one port and passes it on at another", () => {
+  const directory = !hasFront ? "" : programDirectory("holdfast-front");
+  const under = (name: string) => join(directory, name);
+  const servers: Server[] = [];
+  let [terminatePort, passPort] = [0, 0];
+  let own: TestCertificate;
+  let ofEngine: TestCertificate;
+  let haproxy: TemporaryProcess | undefined;
+
+  /** The same front with other lists. */
+  const frontWith = (terminate: readonly string[], pass: readonly string[]): Front<"plain" | "tls"> => ({
+    nodeId: "node",
+    program: "/usr/sbin/haproxy",
+    configDirectory: under("config"),
+    commandSocket: under("run/front.sock"),
+    certificateFile: under("tls/server.crt"),
+    keyFile: under("tls/server.key"),
+    vcpu: 1,
+    connectionLimit: 100,
+    idleComment: "None.",
+    listeners: [
+      {
+        name: "terminating",
+        mode: "terminate",
+        addresses: [{ address: "127.0.0.1", port: terminatePort }],
+        allows: { by: "network", file: "terminating.lst", cidrs: terminate },
+        backend: "plain",
+      },
+      {
+        name: "passing",
+        mode: "pass",
+        addresses: [{ address: "127.0.0.1", port: passPort }],
+        allows: { by: "network", file: "passing.lst", cidrs: pass },
+        backend: "tls",
+      },
+    ],
+    backends: { plain: { socket: under("run/plain.sock") }, tls: { socket: under("run/tls.sock") } },
+  });
+
+  async function writeCertificate(): Promise<TestCertificate> {
+    const certificate = await createTestCertificate();
+    writeFileSync(under("tls/server.crt"), certificate.cert);
+    writeFileSync(under("tls/server.key"), certificate.key);
+    return certificate;
+  }
+
+  /** A session that got the backend's greeting from a server with this certificate. */
+  async function open(port: number, { cert }: TestCertificate): Promise<{ socket: TLSSocket; greeting: string }> {
+    const socket = connectTls({ host: "127.0.0.1", port, servername: "localhost", ca: cert });
+    const greeting = await new Promise<string>((resolve, reject) => {
+      socket.setEncoding("utf8").once("data", resolve);
+      socket.once("error", reject);
+      socket.once("close", () => reject(new Error("closed")));
+    });
+    socket.on("error", () => undefined);
+    return { socket, greeting };
+  }
+
+  beforeAll(async () => {
+    [terminatePort = 0, passPort = 0] = await freePorts(2);
+    for (const name of ["config", "run", "tls"]) mkdirSync(under(name));
+    own = await writeCertificate();
+    ofEngine = await createTestCertificate();
+    servers.push(
+      createServer((socket) => socket.on("error", () => undefined).write("plain\n")).listen(under("run/plain.sock")),
+      createTlsServer(ofEngine, (socket) => socket.on("error", () => undefined).write("tls\n")).listen(
+        under("run/tls.sock"),
+      ),
+    );
+    const front = frontWith(everyone, everyone);
+    for (const { name, content } of frontFiles(front)) writeFileSync(join(front.configDirectory, name), content);
+    // HAProxy prints nothing as long as all is well.
+    const argv = ["/bin/sh", "-c", 'echo starting; exec "$@"', "sh", ...frontCompanion(front).command.argv];
+    for (const path of ["config", "run", "tls", "run/plain.sock", "run/tls.sock", "tls/server.crt", "tls/server.key"])
+      if (asRoot) chownSync(under(path), testUid, testUid);
+    const launch = testProgram("valkey", "8.1").launch({ argv, uid: testUid, binds: [directory], asRoot });
+    haproxy = await startTemporaryProcess(launch, /starting/);
+    await waitUntil("the front answers", () =>
+      endForbiddenSessions(front, AbortSignal.timeout(5_000)).then(() => true),
+    );
+  });
+  afterAll(async () => {
+    await haproxy?.end("SIGKILL");
+    for (const server of servers) server.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  test("the engine gets plain bytes of the one, and has its own handshake with clients of the other", async () => {
+    const sessions = [await open(terminatePort, own), await open(passPort, ofEngine)];
+    expect(sessions.map(({ greeting }) => greeting)).toEqual(["plain\n", "tls\n"]);
+    for (const { socket } of sessions) socket.destroy();
+  });
+
+  test("a list of one listener ends its sessions, and those of the other go on", async () => {
+    const [terminated, passed] = [await open(terminatePort, own), await open(passPort, ofEngine)];
+    const ended = new Promise((resolve) => passed.socket.once("close", resolve));
+    await applyAllowLists(frontWith(everyone, nobody), AbortSignal.timeout(30_000));
+    await ended;
+    await expect(open(passPort, ofEngine)).rejects.toThrow();
+    expect(terminated.socket.closed).toBe(false);
+    expect((await open(terminatePort, own)).greeting).toBe("plain\n");
+    await applyAllowLists(frontWith(nobody, everyone), AbortSignal.timeout(30_000));
+    await expect(open(terminatePort, own)).rejects.toThrow();
+    expect((await open(passPort, ofEngine)).greeting).toBe("tls\n");
+    await applyAllowLists(frontWith(everyone, everyone), AbortSignal.timeout(30_000));
+  });
+
+  test("a renewed certificate is the one of later sessions, and open sessions go on", async () => {
+    const before = await open(terminatePort, own);
+    const renewed = await writeCertificate();
+    await applyCertificate(frontWith(everyone, everyone), AbortSignal.timeout(30_000));
+    expect((await open(terminatePort, renewed)).greeting).toBe("plain\n");
+    await expect(open(terminatePort, own)).rejects.toThrow(/certificate/);
+    expect(before.socket.closed).toBe(false);
+  });
+});
+
+test("a machine without HAProxy has no front, and the reason names it", async () => {
+  const absent = () => Promise.reject(new Error("no such file"));
+  expect(await missingFront(absent, "/usr/sbin/haproxy", AbortSignal.timeout(1_000))).toBe(
+    "the allow-list cannot be enforced here without HAProxy: no such file",
+  );
+});

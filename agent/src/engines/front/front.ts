@@ -1,0 +1,126 @@
+import { join } from "node:path";
+import type { RunProgram } from "../../os/program.ts";
+import type { Companion, Listener } from "../engine-driver.ts";
+
+/**
+ * TLS front of an engine that has no rules for addresses: HAProxy, a companion that listens for clients in its place.
+ *
+ * A driver describes the front as a table (`Front`). From that table come the files (front-config.ts) and all changes
+ * of a running front (front-commands.ts), so that the two never differ. A listener that terminates TLS forwards plain
+ * bytes, or TLS of its own, to its backend; a listener that passes TLS on leaves the handshake to the engine. Either
+ * checks the address of a client before the first byte of TLS.
+ */
+export interface Front<BackendName extends string = string> {
+  /** Node whose agent writes the files. */
+  readonly nodeId: string;
+  /** Path of HAProxy's executable. */
+  readonly program: string;
+  /** Directory of the configuration and of its lists. */
+  readonly configDirectory: string;
+  /** Unix socket for commands. */
+  readonly commandSocket: string;
+  /** Certificate (`.crt`) and, beside it under the same name, key (`.key`) of all listeners that terminate TLS. */
+  readonly certificateFile: string;
+  readonly keyFile: string;
+  readonly vcpu: number;
+  /** Limit of connections over all listeners. */
+  readonly connectionLimit: number;
+  /** Comment of the configuration on the engine's own limit of idle sessions; HAProxy's is 24 days. */
+  readonly idleComment: string;
+  readonly listeners: readonly FrontListener<BackendName>[];
+  readonly backends: Readonly<Record<BackendName, FrontBackend>>;
+}
+
+export type FrontListener<BackendName extends string = string> =
+  | TerminatingListener<BackendName>
+  | PassingListener<BackendName>;
+
+interface ListenerBase<BackendName extends string> {
+  readonly name: string;
+  readonly addresses: readonly Listener[];
+  readonly backend: BackendName;
+  /** Limit of connections of this listener alone. */
+  readonly connectionLimit?: number;
+}
+
+export interface TerminatingListener<BackendName extends string = string> extends ListenerBase<BackendName> {
+  readonly mode: "terminate";
+  readonly allows: AllowedNetworks | AllowedCertificates;
+}
+
+/** The front never sees a certificate of the client, so only addresses are checked. */
+export interface PassingListener<BackendName extends string = string> extends ListenerBase<BackendName> {
+  readonly mode: "pass";
+  readonly allows: AllowedNetworks;
+}
+
+/** Clients by address. Listeners with the same file have the same list. */
+export interface AllowedNetworks {
+  readonly by: "network";
+  /** Name of the list's file in the configuration directory. */
+  readonly file: string;
+  readonly cidrs: readonly string[];
+}
+
+/** Clients by the common name of a certificate that one of the authorities signed. */
+export interface AllowedCertificates {
+  readonly by: "certificate";
+  readonly file: string;
+  readonly commonNames: readonly string[];
+  /** Path of the authorities' certificates, PEM. */
+  readonly authorityFile: string;
+}
+
+/** The engine's own entry: a Unix socket, or a port for which the front may have a client certificate. */
+export type FrontBackend =
+  | { readonly socket: string }
+  | {
+      readonly address: Listener;
+      /** Certificate with its key in one file, and authority of the engine's certificate: paths of PEM files. */
+      readonly tls?: { readonly certificateFile: string; readonly authorityFile: string };
+    };
+
+/** Name of HAProxy's configuration in the configuration directory. */
+export const configName = "listener.cfg";
+
+/** Pure: the front as a companion of the engine. */
+export function frontCompanion({ program, configDirectory }: Front): Companion {
+  return {
+    name: "listener",
+    command: {
+      argv: [program, "-db", "-f", join(configDirectory, configName)],
+      env: { LC_ALL: "C", TZ: "UTC" },
+      cwd: "/",
+    },
+    // HAProxy has no handler for SIGTERM, and the kernel drops unhandled signals to the first process of a namespace.
+    stop: { signal: "SIGUSR1", graceMs: 2_000 },
+  };
+}
+
+/** A list of the front, each file once. */
+export interface FrontList {
+  readonly by: "network" | "certificate";
+  readonly file: string;
+  readonly entries: readonly string[];
+}
+
+/** Pure: the lists of all listeners. */
+export function listsOf({ listeners }: Pick<Front, "listeners">): FrontList[] {
+  const byFile = new Map<string, FrontList>();
+  for (const { allows } of listeners) {
+    const entries = allows.by === "network" ? allows.cidrs : allows.commonNames;
+    byFile.set(allows.file, { by: allows.by, file: allows.file, entries });
+  }
+  return [...byFile.values()];
+}
+
+/** Reason why no front can run, such as HAProxy that is not installed; undefined if one can. */
+export async function missingFront(run: RunProgram, program: string, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    await run([program, "-v"], { signal });
+    return undefined;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return `the allow-list cannot be enforced here without HAProxy: ${why}`;
+  }
+}

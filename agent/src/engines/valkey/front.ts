@@ -1,0 +1,54 @@
+import { clientsOf } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import { listenersOf } from "../addresses.ts";
+import { planOf } from "../effective-parameters.ts";
+import type { Instance } from "../engine-driver.ts";
+import type { Front } from "../front/front.ts";
+import { otherMembers } from "../members.ts";
+import { certificateFile, engineSocket, frontProgram, keyFile, listenerSocket } from "./layout.ts";
+import { authorityFile, peerPort } from "./replication/peer-port.ts";
+
+/** Connections reserved for other members, retries included. */
+const reservedPeers = 16;
+
+/**
+ * Pure: the front of Valkey, which has no allow-list by address of its own. Valkey listens on no TCP port, so nothing
+ * on the host can bypass the allow-list. Members connect to a port of their own with client certificates.
+ */
+export function frontOf(instance: Instance): Front {
+  const { spec, paths } = instance;
+  const clients = clientsOf("valkey", planOf(spec));
+  return {
+    nodeId: spec.nodeId,
+    program: frontProgram(paths.software),
+    configDirectory: paths.config,
+    commandSocket: listenerSocket(instance),
+    certificateFile: certificateFile(instance),
+    keyFile: keyFile(instance),
+    vcpu: spec.vcpu,
+    connectionLimit: clients + reservedPeers,
+    idleComment: `Idle sessions are valkey's business (its parameter "timeout").`,
+    listeners: [
+      {
+        name: "listener",
+        mode: "terminate",
+        addresses: listenersOf(instance),
+        connectionLimit: clients,
+        allows: { by: "network", file: "allowed.lst", cidrs: spec.allowedCidrs },
+        backend: "engine",
+      },
+      {
+        name: "peers",
+        mode: "terminate",
+        addresses: [{ address: spec.address, port: peerPort(instance) }],
+        allows: {
+          by: "certificate",
+          file: "members.lst",
+          commonNames: otherMembers(instance).map(({ nodeId }) => nodeId),
+          authorityFile: authorityFile(instance),
+        },
+        backend: "engine",
+      },
+    ],
+    backends: { engine: { socket: engineSocket(instance) } },
+  };
+}
