@@ -22,6 +22,7 @@ const longSuites = [
   ["long",  "compute/src/incus/incus-daemon.test.ts"],
   ["long",  "compute/src/incus/incus-provider.test.ts"],
   ["long",  "compute/src/incus/virtual-machines.test.ts"],
+  ["long",  "image/src/artifact-images.test.ts"],
   ["long",  "test/conformance/object-stores.test.ts"],
   ["long",  "test/hostile/api-walk.test.ts"],
   ["long",  "test/hostile/api-inherited-names.test.ts"],

@@ -36,9 +36,60 @@ test("each package has its package URL, hash and dependencies", () => {
   expect(billOfMaterials(small)).toEqual(bill);
 });
 
+const artifact = { version: "2.0.1", sha256: "cd".repeat(32), sizeBytes: 1 } as const;
+const module = { name: "golang.org/x/term", version: "v0.25.0", sum: "h1:abc=" };
+const withArtifacts = manifestOf("trixie", {
+  packages: small.packages,
+  script: "",
+  installed: true,
+  artifacts: {
+    script: "",
+    files: [
+      { ...artifact, kind: "npm", name: "@ada/lib", path: "/usr/local/lib/lib", form: "tarball" },
+      { ...artifact, kind: "maven", name: "org.ada:lib", extension: "zip", path: "/usr/local/lib/a.zip", form: "file" },
+      { ...artifact, kind: "maven", name: "org.ada:lib", extension: "zip", path: "/usr/local/lib/b.zip", form: "file" },
+      {
+        ...artifact,
+        kind: "go",
+        name: "ada.example/tool",
+        version: "v1.2.0",
+        sum: "h1:def=",
+        path: "/usr/local/bin/tool",
+        form: "program",
+        modules: [{ name: "std", version: "1.26.1" }, module],
+      },
+    ],
+  },
+});
+
+test("each artifact has its package URL and hash, and a program has its modules", () => {
+  const bill = billOfMaterials(withArtifacts) as {
+    components: { purl: string; type: string; "bom-ref": string }[];
+    dependencies: { ref: string; dependsOn: string[] }[];
+  };
+  const added = bill.components.filter(({ purl }) => !purl.startsWith("pkg:deb/"));
+  expect(added.map(({ type, purl }) => `${type} ${purl}`)).toEqual([
+    "application pkg:golang/ada.example/tool@v1.2.0",
+    "library pkg:maven/org.ada/lib@2.0.1?type=zip",
+    "library pkg:maven/org.ada/lib@2.0.1?type=zip",
+    "library pkg:npm/%40ada/lib@2.0.1",
+    "library pkg:golang/golang.org/x/term@v0.25.0",
+    "library pkg:golang/std@1.26.1",
+  ]);
+  expect(new Set(bill.components.map((each) => each["bom-ref"])).size).toBe(bill.components.length);
+  const [tool] = added;
+  expect(tool).toMatchObject({ properties: [{ value: "/usr/local/bin/tool" }, { value: "h1:def=" }] });
+  expect(bill.dependencies.find(({ ref }) => ref === tool?.["bom-ref"])?.dependsOn).toEqual([
+    "pkg:golang/golang.org/x/term@v0.25.0",
+    "pkg:golang/std@1.26.1",
+  ]);
+  expect(bill.dependencies[0]?.dependsOn).toHaveLength(small.packages.length + 4);
+});
+
 const real = image && readManifest(imagesDir, image.id);
 test.each([
   ["a small one", small],
+  ["one with artifacts", withArtifacts],
   ...(real === undefined ? [] : [["the image that is made", real] as const]),
 ] as const)("the bill is CycloneDX 1.6: %s", async (_, manifest) => {
   const validator = new Validation.JsonStrictValidator(Spec.Version.v1dot6);

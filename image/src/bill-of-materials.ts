@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Artifact, GoModule } from "./artifact.ts";
 import { isGuestBoot } from "./guest-boot.ts";
 import type { ImageManifest } from "./image-manifest.ts";
 import type { Package } from "./package-set.ts";
@@ -8,7 +9,9 @@ import type { Package } from "./package-set.ts";
  * same text.
  */
 export function billOfMaterials(manifest: ImageManifest): object {
-  const { id, suite, packages } = manifest;
+  const { id, suite, packages, artifacts: { files = [] } = {} } = manifest;
+  const added = files.toSorted((a, b) => (referenceOf(a) < referenceOf(b) ? -1 : 1));
+  const modules = modulesIn(added);
   const sorted = [...packages].sort((a, b) => (a.name < b.name ? -1 : 1));
   const refs = new Map(sorted.map((each) => [each.name, packageUrl(each, suite)]));
   return {
@@ -27,10 +30,15 @@ export function billOfMaterials(manifest: ImageManifest): object {
         description: `Debian ${suite}`,
       },
     },
-    components: sorted.map((each) => componentOf(each, suite)),
+    components: [
+      ...sorted.map((each) => componentOf(each, suite)),
+      ...added.map(artifactComponent),
+      ...modules.map(moduleComponent),
+    ],
     dependencies: [
-      { ref: id, dependsOn: [...refs.values()] },
+      { ref: id, dependsOn: [...refs.values(), ...added.map(referenceOf)] },
       ...sorted.map((each) => ({ ref: packageUrl(each, suite), dependsOn: dependenciesOf(each, refs) })),
+      ...added.map((each) => ({ ref: referenceOf(each), dependsOn: (each.modules ?? []).map(moduleUrl).toSorted() })),
     ],
   };
 }
@@ -67,6 +75,66 @@ function dependenciesOf({ control }: Package, refs: ReadonlyMap<string, string>)
 function packageUrl({ name, version, architecture }: Package, suite: string): string {
   const encoded = [name, version].map(encodeURIComponent);
   return `pkg:deb/debian/${encoded[0]}@${encoded[1]}?arch=${architecture}&distro=${suite}`;
+}
+
+/** An artifact may be in an image several times, at different paths. */
+function referenceOf(artifact: Artifact): string {
+  return `${artifactUrl(artifact)}#${artifact.path.slice(1)}`;
+}
+
+function artifactComponent(artifact: Artifact) {
+  const { kind, name, version, sha256, path, form, sum } = artifact;
+  const [group, own = name] = kind === "maven" ? name.split(":") : [undefined, name];
+  return {
+    type: form === "program" ? "application" : "library",
+    "bom-ref": referenceOf(artifact),
+    ...(group !== undefined && { group }),
+    name: own,
+    version,
+    purl: artifactUrl(artifact),
+    hashes: [{ alg: "SHA-256", content: sha256 }],
+    properties: [
+      { name: "holdfast:path", value: path },
+      ...(sum === undefined ? [] : [{ name: "holdfast:go-sum", value: sum }]),
+    ],
+  };
+}
+
+/** Each module once, although several programs may have it. */
+function modulesIn(artifacts: readonly Artifact[]): GoModule[] {
+  const byUrl = new Map(
+    artifacts.flatMap(({ modules = [] }) => modules.map((each) => [moduleUrl(each), each] as const)),
+  );
+  return [...byUrl].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
+}
+
+/** The hash of a module is go.sum's, over all of its files: none that CycloneDX has. */
+function moduleComponent(module: GoModule) {
+  const { name, version, sum } = module;
+  return {
+    type: "library",
+    "bom-ref": moduleUrl(module),
+    name,
+    version,
+    purl: moduleUrl(module),
+    ...(sum !== undefined && { properties: [{ name: "holdfast:go-sum", value: sum }] }),
+  };
+}
+
+/** Package URLs in the formats of the purl specification for Go, Maven and npm. */
+function artifactUrl({ kind, name, version, extension = "jar", classifier }: Artifact): string {
+  if (kind === "go") return moduleUrl({ name, version });
+  const path = name
+    .split(kind === "maven" ? ":" : "/")
+    .map(encodeURIComponent)
+    .join("/");
+  const qualifiers = classifier === undefined ? "" : `classifier=${encodeURIComponent(classifier)}&`;
+  const suffix = kind === "maven" ? `?${qualifiers}type=${encodeURIComponent(extension)}` : "";
+  return `pkg:${kind}/${path}@${encodeURIComponent(version)}${suffix}`;
+}
+
+function moduleUrl({ name, version }: Pick<GoModule, "name" | "version">): string {
+  return `pkg:golang/${name.split("/").map(encodeURIComponent).join("/")}@${encodeURIComponent(version)}`;
 }
 
 /** UUID of the image id (RFC 9562, version 8). */

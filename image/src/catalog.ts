@@ -1,3 +1,5 @@
+import type { ArtifactRequest } from "./artifact.ts";
+
 /** Debian suites of node images. Two suites provide two major versions of an engine. */
 export type Suite = "trixie" | "sid";
 
@@ -10,25 +12,33 @@ export interface Software {
   readonly version: string;
   /** Directory inside the image with the programs in `bin`. */
   readonly path: string;
-  /** Debian package with the program's version. */
+  /** Debian package, or artifact, with the program's version. */
   readonly package: string;
 }
 
-/** Packages and software of a suite's images. The manifest of an image has the full versions. */
+/** Contents and software of an image. Its manifest has the full versions. */
 export interface Recipe {
+  readonly suite: Suite;
   readonly packages: readonly string[];
   readonly software: readonly Software[];
   /** Packages of a second suite; packages that both suites have come from the recipe's own. */
   readonly beside?: { readonly suite: Suite; readonly packages: readonly string[] };
+  /** Contents that no Debian package has. */
+  readonly artifacts?: readonly ArtifactRequest[];
 }
+
+/** Name of a recipe, in lower-case letters: ids of its images begin with it. */
+export type RecipeName = "trixie" | "sid";
 
 /**
  * Packages of every image: namespaces, users and mounts; the first process; XFS tools; libraries of the Node binary.
  */
 const base = ["util-linux", "mount", "tini", "xfsprogs", "libatomic1", "libstdc++6"];
 
-export const recipes: Readonly<Record<Suite, Recipe>> = {
+/** An image is built when it is first needed. Of recipes with the same version of a program, the first has it. */
+export const recipes: Readonly<Record<RecipeName, Recipe>> = {
   trixie: {
+    suite: "trixie",
     packages: [
       ...base,
       "etcd-client",
@@ -47,6 +57,7 @@ export const recipes: Readonly<Record<Suite, Recipe>> = {
     ],
   },
   sid: {
+    suite: "sid",
     packages: [
       ...base,
       "haproxy",
@@ -65,20 +76,19 @@ export const recipes: Readonly<Record<Suite, Recipe>> = {
   },
 };
 
-export const suites = Object.keys(recipes) as Suite[];
+export const recipeNames = Object.keys(recipes) as RecipeName[];
 
-/** Suite whose image has this version of a program; undefined if none has. */
-export function suiteOf(program: string, version: string): Suite | undefined {
-  return suites.find((suite) => softwareOf(suite, program, version) !== undefined);
+/** Recipe whose image has this version of a program; undefined if none has. */
+export function recipeOf(program: string, version: string): RecipeName | undefined {
+  return recipeNames.find((name) => softwareOf(name, program, version) !== undefined);
 }
 
-/** Undefined if the suite does not have it. */
-export function softwareOf(suite: Suite, program: string, version: string): Software | undefined {
-  return recipes[suite].software.find((entry) => entry.program === program && entry.version === version);
+/** Undefined if images of the recipe do not have it. */
+export function softwareOf(name: RecipeName, program: string, version: string): Software | undefined {
+  return recipes[name].software.find((entry) => entry.program === program && entry.version === version);
 }
 
-/** Requested packages of a suite's image, of both suites. */
-export function packagesOf(suite: Suite): string[] {
-  const { packages, beside } = recipes[suite];
+/** Requested packages of an image, of both suites. */
+export function packagesOf({ packages, beside }: Recipe): string[] {
   return [...packages, ...(beside?.packages ?? [])];
 }

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { recipes, suites } from "./catalog.ts";
+import { recipeNames, recipes } from "./catalog.ts";
 import { findGuestBoot, isGuestBoot } from "./guest-boot.ts";
 import { readManifests } from "./image-manifest.ts";
 import { usedImages } from "./image-uses.ts";
-import { newestId, versionIn } from "./node-image.ts";
+import { newestId, recipeOfImage, versionIn } from "./node-image.ts";
 
 /** An image in the list for operators. */
 export interface ListedImage {
@@ -15,32 +15,37 @@ export interface ListedImage {
   /** True if a holder needs it. */
   readonly used: boolean;
   readonly packages: number;
-  /** Total size of its packages, bytes. */
-  readonly packageBytes: number;
+  readonly artifacts: number;
+  /** Total size of its packages and artifacts, bytes. */
+  readonly archivedBytes: number;
   /** Entries such as `postgresql 17.11`; for a guest kernel its two packages. */
   readonly software: readonly string[];
   readonly made?: { readonly at: number; readonly ms: number; readonly treeBytes: number };
 }
 
-/** Every image and guest kernel with a manifest on this host, the newest of each suite first. */
+/** Every image and guest kernel with a manifest on this host, the newest of each recipe first. */
 export async function listImages(imagesDir: string, now: number): Promise<ListedImage[]> {
   const used = await usedImages(imagesDir, now);
-  const newest = new Set([...suites.map((suite) => newestId(imagesDir, suite)), findGuestBoot(imagesDir)?.id]);
+  const newest = new Set([...recipeNames.map((recipe) => newestId(imagesDir, recipe)), findGuestBoot(imagesDir)?.id]);
   const listed = (await readManifests(imagesDir)).map(
-    ({ id, suite, packages, made }): ListedImage => ({
+    ({ id, packages, artifacts: { files = [] } = {}, made }): ListedImage => ({
       id,
       unpacked: existsSync(join(imagesDir, id)),
       newest: newest.has(id),
       used: used.has(id),
       packages: packages.length,
-      packageBytes: packages.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
-      software: isGuestBoot(id)
-        ? packages.map(({ name, version }) => `${name} ${version}`)
-        : recipes[suite].software.map(
-            ({ program, version }) => `${program} ${versionIn(imagesDir, id, program, version) ?? version}`,
-          ),
+      artifacts: files.length,
+      archivedBytes: [...packages, ...files].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+      software: isGuestBoot(id) ? packages.map(({ name, version }) => `${name} ${version}`) : softwareIn(imagesDir, id),
       ...(made && { made }),
     }),
   );
   return listed.sort((a, b) => Number(b.newest) - Number(a.newest) || (b.made?.at ?? 0) - (a.made?.at ?? 0));
+}
+
+/** Empty for an image of a recipe that this checkout does not have. */
+function softwareIn(imagesDir: string, id: string): string[] {
+  const recipe = recipeOfImage(id);
+  const software = recipe === undefined ? [] : recipes[recipe].software;
+  return software.map(({ program, version }) => `${program} ${versionIn(imagesDir, id, program, version) ?? version}`);
 }

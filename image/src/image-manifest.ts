@@ -7,7 +7,8 @@ import type { Suite } from "./catalog.ts";
 import { digestOf, type ImageContents } from "./package-set.ts";
 
 /**
- * Complete description of an image: with the packages of the archive it is sufficient to build the same image again.
+ * Complete description of an image: with the packages and artifacts of the archives it is sufficient to build the same
+ * image again.
  */
 export interface ImageManifest extends ImageContents {
   readonly id: string;
@@ -28,10 +29,22 @@ export function manifestPath(imagesDir: string, id: string): string {
   return join(imagesDir, id + suffix);
 }
 
-/** Manifest with the id `<suite>-<digest of the contents>`, or with another prefix: equal contents have equal ids. */
-export function manifestOf(suite: Suite, contents: ImageContents, name: string = suite): ImageManifest {
-  const { packages, script, installed } = contents;
-  return { id: `${name}-${digestOf(contents)}`, suite, installed, script, packages };
+/** Pure: manifest with the id `<recipe>-<digest of the contents>`: equal contents have equal ids. */
+export function manifestOf(suite: Suite, contents: ImageContents, recipe: string = suite): ImageManifest {
+  const { packages, script, installed, artifacts } = contents;
+  return {
+    id: `${recipe}-${digestOf(contents)}`,
+    suite,
+    installed,
+    script,
+    packages,
+    ...(artifacts && { artifacts }),
+  };
+}
+
+/** True for the id of a node image of any recipe, or of a guest kernel. */
+export function isImageId(text: string): boolean {
+  return /^[a-z]+-[0-9a-f]{16}$/.test(text);
 }
 
 /** Undefined if the image has no manifest on this host. */
@@ -47,16 +60,19 @@ export function readManifest(imagesDir: string, id: string): ImageManifest | und
 /** Ids of the images that are on this host or can be built again, in order. */
 export async function imageIdsIn(imagesDir: string): Promise<string[]> {
   const names = await readdir(imagesDir).catch(emptyIfAbsent);
-  const ids = names.flatMap((name) => /^([a-z]+-[0-9a-f]{16})(\.json)?$/.exec(name)?.[1] ?? []);
-  return [...new Set(ids)].sort();
+  return [...new Set(names.map(withoutSuffix).filter(isImageId))].sort();
 }
 
 /** Manifests of all images on this host, with or without a tree. */
 export async function readManifests(imagesDir: string): Promise<ImageManifest[]> {
   const names = await readdir(imagesDir).catch(emptyIfAbsent);
-  const found = names.filter((name) => /^[a-z]+-[0-9a-f]{16}\.json$/.test(name));
+  const found = names.filter((name) => name.endsWith(suffix) && isImageId(withoutSuffix(name)));
   const texts = await Promise.all(found.map((name) => readFile(join(imagesDir, name), "utf8").catch(emptyIfAbsent)));
   return texts.flatMap((text) => (typeof text === "string" ? [JSON.parse(text) as ImageManifest] : []));
+}
+
+function withoutSuffix(name: string): string {
+  return name.endsWith(suffix) ? name.slice(0, -suffix.length) : name;
 }
 
 /** Size of the largest image tree, bytes; 0 if none was built yet. */

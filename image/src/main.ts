@@ -1,8 +1,7 @@
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { billOfMaterials } from "./bill-of-materials.ts";
-import type { Suite } from "./catalog.ts";
-import { suites } from "./catalog.ts";
+import { type RecipeName, recipeNames } from "./catalog.ts";
 import { ensureGuestBoot, isGuestBoot, makeNewestGuestBoot, remakeGuestBoot } from "./guest-boot.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 import { type ListedImage, listImages } from "./image-list.ts";
@@ -12,14 +11,14 @@ import { imagesDirectory } from "./node-image.ts";
 import { sweepImages } from "./sweep-images.ts";
 
 const usage = `holdfast images [list]            lists the node images of this host: contents, size, build time
-holdfast images make [SUITE...]   builds the newest image of a suite if there is none (${suites.join(", ")}), or,
+holdfast images make [RECIPE...]  builds the newest image of a recipe if there is none (${recipeNames.join(", ")}), or,
                                   for guest, the kernel of virtual machines
-holdfast images update [SUITE...] builds an image from the mirror's current packages; machines keep their images and kernels
+holdfast images update [RECIPE...] builds an image from the mirror's current packages; machines keep their images and kernels
                                   until they are updated
-holdfast images remake IMAGE      builds an image again from the stored packages; needs no network
-holdfast images contents IMAGE    prints its packages as CycloneDX in JSON
+holdfast images remake IMAGE      builds an image again from the stored packages and artifacts; needs no network
+holdfast images contents IMAGE    prints its packages and artifacts as CycloneDX in JSON
 holdfast images sweep [--dry-run] [--now]
-                                  removes unused images and packages: after some days, or now`;
+                                  removes unused images and their files: after some days, or now`;
 
 const imagesDir = imagesDirectory(process.env);
 const progress = (line: string) => {
@@ -39,12 +38,12 @@ const commands: Readonly<Record<string, (words: readonly string[], flags: Flags)
   async make(words) {
     for (const what of choicesOf(words))
       if (what === "guest") print(dirname((await ensureGuestBoot({ imagesDir })).kernel));
-      else print((await ensureImage({ imagesDir, suite: what, progress })).root);
+      else print((await ensureImage({ imagesDir, recipe: what, progress })).root);
   },
   async update(words) {
     for (const what of choicesOf(words))
       if (what === "guest") print((await makeNewestGuestBoot({ imagesDir })).id);
-      else print((await makeNewest({ imagesDir, suite: what, progress })).id);
+      else print((await makeNewest({ imagesDir, recipe: what, progress })).id);
   },
   async remake([id = ""]) {
     if (isGuestBoot(id)) print(dirname((await remakeGuestBoot(id, { imagesDir })).kernel));
@@ -57,7 +56,7 @@ const commands: Readonly<Record<string, (words: readonly string[], flags: Flags)
     print(JSON.stringify(billOfMaterials(manifest), undefined, 2));
   },
   async sweep(_words, { dryRun, now: atOnce }) {
-    const { trees, manifests, packages, packageBytes } = await sweepImages({
+    const { trees, manifests, packages, artifacts, archivedBytes } = await sweepImages({
       imagesDir,
       now: Date.now(),
       dryRun,
@@ -65,8 +64,8 @@ const commands: Readonly<Record<string, (words: readonly string[], flags: Flags)
     });
     const verb = dryRun ? "would remove" : "removed";
     for (const id of trees) print(`${verb} the tree of ${id}`);
-    for (const id of manifests) print(`${verb} the manifest and packages of ${id}`);
-    print(`${verb} ${packages} packages, ${megabytes(packageBytes)}`);
+    for (const id of manifests) print(`${verb} the manifest and files of ${id}`);
+    print(`${verb} ${packages} packages and ${artifacts} artifacts, ${megabytes(archivedBytes)}`);
   },
 };
 
@@ -75,16 +74,17 @@ interface Flags {
   readonly now: boolean;
 }
 
-/** Parses suites; `guest` stands for the guest kernel. */
-function choicesOf(words: readonly string[]): readonly (Suite | "guest")[] {
-  const choices = [...suites, "guest"] as const;
+/** Parses names of recipes; `guest` stands for the guest kernel. */
+function choicesOf(words: readonly string[]): readonly (RecipeName | "guest")[] {
+  const choices = [...recipeNames, "guest"] as const;
   const unknown = words.filter((word) => !choices.some((choice) => choice === word));
   if (unknown.length > 0)
-    throw new ImageImpossible(`no such suite: ${unknown.join(", ")}; there are ${choices.join(", ")}`);
-  return words.length === 0 ? ["trixie"] : (words as (Suite | "guest")[]);
+    throw new ImageImpossible(`no such recipe: ${unknown.join(", ")}; there are ${choices.join(", ")}`);
+  return words.length === 0 ? ["trixie"] : (words as (RecipeName | "guest")[]);
 }
 
-function described({ id, unpacked: here, newest, used, packages, packageBytes, software, made }: ListedImage): string {
+function described(image: ListedImage): string {
+  const { id, unpacked: here, newest, used, packages, artifacts, archivedBytes, software, made } = image;
   const marks = [newest ? "newest" : "", used ? "in use" : "", here ? "" : "not unpacked"].filter(
     (mark) => mark !== "",
   );
@@ -94,7 +94,7 @@ function described({ id, unpacked: here, newest, used, packages, packageBytes, s
   return [
     `${id}${marks.length > 0 ? ` (${marks.join(", ")})` : ""}`,
     `  ${software.join(", ")}`,
-    `  ${packages} packages, ${megabytes(packageBytes)}${size}${when}`,
+    `  ${packages} packages${artifacts === 0 ? "" : `, ${artifacts} artifacts`}, ${megabytes(archivedBytes)}${size}${when}`,
   ].join("\n");
 }
 

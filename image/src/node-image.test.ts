@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { suiteOf } from "./catalog.ts";
-import { type ImageManifest, readManifest } from "./image-manifest.ts";
+import { recipeNames, recipeOf, recipes } from "./catalog.ts";
+import { type ImageManifest, isImageId, manifestOf, readManifest } from "./image-manifest.ts";
 import { findImage, findSoftware, imagesDirectory, openImage, setNewest } from "./node-image.ts";
 import { textLibrariesOf } from "./text-libraries.ts";
 
@@ -14,8 +14,8 @@ test.each([
   ["valkey", "9", "sid"],
   ["postgresql", "9.6", undefined],
   ["oracle", "17", undefined],
-])("%s %s is in %s", (program, version, suite) => {
-  expect(suiteOf(program, version)).toBe(suite);
+])("%s %s is in %s", (program, version, recipe) => {
+  expect(recipeOf(program, version)).toBe(recipe);
 });
 
 test("an image counts only once it is built and set as the newest", async () => {
@@ -36,10 +36,31 @@ test("an image counts only once it is built and set as the newest", async () => 
   expect(findSoftware(imagesDir, "valkey", "9")).toBeUndefined();
 });
 
+test("names of recipes are letters, so that ids of images are recognized by their form", () => {
+  for (const name of recipeNames) expect(isImageId(`${name}-0123456789abcdef`), name).toBe(true);
+  expect(recipeNames).not.toContain("guest");
+});
+
+test("artifacts are below /usr/local, each at a path of its own", () => {
+  for (const { artifacts = [] } of Object.values(recipes)) {
+    const paths = artifacts.map(({ path }) => path);
+    expect(new Set(paths).size).toBe(paths.length);
+    for (const path of paths) expect(path).toMatch(/^\/usr\/local\/[\w./-]+$/);
+  }
+});
+
+test("an image of a recipe that this checkout does not have is an image without software", () => {
+  const imagesDir = mkdtempSync(join(tmpdir(), "holdfast-images-"));
+  const id = "streams-0000000000000001";
+  mkdirSync(join(imagesDir, id));
+  expect(openImage(imagesDir, id)?.software("postgresql", "17")).toBeUndefined();
+});
+
 const made = findImage(imagesDirectory(process.env), "trixie");
 test.skipIf(made === undefined)("the versions of collation libraries are those in the image", () => {
   const { id = "", root = "" } = made ?? {};
   const manifest = readManifest(imagesDirectory(process.env), id);
+  expect(manifest && manifestOf(manifest.suite, manifest).id).toBe(id);
   const { libc = "", ICU = "" } = textLibrariesOf(manifest ?? { packages: [] });
   expect(libc).toMatch(/^2\.\d+$/);
   const files = readdirSync(join(root, "usr/lib"), { recursive: true }).map(String);

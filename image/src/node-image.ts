@@ -2,15 +2,14 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { type Program, type Suite, packagesOf, recipes, softwareOf, suites } from "./catalog.ts";
-import { readManifest, newestIn, setNewestIn } from "./image-manifest.ts";
+import { type Program, type RecipeName, packagesOf, recipeNames, recipes, softwareOf } from "./catalog.ts";
+import { isImageId, newestIn, readManifest, setNewestIn } from "./image-manifest.ts";
 import { upstreamVersion } from "./package-set.ts";
 
 /** A root file system with engines and tools, read-only in use and shared by all machines of the host. */
 export interface NodeImage {
-  /** `<suite>-<digest>`: the contents determine the id. */
+  /** `<recipe>-<digest>`: the contents determine the id. */
   readonly id: string;
-  readonly suite: Suite;
   /** Directory of the root file system on this host. */
   readonly root: string;
   /** Directory inside the image with the program in `bin`; undefined if the image does not have this version. */
@@ -29,46 +28,47 @@ export function imagesDirectory(environment: Readonly<Record<string, string | un
 
 /** The build script of images; part of their digest. */
 export const makeImageScript = join(import.meta.dirname, "..", "make-image.sh");
+/** The script that adds artifacts; part of the digest of images that have any. */
+export const addArtifactsScript = join(import.meta.dirname, "..", "add-artifacts.sh");
 
-/** Pointer file to the newest image of a suite, for all checkouts with the same recipe. */
-export function newestPath(imagesDir: string, suite: Suite): string {
-  return join(imagesDir, "newest", `${suite}-${recipeDigest(suite)}`);
+/** Pointer file to the newest image of a recipe, for all checkouts with the same contents of it. */
+export function newestPath(imagesDir: string, recipe: RecipeName): string {
+  return join(imagesDir, "newest", `${recipe}-${recipeDigest(recipe)}`);
 }
 
 /** Sets the newest image, which all later creations without a choice use. */
-export async function setNewest(imagesDir: string, suite: Suite, id: string): Promise<void> {
-  await setNewestIn(newestPath(imagesDir, suite), id);
+export async function setNewest(imagesDir: string, recipe: RecipeName, id: string): Promise<void> {
+  await setNewestIn(newestPath(imagesDir, recipe), id);
 }
 
-/** Id of the newest image of a suite, with or without its tree; undefined if none was built yet. */
-export function newestId(imagesDir: string, suite: Suite): string | undefined {
-  return newestIn(newestPath(imagesDir, suite));
+/** Id of the newest image of a recipe, with or without its tree; undefined if none was built yet. */
+export function newestId(imagesDir: string, recipe: RecipeName): string | undefined {
+  return newestIn(newestPath(imagesDir, recipe));
 }
 
-/** The newest image of a suite; undefined if it is not on this host. */
-export function findImage(imagesDir: string, suite: Suite): NodeImage | undefined {
-  const id = newestId(imagesDir, suite);
+/** The newest image of a recipe; undefined if it is not on this host. */
+export function findImage(imagesDir: string, recipe: RecipeName): NodeImage | undefined {
+  const id = newestId(imagesDir, recipe);
   return id === undefined ? undefined : openImage(imagesDir, id);
 }
 
-/** The image with this id; undefined if it is not on this host. */
+/** The image with this id, of any recipe; undefined if it is not on this host. */
 export function openImage(imagesDir: string, id: string): NodeImage | undefined {
-  const suite = suiteOfImage(id);
-  if (suite === undefined) return undefined;
   const root = join(imagesDir, id);
-  if (!existsSync(root)) return undefined;
-  return { id, suite, root, software: (program, version) => softwareOf(suite, program, version)?.path };
+  if (!isImageId(id) || !existsSync(root)) return undefined;
+  const recipe = recipeOfImage(id);
+  return { id, root, software: (program, version) => recipe && softwareOf(recipe, program, version)?.path };
 }
 
-/** Undefined for text that is no image id. */
-export function suiteOfImage(id: string): Suite | undefined {
-  return suites.find((suite) => id.startsWith(`${suite}-`) && /^[0-9a-f]{16}$/.test(id.slice(suite.length + 1)));
+/** Undefined for text that is no image id, and for an image of a recipe that this checkout does not have. */
+export function recipeOfImage(id: string): RecipeName | undefined {
+  return isImageId(id) ? recipeNames.find((name) => id.startsWith(`${name}-`)) : undefined;
 }
 
-/** Version of a program in images of this one's suite; undefined if suite or program is unknown. */
+/** Version of a program in images of this one's recipe; undefined if recipe or program is unknown. */
 export function versionOfImage(id: string, program: string): string | undefined {
-  const suite = suiteOfImage(id);
-  return suite && recipes[suite].software.find((each) => each.program === program)?.version;
+  const recipe = recipeOfImage(id);
+  return recipe && recipes[recipe].software.find((each) => each.program === program)?.version;
 }
 
 /** An image on this host with this program, and the program's directory inside it. */
@@ -77,9 +77,9 @@ export function findSoftware(
   program: Program,
   version: string,
 ): { image: NodeImage; software: string } | undefined {
-  for (const suite of suites) {
-    const software = softwareOf(suite, program, version)?.path;
-    const image = software === undefined ? undefined : findImage(imagesDir, suite);
+  for (const recipe of recipeNames) {
+    const software = softwareOf(recipe, program, version)?.path;
+    const image = software === undefined ? undefined : findImage(imagesDir, recipe);
     if (software !== undefined && image !== undefined) return { image, software };
   }
   return undefined;
@@ -87,14 +87,18 @@ export function findSoftware(
 
 /** Full version of a program in an image, such as `17.11`; undefined if the manifest does not have it. */
 export function versionIn(imagesDir: string, id: string, program: Program, version: string): string | undefined {
-  const suite = suiteOfImage(id);
-  const software = suite && softwareOf(suite, program, version);
-  const has = readManifest(imagesDir, id)?.packages.find(({ name }) => name === software?.package);
+  const recipe = recipeOfImage(id);
+  const software = recipe && softwareOf(recipe, program, version);
+  const manifest = readManifest(imagesDir, id);
+  const contents = [...(manifest?.packages ?? []), ...(manifest?.artifacts?.files ?? [])];
+  const has = contents.find(({ name }) => name === software?.package);
   return has && upstreamVersion(has.version);
 }
 
-/** Digest of the recipe and the build script, not of the mirror's packages. */
-function recipeDigest(suite: Suite): string {
-  const recipe = JSON.stringify(packagesOf(suite)) + readFileSync(makeImageScript, "utf8");
-  return createHash("sha256").update(recipe).digest("hex").slice(0, 16);
+/** Digest of the recipe and the scripts, not of the mirror's packages. */
+function recipeDigest(name: RecipeName): string {
+  const { artifacts } = recipes[name];
+  const added = artifacts === undefined ? "" : JSON.stringify(artifacts) + readFileSync(addArtifactsScript, "utf8");
+  const text = JSON.stringify(packagesOf(recipes[name])) + readFileSync(makeImageScript, "utf8") + added;
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { AddedArtifacts, Artifact } from "./artifact.ts";
 import { digestOf, indexOf, type Package, parseIndex, upstreamVersion } from "./package-set.ts";
 
 const index = `Package: tini
@@ -58,6 +59,49 @@ test.each([
   expect(digestOf({ ...contents, ...change })).not.toBe(digestOf(contents));
 });
 
+const artifact: Artifact = {
+  kind: "maven",
+  name: "org.example:lib",
+  version: "1.0",
+  sha256: "cc33",
+  sizeBytes: 14,
+  path: "/usr/local/lib/lib.jar",
+  form: "file",
+};
+const second: Artifact = { ...artifact, kind: "npm", name: "lib", form: "tarball", path: "/usr/local/lib/lib" };
+const added: AddedArtifacts = { files: [artifact, second], script: "add" };
+const withArtifacts = (artifacts: AddedArtifacts) => digestOf({ packages, script: "make", installed: true, artifacts });
+
+test("images without artifacts have the digests that they had before there were any", () => {
+  const [tini, zlib] = ["aa11", "bb22"].map((sha256) => ({ ...packages[0], version: "1.0-1", sha256 }) as Package);
+  const both = [tini, { ...zlib, name: "zlib1g" }] as Package[];
+  expect(digestOf({ packages: both, script: "make", installed: true })).toBe("45cdb844523d0e6a");
+});
+
+test("artifacts are part of the digest, in whatever order", () => {
+  expect(withArtifacts(added)).not.toBe(digestOf({ packages, script: "make", installed: true }));
+  expect(withArtifacts({ ...added, files: [second, artifact] })).toBe(withArtifacts(added));
+});
+
+// biome-ignore format: a table
+test.each([
+  ["another version",                 { version: "1.1" }],
+  ["another file",                    { sha256: "cc34" }],
+  ["another path",                    { path: "/usr/local/lib/other.jar" }],
+  ["a program in place of a file",    { form: "program" }],
+  ["an artifact of another registry", { kind: "go" }],
+] as const)("%s is another digest", (_, change) => {
+  expect(withArtifacts({ ...added, files: [{ ...artifact, ...change }, second] })).not.toBe(withArtifacts(added));
+});
+
+test("another script that adds artifacts is another digest, and so is an artifact less", () => {
+  const others = [
+    { ...added, script: "add it otherwise" },
+    { ...added, files: [artifact] },
+  ].map(withArtifacts);
+  expect(new Set([withArtifacts(added), ...others]).size).toBe(3);
+});
+
 function changed(change: Partial<Package>): Package[] {
   return packages.map((each, place) => (place === 0 ? { ...each, ...change } : each));
 }
@@ -70,6 +114,7 @@ test.each([
   ["2.41-12+deb13u4",           "2.41"],
   ["3.5.16-4+b3",               "3.5.16"],
   ["5",                         "5"],
+  ["v2.7.0",                    "2.7.0"],
 ])("the upstream version of %s is %s", (version, upstream) => {
   expect(upstreamVersion(version)).toBe(upstream);
 });

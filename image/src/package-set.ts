@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { AddedArtifacts } from "./artifact.ts";
 
 /** A Debian package of an image. */
 export interface Package {
@@ -52,27 +53,36 @@ export function fileOf(sha256: string): string {
   return `${sha256}.deb`;
 }
 
-/** Contents of an image: its packages, and the script that processes them. */
+/** Contents of an image: its packages and artifacts, and the scripts that process them. */
 export interface ImageContents {
   readonly packages: readonly Package[];
+  /** Absent in an image of packages alone. */
+  readonly artifacts?: AddedArtifacts;
   /** Text of the build script. */
   readonly script: string;
   /** False without root: package scripts cannot run, so the packages are only unpacked. */
   readonly installed: boolean;
 }
 
-/** Digest of 16 hex digits, independent of the packages' order. */
-export function digestOf({ packages, script, installed }: ImageContents): string {
+/** Digest of 16 hex digits, independent of the order of packages and artifacts. */
+export function digestOf({ packages, script, installed, artifacts }: ImageContents): string {
   const lines = packages.map(
     ({ name, version, architecture, sha256 }) => `${name} ${version} ${architecture} ${sha256}`,
   );
   const hash = createHash("sha256").update(`${lines.sort().join("\n")}\n${installed ? "installed" : "unpacked"}\n`);
-  return hash.update(script).digest("hex").slice(0, 16);
+  hash.update(script);
+  if (artifacts !== undefined) {
+    const added = artifacts.files.map(
+      ({ kind, name, version, sha256, form, path }) => `${kind} ${name} ${version} ${sha256} ${form} ${path}`,
+    );
+    hash.update(`\n${added.sort().join("\n")}\n${artifacts.script}`);
+  }
+  return hash.digest("hex").slice(0, 16);
 }
 
-/** Upstream version: `17.11` of `17.11-0+deb13u1`, `8.1.4` of `2:8.1.4+dfsg1-1`. */
+/** Upstream version: `17.11` of `17.11-0+deb13u1`, `8.1.4` of `2:8.1.4+dfsg1-1`, `2.7.0` of the Go module `v2.7.0`. */
 export function upstreamVersion(version: string): string {
-  const withoutEpoch = version.replace(/^\d+:/, "");
+  const withoutEpoch = version.replace(/^(\d+:|v(?=\d))/, "");
   const withoutRevision = withoutEpoch.replace(/-[^-]*$/, "");
   return withoutRevision.replace(/[+~].*$/, "");
 }

@@ -50,7 +50,7 @@ test("an unused image is removed after some days, and can be built again for lon
   expect([has(old), has(`${old}.json`), has(newest)]).toEqual([false, true, true]);
   expect(packagesLeft()).toEqual(["a", "b", "c"]);
   const last = await sweepAfter(31);
-  expect(last).toEqual({ trees: [], manifests: [old], packages: 1, packageBytes: 3 });
+  expect(last).toEqual({ trees: [], manifests: [old], packages: 1, artifacts: 0, archivedBytes: 3 });
   expect(packagesLeft()).toEqual(["b", "c"]);
   expect([has(`${old}.json`), has(`${newest}.json`)]).toEqual([false, true]);
 });
@@ -138,4 +138,41 @@ test("a used guest kernel stays, and its packages as long as it can be built aga
   expect(packagesLeft()).toEqual(["linux-6.12.1", "linux-6.12.2"]);
   expect((await sweepAfter(71)).manifests).toEqual([old]);
   expect(packagesLeft()).toEqual(["linux-6.12.2"]);
+});
+
+test("an artifact stays as long as an image can be built again with it", async () => {
+  mkdirSync(join(imagesDir, "artifacts"));
+  const artifact = (sha256: string) => {
+    writeFileSync(join(imagesDir, "artifacts", sha256), "jar");
+    const [kind, form] = ["maven", "file"] as const;
+    return { kind, form, name: "a:b", version: "1", sha256, sizeBytes: 3, path: `/usr/local/lib/${sha256}` };
+  };
+  const imageOf = async (...files: ReturnType<typeof artifact>[]) => {
+    const artifacts = { files, script: "" };
+    const manifest = manifestOf("trixie", { packages: [], script: "", installed: true, artifacts }, "streams");
+    await writeManifest(imagesDir, manifest);
+    mkdirSync(join(imagesDir, manifest.id));
+    return manifest.id;
+  };
+  const [shared, removed] = [artifact("shared"), artifact("removed")];
+  const [old, used] = [await imageOf(shared, removed), await imageOf(shared)];
+  artifact("of-no-image");
+  openImageUses(imagesDir, holder).add(used);
+  const left = () => readdirSync(join(imagesDir, "artifacts")).toSorted();
+  await sweepAfter(0);
+  expect(left()).toEqual(["of-no-image", "removed", "shared"]);
+  expect(await sweepAfter(8)).toMatchObject({ trees: [old], manifests: [], artifacts: 1, archivedBytes: 3 });
+  expect(left()).toEqual(["removed", "shared"]);
+  expect(await sweepAfter(31)).toMatchObject({ trees: [], manifests: [old], artifacts: 1, archivedBytes: 3 });
+  expect([left(), has(used)]).toEqual([["shared"], true]);
+});
+
+test("tools and the programs that they built are removed a month after their last use", async () => {
+  const names = [`tools-sid-${"0".repeat(16)}`, `program-lib-${"0".repeat(16)}`];
+  for (const name of names) mkdirSync(join(imagesDir, name));
+  mkdirSync(join(imagesDir, "judges-sid"));
+  expect((await sweepAfter(29)).trees).toEqual([]);
+  expect((await sweepAfter(31, { dryRun: true })).trees.toSorted()).toEqual(names.toSorted());
+  await sweepAfter(31);
+  expect([...names, "judges-sid"].map(has)).toEqual([false, false, true]);
 });

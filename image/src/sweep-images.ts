@@ -1,12 +1,13 @@
 import { readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
-import { emptyIfAbsent, manifestPath, readManifests } from "./image-manifest.ts";
+import { artifactsDirectory } from "./artifact-archive.ts";
+import { emptyIfAbsent, isImageId, manifestPath, readManifests } from "./image-manifest.ts";
 import { usedImages } from "./image-uses.ts";
 import { mountedDirectories } from "./mounted-directories.ts";
-import { suites } from "./catalog.ts";
-import { isGuestBoot, newestGuestPath } from "./guest-boot.ts";
-import { newestPath, suiteOfImage } from "./node-image.ts";
+import { recipeNames } from "./catalog.ts";
+import { newestGuestPath } from "./guest-boot.ts";
+import { newestPath } from "./node-image.ts";
 import { fileOf } from "./package-set.ts";
 
 const dayMs = 86_400_000;
@@ -24,8 +25,10 @@ export interface Swept {
   readonly trees: readonly string[];
   /** Ids of images that cannot be built again any more. */
   readonly manifests: readonly string[];
+  /** Removed files of the archives. */
   readonly packages: number;
-  readonly packageBytes: number;
+  readonly artifacts: number;
+  readonly archivedBytes: number;
 }
 
 export interface SweepOptions {
@@ -78,7 +81,12 @@ export async function sweepImages(options: SweepOptions): Promise<Swept> {
   const trees: string[] = [];
   for (const name of names) {
     if (!dryRun && (await isLeftOver(imagesDir, name, now))) await removeAll(join(imagesDir, name));
-    if (suiteOfImage(name) === undefined && !isGuestBoot(name)) continue;
+    if (isTool(name)) {
+      if (isMounted(name) || !(atOnce || (await isUntouched(join(imagesDir, name), now)))) continue;
+      trees.push(name);
+      if (!dryRun) await removeAll(join(imagesDir, name));
+    }
+    if (!isImageId(name)) continue;
     if (used.has(name) || isMounted(name)) await rm(join(imagesDir, name + unused), { force: true });
     else if ((await isDue(name, treeRetentionMs)) && (dryRun || (await removeTree(name)))) trees.push(name);
   }
@@ -97,16 +105,25 @@ export async function sweepImages(options: SweepOptions): Promise<Swept> {
     for (const path of [manifestPath(imagesDir, id), join(imagesDir, id + unused), join(imagesDir, `${id}.lock`)])
       await rm(path, { force: true });
   }
-  const referred = new Set(retained.flatMap(({ packages }) => packages.map(({ sha256 }) => fileOf(sha256))));
-  return { trees, manifests, ...(await sweepPackages(options, referred)) };
+  const packageNames = retained.flatMap(({ packages }) => packages.map(({ sha256 }) => fileOf(sha256)));
+  const artifactNames = retained.flatMap(({ artifacts }) => artifacts?.files.map(({ sha256 }) => sha256) ?? []);
+  const packages = await sweepArchive(options, join(imagesDir, "packages"), new Set(packageNames));
+  const artifacts = await sweepArchive(options, artifactsDirectory(imagesDir), new Set(artifactNames));
+  return {
+    trees,
+    manifests,
+    packages: packages.files,
+    artifacts: artifacts.files,
+    archivedBytes: packages.bytes + artifacts.bytes,
+  };
 }
 
 /**
- * The newest image of each suite and recipe, and the newest guest kernel. Recipes differ between checkouts: each sweep
+ * The newest image of each recipe, and the newest guest kernel. Recipes differ between checkouts: each sweep
  * touches the pointers of its own recipes, and pointers that no sweep touched for long belong to removed checkouts.
  */
 async function newestImages({ imagesDir, now, dryRun = false }: SweepOptions): Promise<string[]> {
-  const own = new Set([...suites.map((suite) => newestPath(imagesDir, suite)), newestGuestPath(imagesDir)]);
+  const own = new Set([...recipeNames.map((recipe) => newestPath(imagesDir, recipe)), newestGuestPath(imagesDir)]);
   const found: string[] = [];
   for (const name of await readdir(join(imagesDir, "newest")).catch(emptyIfAbsent)) {
     const path = join(imagesDir, "newest", name);
@@ -120,20 +137,28 @@ async function newestImages({ imagesDir, now, dryRun = false }: SweepOptions): P
   return found;
 }
 
-/** Removes packages of no image. New ones may belong to an image that is being built. */
-async function sweepPackages({ imagesDir, now, dryRun }: SweepOptions, referred: ReadonlySet<string>) {
-  const directory = join(imagesDir, "packages");
-  let packages = 0;
-  let packageBytes = 0;
+/** Removes files of no image from an archive. New ones may belong to an image that is being built. */
+async function sweepArchive({ now, dryRun }: SweepOptions, directory: string, referred: ReadonlySet<string>) {
+  let [files, bytes] = [0, 0];
   for (const name of await readdir(directory).catch(emptyIfAbsent)) {
     if (referred.has(name)) continue;
     const facts = await stat(join(directory, name)).catch(() => undefined);
     if (facts === undefined || now - facts.mtimeMs < unfinishedMs) continue;
-    packages += 1;
-    packageBytes += facts.size;
+    files += 1;
+    bytes += facts.size;
     if (!dryRun) await removeAll(join(directory, name));
   }
-  return { packages, packageBytes };
+  return { files, bytes };
+}
+
+/** True for a tool tree or a program that one built: they are built again when a recipe next needs them. */
+function isTool(name: string): boolean {
+  return /^(tools|program)-\S+-[0-9a-f]{16}$/.test(name);
+}
+
+async function isUntouched(path: string, now: number): Promise<boolean> {
+  const facts = await stat(path).catch(() => undefined);
+  return facts !== undefined && now - facts.mtimeMs >= manifestRetentionMs;
 }
 
 /** True for the rest of a killed build or sweep. */

@@ -38,7 +38,7 @@ export async function ensureNodeImage({
   signal,
 }: Omit<SoftwareOptions, "environment">): Promise<string> {
   try {
-    await withProgress(print, (progress) => ensureImage({ imagesDir, suite: "trixie", progress, signal }));
+    await withProgress(print, (progress) => ensureImage({ imagesDir, recipe: "trixie", progress, signal }));
     return "";
   } catch (error) {
     if (!(error instanceof ImageImpossible)) throw error;

@@ -24,7 +24,7 @@ describe.skipIf(!isEnabled)("a PostgreSQL of three nodes that is upgraded to ano
 
   beforeAll(async () => {
     const imagesDir = imagesDirectory(process.env);
-    await ensureImage({ imagesDir, suite: "sid", progress: (line) => console.log(line) });
+    await ensureImage({ imagesDir, recipe: "sid", progress: (line) => console.log(line) });
     platform = await startPlatform({
       environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" },
     });

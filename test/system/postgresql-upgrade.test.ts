@@ -33,7 +33,7 @@ describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${ski
   let before: { readonly at: number; readonly id: number };
 
   beforeAll(async () => {
-    if (isEnabled) await ensureImage({ imagesDir, suite: "sid", progress: (line) => console.log(line) });
+    if (isEnabled) await ensureImage({ imagesDir, recipe: "sid", progress: (line) => console.log(line) });
     platform = await startPlatform({
       environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" },
     });

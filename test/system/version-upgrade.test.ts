@@ -31,7 +31,7 @@ describe.skipIf(!isThere)(`a Valkey that is upgraded to another version${skipped
   let cache: RunningService;
   let writer: AcknowledgedWriter;
   beforeAll(async () => {
-    if (isEnabled) await ensureImage({ imagesDir, suite: "sid", progress: (line) => console.log(line) });
+    if (isEnabled) await ensureImage({ imagesDir, recipe: "sid", progress: (line) => console.log(line) });
     platform = await startPlatform();
     services = createServices(platform);
     cache = await services.createRunning("cache", { database_type: "valkey", version: "8.1", node_count: 2 });

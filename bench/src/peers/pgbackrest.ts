@@ -4,7 +4,7 @@ import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { inImage } from "@holdfast/image/in-image.ts";
-import { ensureTree } from "@holdfast/image/make-image.ts";
+import { ensureTree } from "@holdfast/image/build-tree.ts";
 import { imagesDirectory, makeImageScript } from "@holdfast/image/node-image.ts";
 import { type Cost, costOf } from "../support/cost.ts";
 

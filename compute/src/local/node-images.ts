@@ -1,6 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
-import { recipes, type Program, type Suite, suiteOf, suites } from "@holdfast/image/catalog.ts";
+import { type Program, type RecipeName, recipeNames, recipeOf, recipes, softwareOf } from "@holdfast/image/catalog.ts";
 import { findHostEngines } from "@holdfast/image/host-engines.ts";
 import { readManifest } from "@holdfast/image/image-manifest.ts";
 import { openImageUses } from "@holdfast/image/image-uses.ts";
@@ -10,7 +10,7 @@ import {
   findImage,
   type NodeImage,
   openImage,
-  suiteOfImage,
+  recipeOfImage,
   versionIn,
   versionOfImage,
 } from "@holdfast/image/node-image.ts";
@@ -37,7 +37,7 @@ export interface ImageChoice {
   readonly image?: string;
 }
 
-/** Pure: the choice of a machine for this image, whose suite determines the version. */
+/** Pure: the choice of a machine for this image, whose recipe determines the version. */
 export function choiceOf({ engine, version }: ImageChoice, image: string): Required<ImageChoice> {
   return { engine, version: versionOfImage(image, engine) ?? version, image };
 }
@@ -63,7 +63,7 @@ interface Build {
 }
 
 export function createNodeImages({ imagesDir, holder, abilities, environment, log }: NodeImagesDeps): NodeImages {
-  /** By suite, or by the id of an image that is built again. */
+  /** By recipe, or by the id of an image that is built again. */
   const builds = new Map<string, Build>();
   const uses = openImageUses(imagesDir, holder);
   const versions = new Map<string, string>();
@@ -121,19 +121,20 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
   }
 
   function refusalOf(engine: string, version: string): string | undefined {
-    const suite = suiteOf(engine, version);
+    const recipe = recipeOf(engine, version);
     if (abilities.isolation === "none") {
       if (abilities.noHostEngines) return `engines do not run as root, and ${abilities.reason}`;
       if (hostHas(engine, version)) return undefined;
       return `${engine} ${version} is not installed on the host, and ${abilities.reason ?? "namespaces are not used"}`;
     }
-    if (suite === undefined) return `no node image has ${engine} ${version}`;
-    if (findImage(imagesDir, suite) !== undefined || canMake(environment)) return undefined;
-    return `the node image of ${suite} is not built; as root: apt-get install mmdebstrap`;
+    if (recipe === undefined) return `no node image has ${engine} ${version}`;
+    if (findImage(imagesDir, recipe) !== undefined || canMake(environment)) return undefined;
+    return `the node image of ${recipe} is not built; as root: apt-get install mmdebstrap`;
   }
 
   function chosenImage(id: string, engine: string, version: string): NodeImage {
-    if (suiteOfImage(id) !== undefined && suiteOfImage(id) !== suiteOf(engine, version))
+    const recipe = recipeOfImage(id);
+    if (recipe !== undefined && softwareOf(recipe, engine, version) === undefined)
       throw new ComputeFailure(`The node image ${id} has no ${engine} ${version}.`);
     const image = openImage(imagesDir, id);
     if (image !== undefined) return image;
@@ -142,9 +143,9 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
     return awaitBuild(id, `the node image ${id}`, (progress) => remakeImage(imagesDir, id, { progress }));
   }
 
-  function newestImage(suite: Suite): NodeImage {
-    const make = (progress: (line: string) => void) => ensureImage({ imagesDir, suite, progress });
-    return findImage(imagesDir, suite) ?? awaitBuild(suite, `the node image of ${suite}`, make);
+  function newestImage(recipe: RecipeName): NodeImage {
+    const make = (progress: (line: string) => void) => ensureImage({ imagesDir, recipe, progress });
+    return findImage(imagesDir, recipe) ?? awaitBuild(recipe, `the node image of ${recipe}`, make);
   }
 
   function recordUse(image: NodeImage): NodeImage {
@@ -155,26 +156,27 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
   return {
     use: uses.add,
     find(engine, version) {
-      const suite = suiteOf(engine, version);
-      return suite && findImage(imagesDir, suite);
+      const recipe = recipeOf(engine, version);
+      return recipe && findImage(imagesDir, recipe);
     },
     require({ engine, version, image: chosen = "" }) {
       if (abilities.isolation !== "none" && chosen !== "") return recordUse(chosenImage(chosen, engine, version));
       const reason = refusalOf(engine, version);
       if (reason !== undefined) throw new ComputeFailure(`${sentence(reason)}.`);
-      const suite = suiteOf(engine, version);
-      if (abilities.isolation === "none" || suite === undefined) return undefined;
-      return recordUse(newestImage(suite));
+      const recipe = recipeOf(engine, version);
+      if (abilities.isolation === "none" || recipe === undefined) return undefined;
+      return recordUse(newestImage(recipe));
     },
     facts: () =>
-      suites
-        .flatMap((suite) => recipes[suite].software)
+      recipeNames
+        // A version that several recipes have is offered once.
+        .flatMap((recipe) => recipes[recipe].software.filter((each) => recipeOf(each.program, each.version) === recipe))
         .filter(({ program }) => isEngine(program))
         .map(({ program: engine, version }): ImageFacts => {
           const reason = refusalOf(engine, version);
           if (reason !== undefined) return { engine, version, available: false, reason };
-          const suite = abilities.isolation === "none" ? undefined : suiteOf(engine, version);
-          const image = suite && findImage(imagesDir, suite);
+          const recipe = abilities.isolation === "none" ? undefined : recipeOf(engine, version);
+          const image = recipe && findImage(imagesDir, recipe);
           const engineVersion = image && fullVersionIn(image.id, engine, version);
           return {
             engine,
@@ -193,7 +195,7 @@ function isEngine(program: Program): boolean {
 }
 
 function isProgram(engine: string): engine is Program {
-  return suites.some((suite) => recipes[suite].software.some(({ program }) => program === engine));
+  return recipeNames.some((recipe) => recipes[recipe].software.some(({ program }) => program === engine));
 }
 
 /** True if make-image can run: mmdebstrap, or the means to install it. */

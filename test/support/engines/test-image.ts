@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { inImage } from "@holdfast/image/in-image.ts";
-import { ensureTree } from "@holdfast/image/make-image.ts";
+import { ensureTree } from "@holdfast/image/build-tree.ts";
 import { imagesDirectory, makeImageScript } from "@holdfast/image/node-image.ts";
 import { asRoot, testUid } from "../platform/platform-software.ts";
 import { startTemporaryProcess, type TemporaryProcess } from "../platform/temporary-process.ts";
@@ -41,9 +41,6 @@ const usualRelease = "trixie";
 /** Suites for programs that changed since, or that no other release has. */
 const releasesOf: Readonly<Record<string, string>> = { metrics: "sid", models: "sid" };
 
-/** Java's packages put links beside their manual pages, and their installation fails without these directories. */
-const directories = ["/usr/share/man/man1"];
-
 /**
  * The image, or the reason why this host cannot have it: it takes apt with a Debian mirror, and mmdebstrap or root to
  * install that.
@@ -56,7 +53,7 @@ export async function testImage(suite: keyof typeof packagesOf): Promise<TestIma
     .digest("hex");
   const root = join(imagesDirectory(process.env), `judges-${release}-${digest.slice(0, 16)}`);
   try {
-    await ensureTree({ root, suite: release, packages, directories }, { progress: (line) => console.error(line) });
+    await ensureTree({ root, suite: release, packages }, { progress: (line) => console.error(line) });
   } catch (error) {
     if (error instanceof ImageImpossible) return error.message;
     throw error;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
-import { ensureTree } from "@holdfast/image/make-image.ts";
+import { ensureTree } from "@holdfast/image/build-tree.ts";
 import { imagesDirectory } from "@holdfast/image/node-image.ts";
 import { startTemporaryProcess } from "../platform/temporary-process.ts";
 import type { ClientsOfHost } from "./network-cuts.ts";

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { ensureGoProgram, type GoProgram, goProgramDirectory } from "./go-program.ts";
+import type { GoProgram } from "@holdfast/image/artifact.ts";
+import { ensureGoProgram, goProgramDirectory } from "@holdfast/image/go-program.ts";
 import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { imagesDirectory } from "@holdfast/image/node-image.ts";
 import { claim } from "../controller/claim.ts";

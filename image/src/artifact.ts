@@ -1,0 +1,89 @@
+/** Path of an artifact in an image: below /usr/local, which Debian packages leave empty, and which programs find. */
+export type ArtifactPath = `/usr/local/${string}`;
+
+/** Content of a recipe that is no Debian package. Its hash is checked before anything reads it. */
+export type ArtifactRequest = GoRequest | MavenRequest | NpmRequest;
+
+/** A program that Debian has not: built from a Go module, whose contents the sum decides. */
+export interface GoProgram {
+  readonly module: string;
+  readonly version: string;
+  /** Of the module's files, as go.sum has it. */
+  readonly sum: string;
+  /** Package of the program in the module. */
+  readonly package: string;
+  /** Modules that its go.mod replaces by paths of its own repository, instead of the published ones. */
+  readonly dropReplaces?: readonly string[];
+}
+
+/** A program that is built from a Go module, in a tool tree outside of the image. `path` is the program's own. */
+export interface GoRequest extends GoProgram {
+  readonly kind: "go";
+  readonly path: ArtifactPath;
+}
+
+/** A file of a Maven repository, by its coordinates. */
+export interface MavenRequest {
+  readonly kind: "maven";
+  readonly group: string;
+  readonly artifact: string;
+  readonly version: string;
+  /** `jar` by default. */
+  readonly extension?: string;
+  readonly classifier?: string;
+  readonly sha256: string;
+  readonly path: ArtifactPath;
+}
+
+/** A package of the npm registry. Its contents are unpacked into the directory `path`; no script of it runs. */
+export interface NpmRequest {
+  readonly kind: "npm";
+  readonly name: string;
+  readonly version: string;
+  readonly sha256: string;
+  readonly path: ArtifactPath;
+}
+
+/** An artifact in the archive, as the manifest describes it. */
+export interface Artifact {
+  readonly kind: ArtifactRequest["kind"];
+  /** Name in its registry: module of a Go program, `group:artifact`, npm package. */
+  readonly name: string;
+  readonly version: string;
+  /** SHA-256 of the file in the archive, hex; also its name there. */
+  readonly sha256: string;
+  readonly sizeBytes: number;
+  readonly path: string;
+  readonly form: ArtifactForm;
+  /** Maven: other than `jar`, and without a classifier. */
+  readonly extension?: string;
+  readonly classifier?: string;
+  /** Go: hash of the module's files, as go.sum has it. */
+  readonly sum?: string;
+  /** Go: the modules and the standard library inside the program. */
+  readonly modules?: readonly GoModule[];
+}
+
+/** How a file of the archive becomes a part of the tree: executable, as it is, or unpacked. */
+export type ArtifactForm = "program" | "file" | "tarball";
+
+export interface GoModule {
+  readonly name: string;
+  readonly version: string;
+  readonly sum?: string;
+}
+
+/** Artifacts of an image and the script that adds them to the tree; both are parts of the digest. */
+export interface AddedArtifacts {
+  readonly files: readonly Artifact[];
+  readonly script: string;
+}
+
+/** Pure: name of an artifact for operators, such as `Maven artifact org.slf4j:slf4j-api 2.0.17`. */
+export function titleOf(artifact: ArtifactRequest): string {
+  const { kind, version } = artifact;
+  if (kind === "go") return `Go module ${artifact.module} ${version}`;
+  if (kind === "npm") return `npm package ${artifact.name} ${version}`;
+  const parts = [artifact.extension, artifact.classifier].filter((part) => part !== undefined);
+  return `Maven artifact ${[`${artifact.group}:${artifact.artifact}`, ...parts].join(":")} ${version}`;
+}

@@ -1,0 +1,89 @@
+import { copyFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import {
+  type Artifact,
+  type ArtifactRequest,
+  type GoRequest,
+  type MavenRequest,
+  type NpmRequest,
+  titleOf,
+} from "./artifact.ts";
+import { type ArtifactArchive, openArtifactArchive } from "./artifact-archive.ts";
+import { ensureGoProgram, modulesOf } from "./go-program.ts";
+import { fetchMavenFiles } from "./maven-files.ts";
+import { fetchNpmTarball, type NpmOptions } from "./npm-files.ts";
+import { inWorkDirectory } from "./work-directory.ts";
+
+/** User of tools that build and fetch, where this process is root. */
+const toolUid = 65_532;
+
+/**
+ * The artifacts of a recipe, in order, fetched into the archive where it lacks them: programs are built, files and
+ * tarballs are fetched, and nothing has another hash than the recipe's. Throws ImageImpossible.
+ */
+export async function fetchArtifacts(requests: readonly ArtifactRequest[], options: NpmOptions): Promise<Artifact[]> {
+  const archive = openArtifactArchive(options.imagesDir);
+  const sizes = new Map<string, number>();
+  const pinned = requests.filter((each) => each.kind !== "go");
+  const toFetch: (MavenRequest | NpmRequest)[] = [];
+  for (const each of pinned) {
+    const size = await archive.find(each.sha256);
+    if (size === undefined) toFetch.push(each);
+    else sizes.set(each.sha256, size);
+  }
+  const add = async (request: MavenRequest | NpmRequest, path: string) => {
+    const { sizeBytes } = await archive.add(path, titleOf(request), request.sha256);
+    sizes.set(request.sha256, sizeBytes);
+  };
+  const files = toFetch.filter((each) => each.kind === "maven");
+  if (files.length > 0)
+    await fetchMavenFiles(files, toolOptions(options), async (paths) => {
+      for (const [at, request] of files.entries()) await add(request, paths[at] ?? "");
+    });
+  for (const each of toFetch) if (each.kind === "npm") await fetchNpmTarball(each, options, (path) => add(each, path));
+
+  const artifacts: Artifact[] = [];
+  for (const each of requests)
+    artifacts.push(
+      each.kind === "go"
+        ? await buildProgram(each, archive, options)
+        : pinnedArtifact(each, sizes.get(each.sha256) ?? 0),
+    );
+  return artifacts;
+}
+
+/** Its hash in the archive is that of the built program: the toolchain is part of the contents. */
+async function buildProgram(request: GoRequest, archive: ArtifactArchive, options: NpmOptions): Promise<Artifact> {
+  const { kind, path, module, version, sum } = request;
+  const { kind: _kind, path: _path, ...program } = request;
+  const name = basename(request.package);
+  const directory = await ensureGoProgram(program, toolOptions(options));
+  const { sha256, sizeBytes } = await archive.add(join(directory, name), titleOf(request));
+  return inWorkDirectory(options.imagesDir, "modules", async (work) => {
+    await copyFile(join(archive.directory, sha256), join(work, name));
+    const modules = await modulesOf(name, work, toolOptions(options));
+    return { kind, name: module, version, sha256, sizeBytes, path, form: "program", sum, modules };
+  });
+}
+
+/** Pure: an artifact whose hash the recipe has. */
+function pinnedArtifact(request: MavenRequest | NpmRequest, sizeBytes: number): Artifact {
+  const { kind, version, sha256, path } = request;
+  if (kind === "npm") return { kind, name: request.name, version, sha256, sizeBytes, path, form: "tarball" };
+  const { group, artifact, extension, classifier } = request;
+  return {
+    kind,
+    name: `${group}:${artifact}`,
+    version,
+    sha256,
+    sizeBytes,
+    path,
+    form: "file",
+    ...(extension !== undefined && { extension }),
+    ...(classifier !== undefined && { classifier }),
+  };
+}
+
+function toolOptions(options: NpmOptions) {
+  return { ...options, uid: toolUid, asRoot: process.getuid?.() === 0 };
+}

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { parseModules } from "./go-program.ts";
+
+const output = `/work/gosh: go1.26.8
+\tpath\tmvdan.cc/sh/v3/cmd/gosh
+\tmod\tmvdan.cc/sh/v3\tv3.10.0\th1:own=
+\tdep\tgolang.org/x/sys\tv0.26.0\th1:sys=
+\tdep\texample.com/old\tv1.0.0
+\t=>\texample.com/fork\tv1.0.1\th1:fork=
+\tdep\tgolang.org/x/term\tv0.25.0\th1:term=
+\tbuild\t-compiler=gc
+`;
+
+test("a program has its modules and the standard library; a replacement counts for what it replaces", () => {
+  expect(parseModules(output)).toEqual([
+    { name: "std", version: "1.26.8" },
+    { name: "golang.org/x/sys", version: "v0.26.0", sum: "h1:sys=" },
+    { name: "example.com/fork", version: "v1.0.1", sum: "h1:fork=" },
+    { name: "golang.org/x/term", version: "v0.25.0", sum: "h1:term=" },
+  ]);
+  expect(parseModules("not a Go program")).toEqual([]);
+});

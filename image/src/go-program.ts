@@ -1,0 +1,104 @@
+import { existsSync } from "node:fs";
+import { mkdir, rename, utimes } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { runProgram } from "@holdfast/common/run-program.ts";
+import type { GoModule, GoProgram } from "./artifact.ts";
+import { ImageImpossible } from "./image-impossible.ts";
+import { hostSettings, openToolTree, toolDigest, type ToolOptions, type ToolTree } from "./tool-tree.ts";
+import { inWorkDirectory } from "./work-directory.ts";
+
+const suite = "sid";
+const toolPackages = ["util-linux", "mount", "ca-certificates", "golang-go"];
+const settings = ["GOPROXY", "GOSUMDB", "GONOSUMDB"];
+
+/**
+ * Directory that has only the program. It is built if it is missing, by Debian's tools in a tree of their own, never by
+ * the host's. It is linked statically, and runs in any image. Several processes may call this at once. Throws
+ * ImageImpossible.
+ */
+export async function ensureGoProgram(program: GoProgram, options: ToolOptions): Promise<string> {
+  const { imagesDir, progress } = options;
+  const destination = goProgramDirectory(program, imagesDir);
+  const now = new Date();
+  // Sweeps remove a program that nothing used for long.
+  if (existsSync(destination)) {
+    await utimes(destination, now, now).catch(() => undefined);
+    return destination;
+  }
+  const name = basename(program.package);
+  return inWorkDirectory(imagesDir, `program-${name}`, async (work) => {
+    for (const directory of ["bin", "cache", "modules"]) await mkdir(join(work, directory));
+    const tools = await openToolTree({ suite, packages: toolPackages }, work, options);
+    progress(`building ${name} ${program.version} from its module (some minutes)`);
+    await build(program, tools, work, options.signal);
+    if (options.asRoot) await runProgram("chown", ["-R", "0:0", join(work, "bin")]);
+    await rename(join(work, "bin"), destination).catch((error: unknown) => {
+      // Another process was faster.
+      if (!existsSync(destination)) throw error;
+    });
+    return destination;
+  });
+}
+
+/** Where the program is once it was built. */
+export function goProgramDirectory(program: GoProgram, imagesDir: string): string {
+  return join(imagesDir, `program-${basename(program.package)}-${toolDigest(program, toolPackages)}`);
+}
+
+async function build(
+  { module, version, sum, package: target, dropReplaces = [] }: GoProgram,
+  tools: ToolTree,
+  work: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const env = {
+    ...hostSettings(settings),
+    GOBIN: join(work, "bin"),
+    GOCACHE: join(work, "cache"),
+    GOMODCACHE: join(work, "modules"),
+    GOFLAGS: "-trimpath -buildvcs=false -modcacherw",
+    GOTOOLCHAIN: "local",
+    CGO_ENABLED: "0",
+  };
+  const run = (...argv: string[]) => tools.run(argv, env);
+  try {
+    const download = JSON.parse(await run("go", "mod", "download", "-json", `${module}@${version}`)) as {
+      readonly Sum?: string;
+      readonly Dir?: string;
+    };
+    if (download.Sum !== sum)
+      throw new Error(`the Go module ${module} ${version} has the sum ${download.Sum} instead of ${sum}`);
+    if (dropReplaces.length === 0) {
+      await run("go", "install", `${target}@${version}`);
+      return;
+    }
+    // `go install` of a version refuses a go.mod with replacements; a copy of the module without them is built instead.
+    const source = join(work, "source");
+    await run("cp", "-r", "--no-preserve=mode", download.Dir ?? "", source);
+    await run("go", "-C", source, "mod", "edit", ...dropReplaces.map((each) => `-dropreplace=${each}`));
+    await run("go", "-C", source, "install", "-mod=mod", `.${target.slice(module.length)}`);
+  } catch (error) {
+    signal?.throwIfAborted();
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ImageImpossible(`${module} ${version} could not be built: ${why.slice(0, 2_000)}`, { cause: error });
+  }
+}
+
+/** The modules inside a built program, the standard library among them. `work` has a copy of the program. */
+export async function modulesOf(name: string, work: string, options: ToolOptions): Promise<GoModule[]> {
+  const tools = await openToolTree({ suite, packages: toolPackages }, work, options);
+  return parseModules(await tools.run(["go", "version", "-m", join(work, name)], { GOTOOLCHAIN: "local" }));
+}
+
+/** Pure: modules in the output of `go version -m`, without the program's own. A replacement counts for its module. */
+export function parseModules(text: string): GoModule[] {
+  const toolchain = /: go(\S+)/.exec(text.split("\n", 1)[0] ?? "")?.[1];
+  const found: GoModule[] = toolchain === undefined ? [] : [{ name: "std", version: toolchain }];
+  for (const line of text.split("\n")) {
+    const [, mark = "", name = "", version = "", sum = ""] = line.split("\t");
+    if (mark !== "dep" && mark !== "=>") continue;
+    if (mark === "=>") found.pop();
+    found.push({ name, version, ...(sum !== "" && { sum }) });
+  }
+  return found;
+}

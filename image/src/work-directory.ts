@@ -1,0 +1,18 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+
+/** Directory of unfinished work below the images directory; sweeps remove one of a killed process after a day. */
+export async function inWorkDirectory<T>(
+  imagesDir: string,
+  name: string,
+  use: (path: string) => Promise<T>,
+): Promise<T> {
+  const path = join(imagesDir, `${name}.${randomUUID()}.making`);
+  try {
+    await mkdir(path, { recursive: true });
+    return await use(path);
+  } finally {
+    await rm(path, { recursive: true, force: true });
+  }
+}
