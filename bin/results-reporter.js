@@ -1,6 +1,6 @@
 // A reporter of vitest that writes the result of each file as soon as it has one, a JSON object a line, so that the
 // results of an interrupted run still count. Lines: {planned: [path]}, {alive: true}, {ended: file}, {unhandled:
-// [{path, message}]}.
+// [{path, message}]}; from tests themselves {skipped: tests}.
 import { appendFileSync } from "node:fs";
 import { relative } from "node:path";
 

@@ -121,8 +121,8 @@ const mostAgain = 25;
 
 /**
  * Runs the suites. A red file runs again at the end with nothing beside it; when it is green then, it counts as flaky.
- * Returns the numbers of passed tests, the failures, flaky and quarantined tests, the seconds of each suite and file,
- * and the folder with the logs of red files, if there are any.
+ * Returns the numbers of passed tests, the failures, flaky and quarantined tests, those that this host cannot run, the
+ * seconds of each suite and file, and the folder with the logs of red files, if there are any.
  */
 export async function runSuites(suites, node, env, { root = checkout, isQuarantined = createIsQuarantined() } = {}) {
   const logs = mkdtempSync(join(tmpdir(), "holdfast-failed-"));
@@ -132,12 +132,14 @@ export async function runSuites(suites, node, env, { root = checkout, isQuaranti
   const options = { node, env: { ...env, HOLDFAST_TEST_LOGS: logs, TMPDIR: temporary }, root };
   const runs = new Map();
   const failures = [];
+  const skipped = new Map();
   const times = [];
 
   async function run(name, files, workersAtOnce) {
     const paths = files.map((path) => join(root, path));
     const outcome = await runVitest(name, [...paths, `--maxWorkers=${workersAtOnce}`], options);
     for (const file of outcome.files) runs.set(file.path, [...(runs.get(file.path) ?? []), file]);
+    for (const each of outcome.skipped) skipped.set(`${each.tests}: ${each.reason}`, each);
     if (outcome.fault !== undefined) failures.push(`${name}\n${readable(outcome.fault)}`);
     return outcome.files;
   }
@@ -172,6 +174,7 @@ export async function runSuites(suites, node, env, { root = checkout, isQuaranti
     failures: [...failures, ...verdicts.flatMap((verdict) => verdict.failures)],
     flaky: verdicts.flatMap(({ flaky }) => flaky),
     quarantined: verdicts.flatMap(({ quarantined }) => quarantined),
+    skipped: [...skipped.values()],
     times,
     files: [...runs].map(([path, [first]]) => ({ path, seconds: first.seconds })),
     logs: existsSync(logs) ? logs : undefined,
@@ -183,6 +186,22 @@ function keepOnly(logs, paths) {
   const names = new Set([...paths].map((path) => path.replaceAll("/", "_")));
   for (const name of readdirSync(logs)) if (!names.has(name)) rmSync(join(logs, name), { recursive: true });
   if (readdirSync(logs).length === 0) rmdirSync(logs);
+}
+
+/**
+ * Number of groups of tests that fail the run because this host cannot run them: those that every host of continuous
+ * integration is to run, where `CI` is set.
+ * @param {import("./vitest-run.js").SkippedTests[]} skipped
+ */
+export function skippedFaults(skipped, { CI = "" }) {
+  return ["", "0", "false"].includes(CI) ? 0 : skipped.filter(({ isFault }) => isFault).length;
+}
+
+const reasonMax = 500;
+
+/** A reason such as the end of a program's output, as one line. */
+export function oneLine(text) {
+  return text.replace(/\s+/g, " ").slice(0, reasonMax);
 }
 
 const slowestMax = 10;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { checkout } from "./set-up.js";
-import { runSuites } from "./suites.js";
+import { oneLine, runSuites, skippedFaults } from "./suites.js";
 
 /** Test files, run by the real vitest; each records that it ran in a file beside it. */
 const planted = {
@@ -21,12 +21,18 @@ const planted = {
       await new Promise((resolve) => setTimeout(resolve, 50));
     });`,
   "dies.test.js": `test("ends the worker", () => { if (runs() === 1) process.kill(process.pid, "SIGKILL"); });`,
+  "skipped.test.js": `
+    for (const isFault of [true, true, false])
+      reportSkipped({ tests: isFault ? "this file" : "others", reason: "no image\\nhas it", isFault });
+    describe.skip("a group", () => test("does not run", () => {}));
+    test("holds", () => {});`,
   "known.test.js": `test("is known to fail", () => expect(1).toBe(2)); test("holds", () => {});`,
 };
 
 const preamble = (name) => `
 import { appendFileSync, readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
+import { reportSkipped } from "${checkout}/test/support/platform/skipped-tests.ts";
 appendFileSync(import.meta.dirname + "/${name}.runs", "x");
 const runs = () => readFileSync(import.meta.dirname + "/${name}.runs", "utf8").length;
 `;
@@ -75,6 +81,16 @@ test("a test in quarantine runs once, is reported, and fails nothing", () => {
 });
 
 test("each test counts once, as its last run went", () => {
-  // Of green, flaky, red, hook, stray, dies and known.
-  expect(answer.passed).toBe(1 + 2 + 1 + 1 + 1 + 1 + 1);
+  // Of green, flaky, red, hook, stray, dies, skipped and known.
+  expect(answer.passed).toBe(1 + 2 + 1 + 1 + 1 + 1 + 1 + 1);
+});
+
+test("tests that a host cannot run are reported once, and fail continuous integration alone", () => {
+  const reason = "no image\nhas it";
+  expect(answer.skipped.toSorted((a, b) => (a.tests < b.tests ? -1 : 1))).toEqual([
+    { tests: "others", reason, isFault: false },
+    { tests: "this file", reason, isFault: true },
+  ]);
+  expect([{}, { CI: "false" }, { CI: "true" }].map((env) => skippedFaults(answer.skipped, env))).toEqual([0, 0, 1]);
+  expect(oneLine(reason)).toBe("no image has it");
 });

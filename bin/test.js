@@ -1,5 +1,6 @@
 // `npm test`: set-up, checks, then the quick lane of tests; `npm run test:long`: the long lane, without checks. The end
-// prints flaky tests, quarantined tests and each failure in full. The last line is `N passed, N failed`.
+// prints flaky tests, quarantined tests, tests that this host cannot run, and each failure in full. The last line is
+// `N passed, N failed`. With CI set, tests that every host must run, and that this one cannot, count as failed.
 //
 //   npm test [-- PART...]            only files of either lane with one of the parts in their path, without checks
 //   npm run test:long [-- PART...]   only such files of the long lane
@@ -9,7 +10,7 @@ import { join } from "node:path";
 import { runChecks } from "./check.js";
 import { recordDurations } from "./durations.js";
 import { checkout, progress, SetUpError, setUp } from "./set-up.js";
-import { runSuites, suitesOf, timeTable } from "./suites.js";
+import { oneLine, runSuites, skippedFaults, suitesOf, timeTable } from "./suites.js";
 
 const flags = ["--long", "--record"];
 const parts = process.argv.slice(2).filter((argument) => !flags.includes(argument));
@@ -31,7 +32,7 @@ try {
     const tested = await runSuites(suites, node, env);
     if (records) recordDurations(tested.files);
     report(tested);
-    finish(checked.passed + tested.passed, tested.failures.length);
+    finish(checked.passed + tested.passed, tested.failures.length + skippedFaults(tested.skipped, process.env));
   }
 } catch (error) {
   if (!(error instanceof SetUpError)) throw error;
@@ -43,6 +44,7 @@ function report(tested) {
   for (const line of timeTable(tested, process.uptime())) console.log(line);
   for (const failure of tested.failures) console.log(`failed: ${failure}`);
   for (const test of tested.quarantined) console.log(`quarantined: ${test}`);
+  for (const { tests, reason } of tested.skipped) console.log(`skipped: ${tests}: ${oneLine(reason)}`);
   for (const test of tested.flaky) console.log(`flaky: ${test}`);
   if (tested.logs !== undefined) console.log(`logs of files that were red: ${tested.logs}`);
 }

@@ -14,7 +14,9 @@ const endLines = 30;
 /**
  * @typedef {{ name: string, state: "passed" | "failed" | "skipped", message: string }} TestOutcome
  * @typedef {{ path: string, seconds: number, tests: TestOutcome[], errors: string[] }} FileOutcome
- * @typedef {{ files: FileOutcome[], fault: string | undefined }} RunOutcome `fault`: a failure of no file.
+ * @typedef {{ tests: string, reason: string, isFault: boolean }} SkippedTests
+ * @typedef {{ files: FileOutcome[], fault: string | undefined, skipped: SkippedTests[] }} RunOutcome `fault`: a failure
+ * of no file.
  */
 
 /**
@@ -60,7 +62,8 @@ function outcomeOf(lines, { code, why, end }) {
     ({ tests, errors }) => errors.length > 0 || tests.some(({ state }) => state === "failed"),
   );
   if (code !== 0 && !isReported && strays.length === 0) strays.push(`${ending} and no test failed\n${end}`);
-  return { files: found, fault: strays.length === 0 ? undefined : strays.join("\n") };
+  const skipped = lines.flatMap((line) => line.skipped ?? []);
+  return { files: found, fault: strays.length === 0 ? undefined : strays.join("\n"), skipped };
 }
 
 function run(name, command, args, { results, ...options }) {

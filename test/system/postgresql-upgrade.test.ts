@@ -1,5 +1,3 @@
-import { ensureImage } from "@holdfast/image/make-image.ts";
-import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AcknowledgedWriter, writeRows } from "../faults/acknowledged-writer.ts";
@@ -8,6 +6,7 @@ import type { ServiceJson } from "../support/api/service-json.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { requireRecipes } from "../support/engines/required-recipes.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const longMs = 300_000;
@@ -17,13 +16,12 @@ interface UpgradeJson {
   readonly operation: { readonly id: string } | null;
 }
 
-const imagesDir = imagesDirectory(process.env);
 /** Enabled by `npm run faults -- --upgrades`. */
 const isEnabled = process.env["HOLDFAST_TEST_UPGRADES"] === "1";
-const isThere = isEnabled || findSoftware(imagesDir, "postgresql", "18") !== undefined;
-const skipped = isThere ? "" : " (skipped: no image with postgresql 18; `npm run faults -- --upgrades` makes it)";
+const missing = await requireRecipes(import.meta.filename, "sid");
+const skipped = missing === undefined ? "" : ` (skipped: ${missing})`;
 
-describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${skipped}`, () => {
+describe.skipIf(missing !== undefined)(`a PostgreSQL that is upgraded to another version${skipped}`, () => {
   const writing = new AbortController();
   let platform: Platform;
   let services: Services;
@@ -33,7 +31,6 @@ describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${ski
   let before: { readonly at: number; readonly id: number };
 
   beforeAll(async () => {
-    if (isEnabled) await ensureImage({ imagesDir, recipe: "sid", progress: (line) => console.log(line) });
     platform = await startPlatform({
       environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" },
     });

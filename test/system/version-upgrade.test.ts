@@ -5,8 +5,7 @@ import type { ServiceJson } from "../support/api/service-json.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { ensureImage } from "@holdfast/image/make-image.ts";
-import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
+import { requireRecipes } from "../support/engines/required-recipes.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const longMs = 360_000;
@@ -18,20 +17,16 @@ interface UpgradeJson {
   readonly operation: { readonly id: string; readonly type: string } | null;
 }
 
-const imagesDir = imagesDirectory(process.env);
-/** Enabled by `npm run faults -- --upgrades`. */
-const isEnabled = process.env["HOLDFAST_TEST_UPGRADES"] === "1";
-const isThere = isEnabled || findSoftware(imagesDir, "valkey", "9") !== undefined;
-const skipped = isThere ? "" : " (skipped: no image with valkey 9; `npm run faults -- --upgrades` makes it)";
+const missing = await requireRecipes(import.meta.filename, "sid");
+const skipped = missing === undefined ? "" : ` (skipped: ${missing})`;
 
-describe.skipIf(!isThere)(`a Valkey that is upgraded to another version${skipped}`, () => {
+describe.skipIf(missing !== undefined)(`a Valkey that is upgraded to another version${skipped}`, () => {
   const writing = new AbortController();
   let platform: Platform;
   let services: Services;
   let cache: RunningService;
   let writer: AcknowledgedWriter;
   beforeAll(async () => {
-    if (isEnabled) await ensureImage({ imagesDir, recipe: "sid", progress: (line) => console.log(line) });
     platform = await startPlatform();
     services = createServices(platform);
     cache = await services.createRunning("cache", { database_type: "valkey", version: "8.1", node_count: 2 });

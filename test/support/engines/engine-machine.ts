@@ -21,6 +21,7 @@ import { freePorts } from "../platform/free-ports.ts";
 import { argumentsAndEnvironment } from "../platform/platform-processes.ts";
 import { asRoot, programDirectory, testUid } from "../platform/platform-software.ts";
 import { createTestAuthority } from "../controller/test-authority.ts";
+import { hasSoftware } from "./required-recipes.ts";
 
 /** An engine on a machine without keeper and agent: the driver's programs run in the node image. */
 export interface EngineMachine {
@@ -61,7 +62,7 @@ const serverName = "orders-1.local.holdfast.test";
 
 /** True when an image with this version exists. */
 export function hasEngine(engine: Program, version: string): boolean {
-  return findSoftware(imagesDirectory(process.env), engine, version) !== undefined;
+  return hasSoftware(engine, version);
 }
 
 /** Wraps command lines of an engine's programs for the machine in this directory. */

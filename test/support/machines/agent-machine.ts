@@ -16,6 +16,7 @@ import { bundleAgentTo } from "./agent-code.ts";
 import { type ControllerEnd, startControllerEnd } from "../platform/controller-end.ts";
 import type { EngineEndpoint } from "../engines/engine-clients.ts";
 import { asRoot } from "../platform/platform-software.ts";
+import { hasSoftware } from "../engines/required-recipes.ts";
 import { freePorts } from "../platform/free-ports.ts";
 import { waitUntil } from "../wait-until.ts";
 
@@ -75,9 +76,7 @@ export interface AgentMachineOptions {
 /** Reason why no such machine can run here; undefined when one can. */
 export function whyNoAgentMachine(engine: Program, version: string): string | undefined {
   if (!asRoot) return "needs root: namespaces and users of a machine's own";
-  return findSoftware(imagesDirectory(process.env), engine, version) === undefined
-    ? `no image has ${engine} ${version}`
-    : undefined;
+  return hasSoftware(engine, version) ? undefined : `no image has ${engine} ${version}`;
 }
 
 export async function startAgentMachine(options: AgentMachineOptions): Promise<AgentMachine> {

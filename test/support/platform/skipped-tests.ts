@@ -1,0 +1,16 @@
+import { appendFileSync } from "node:fs";
+
+/** Tests that do not run on this host. */
+export interface SkippedTests {
+  /** Such as `tests of valkey 9`. */
+  readonly tests: string;
+  readonly reason: string;
+  /** True if every host of continuous integration is to run them: there it fails the run. */
+  readonly isFault: boolean;
+}
+
+/** Reports skipped tests to the summary of `npm test`; does nothing in a run without one. */
+export function reportSkipped(skipped: SkippedTests): void {
+  const results = process.env["HOLDFAST_TEST_RESULTS"];
+  if (results !== undefined) appendFileSync(results, `${JSON.stringify({ skipped })}\n`);
+}
