@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   existsSync,
@@ -81,4 +82,48 @@ test("an artifact that is lost or damaged in the archive ends the build, by its 
     { sha256: "0".repeat(64) },
   ]);
   await expect(addAll({ ...lost, sha256: "0".repeat(64) })).rejects.toThrow(/the archive has no npm artifact lib 1.0/);
+});
+
+/** A zip with these files, by Perl, which mmdebstrap needs too. */
+function zipOf(files: Readonly<Record<string, string>>): string {
+  const program = `
+    use IO::Compress::Zip;
+    my $zip = IO::Compress::Zip->new(shift @ARGV, Name => $ARGV[0]);
+    while (1) { shift @ARGV; $zip->print(shift @ARGV); last unless @ARGV; $zip->newStream(Name => $ARGV[0]); }
+    $zip->close();`;
+  const path = join(directory, "made.zip");
+  execFileSync("perl", ["-e", program, path, ...Object.entries(files).flat()]);
+  return path;
+}
+
+async function zipArtifact(files: Readonly<Record<string, string>>): Promise<Artifact> {
+  const added = await archive.add(zipOf(files), "Maven artifact org.example:lib 1.0");
+  return { kind: "maven", name: "org.example:lib", version: "1.0", path: "/usr/local/lib/lib", form: "zip", ...added };
+}
+
+test("a zip is unpacked at its path, with its directories", async () => {
+  const large = "0123456789".repeat(10_000);
+  await addAll(
+    await zipArtifact({ "lib-1.0/": "", "lib-1.0/a.jar": large, "lib-1.0/bin/run": "#!/bin/sh", empty: "" }),
+  );
+  const root = join(directory, "tree/usr/local/lib/lib");
+  const paths = readdirSync(root, { recursive: true }).map(String).toSorted();
+  expect(paths).toEqual(["empty", "lib-1.0", "lib-1.0/a.jar", "lib-1.0/bin", "lib-1.0/bin/run"]);
+  expect(readFileSync(join(root, "lib-1.0/a.jar"), "utf8")).toBe(large);
+});
+
+test.each(["../outside", "/outside", "lib/../../outside"])("a zip with the file %s is refused", async (name) => {
+  await expect(zipArtifact({ inside: "a", [name]: "b" }).then(addAll)).rejects.toThrow(
+    `has a file outside of its directory: ${name}`,
+  );
+  expect(existsSync(join(directory, "tree/usr/local/lib/outside"))).toBe(false);
+});
+
+test("a zip that is cut off, and a file that is no zip, are refused", async () => {
+  const path = zipOf({ "a.txt": "0123456789abcdef".repeat(5_000) });
+  truncateSync(path, 100);
+  const form = { kind: "maven", name: "lib", version: "1", path: "/usr/local/lib/lib", form: "zip" } as const;
+  const cut = { ...form, ...(await archive.add(path, "lib")) };
+  await expect(addAll(cut)).rejects.toThrow(/is damaged/);
+  await expect(addAll({ ...(await artifactOf("text", "zip", "/usr/local/lib/text")) })).rejects.toThrow(/is no zip/);
 });

@@ -9,8 +9,9 @@ import type { ArtifactRequest, GoRequest, MavenRequest, NpmRequest } from "./art
 import type { Recipe } from "./catalog.ts";
 import { readManifest } from "./image-manifest.ts";
 import { inImage } from "./in-image.ts";
-import { canRemake, makeImage, type MakeImageOptions } from "./make-image.ts";
+import { canRemake, makeImage } from "./make-image.ts";
 import { imagesDirectory, type NodeImage } from "./node-image.ts";
+import type { FetchOptions } from "./tool-tree.ts";
 
 const run = promisify(execFile);
 const longMs = 900_000;
@@ -20,7 +21,7 @@ const imagesDir = imagesDirectory(process.env);
 const name = `fixture${Math.random()
   .toString(36)
   .replaceAll(/[^a-z]/g, "")}`;
-const options: MakeImageOptions = { imagesDir, progress: (line) => console.error(line) };
+const options: FetchOptions = { imagesDir, progress: (line) => console.error(line) };
 
 const shell: GoRequest = {
   kind: "go",
@@ -38,6 +39,8 @@ const slf4j: MavenRequest = {
   sha256: "7b751d952061954d5abfed7181c1f645d336091b679891591d63329c622eb832",
   path: "/usr/local/lib/fixture/slf4j-api.jar",
 };
+/** A jar is a zip. */
+const unpacked: MavenRequest = { ...slf4j, unpack: true, path: "/usr/local/lib/fixture/slf4j-api" };
 const leftPad: NpmRequest = {
   kind: "npm",
   name: "left-pad",
@@ -68,7 +71,7 @@ describe("an image of Debian packages, a Go module, a Maven artifact and an npm 
   let image: NodeImage;
 
   beforeAll(async () => {
-    image = await makeImage(name, recipe(shell, slf4j, leftPad), options);
+    image = await makeImage(name, recipe(shell, slf4j, unpacked, leftPad), options);
   }, longMs);
   afterAll(() => {
     for (const id of readdirSync(imagesDir).filter((each) => each.startsWith(`${name}-`)))
@@ -87,6 +90,7 @@ describe("an image of Debian packages, a Go module, a Maven artifact and an npm 
     const files = new Map(addedFiles(image.root));
     expect(files.get("/usr/local/lib/fixture/slf4j-api.jar")).toBe(`644 ${slf4j.sha256}`);
     expect(files.get("/usr/local/bin/gosh")).toMatch(/^755 /);
+    expect(files.get(`${unpacked.path}/org/slf4j/Logger.class`)).toMatch(/^644 /);
     const { version } = JSON.parse(readFileSync(join(image.root, leftPad.path, "package.json"), "utf8")) as {
       version: string;
     };
@@ -105,7 +109,7 @@ describe("an image of Debian packages, a Go module, a Maven artifact and an npm 
     expect(addedFiles(image.root)).toEqual(before);
     // The same recipe is the same image: nothing is built.
     const builtAt = statSync(image.root).ctimeMs;
-    expect((await makeImage(name, recipe(leftPad, slf4j, shell), options)).id).toBe(image.id);
+    expect((await makeImage(name, recipe(leftPad, unpacked, slf4j, shell), options)).id).toBe(image.id);
     expect(statSync(image.root).ctimeMs).toBe(builtAt);
   });
 
@@ -158,7 +162,7 @@ describe("an image of Debian packages, a Go module, a Maven artifact and an npm 
 
   test("its manifest has each artifact's size, and the Go toolchain", () => {
     const files = readManifest(imagesDir, image.id)?.artifacts?.files ?? [];
-    expect(files.map(({ kind }) => kind)).toEqual(["go", "maven", "npm"]);
+    expect(files.map(({ kind }) => kind)).toEqual(["go", "maven", "maven", "npm"]);
     for (const { sizeBytes } of files) expect(sizeBytes).toBeGreaterThan(1_000);
     expect(files[0]?.modules?.[0]).toEqual({ name: "std", version: expect.stringMatching(/^1\.\d+/) });
   });

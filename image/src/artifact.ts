@@ -32,6 +32,8 @@ export interface MavenRequest {
   readonly extension?: string;
   readonly classifier?: string;
   readonly sha256: string;
+  /** True to unpack a zip into the directory `path`. */
+  readonly unpack?: true;
   readonly path: ArtifactPath;
 }
 
@@ -65,7 +67,7 @@ export interface Artifact {
 }
 
 /** How a file of the archive becomes a part of the tree: executable, as it is, or unpacked. */
-export type ArtifactForm = "program" | "file" | "tarball";
+export type ArtifactForm = "program" | "file" | "tarball" | "zip";
 
 export interface GoModule {
   readonly name: string;

@@ -11,7 +11,8 @@ import {
 import { type ArtifactArchive, openArtifactArchive } from "./artifact-archive.ts";
 import { ensureGoProgram, modulesOf } from "./go-program.ts";
 import { fetchMavenFiles } from "./maven-files.ts";
-import { fetchNpmTarball, type NpmOptions } from "./npm-files.ts";
+import { fetchNpmTarball } from "./npm-files.ts";
+import type { FetchOptions, ToolOptions } from "./tool-tree.ts";
 import { inWorkDirectory } from "./work-directory.ts";
 
 /** User of tools that build and fetch, where this process is root. */
@@ -21,7 +22,7 @@ const toolUid = 65_532;
  * The artifacts of a recipe, in order, fetched into the archive where it lacks them: programs are built, files and
  * tarballs are fetched, and nothing has another hash than the recipe's. Throws ImageImpossible.
  */
-export async function fetchArtifacts(requests: readonly ArtifactRequest[], options: NpmOptions): Promise<Artifact[]> {
+export async function fetchArtifacts(requests: readonly ArtifactRequest[], options: FetchOptions): Promise<Artifact[]> {
   const archive = openArtifactArchive(options.imagesDir);
   const sizes = new Map<string, number>();
   const pinned = requests.filter((each) => each.kind !== "go");
@@ -53,7 +54,7 @@ export async function fetchArtifacts(requests: readonly ArtifactRequest[], optio
 }
 
 /** Its hash in the archive is that of the built program: the toolchain is part of the contents. */
-async function buildProgram(request: GoRequest, archive: ArtifactArchive, options: NpmOptions): Promise<Artifact> {
+async function buildProgram(request: GoRequest, archive: ArtifactArchive, options: FetchOptions): Promise<Artifact> {
   const { kind, path, module, version, sum } = request;
   const { kind: _kind, path: _path, ...program } = request;
   const name = basename(request.package);
@@ -70,7 +71,7 @@ async function buildProgram(request: GoRequest, archive: ArtifactArchive, option
 function pinnedArtifact(request: MavenRequest | NpmRequest, sizeBytes: number): Artifact {
   const { kind, version, sha256, path } = request;
   if (kind === "npm") return { kind, name: request.name, version, sha256, sizeBytes, path, form: "tarball" };
-  const { group, artifact, extension, classifier } = request;
+  const { group, artifact, extension, classifier, unpack } = request;
   return {
     kind,
     name: `${group}:${artifact}`,
@@ -78,12 +79,12 @@ function pinnedArtifact(request: MavenRequest | NpmRequest, sizeBytes: number): 
     sha256,
     sizeBytes,
     path,
-    form: "file",
+    form: unpack === true ? "zip" : "file",
     ...(extension !== undefined && { extension }),
     ...(classifier !== undefined && { classifier }),
   };
 }
 
-function toolOptions(options: NpmOptions) {
+function toolOptions(options: FetchOptions): ToolOptions {
   return { ...options, uid: toolUid, asRoot: process.getuid?.() === 0 };
 }

@@ -12,13 +12,10 @@ import type { NodeImage } from "./node-image.ts";
 import { addArtifactsScript, findImage, makeImageScript, newestId, openImage, setNewest } from "./node-image.ts";
 import { openPackageArchive } from "./package-archive.ts";
 import { openPackageSource } from "./package-source.ts";
+import type { FetchOptions } from "./tool-tree.ts";
 import { inWorkDirectory } from "./work-directory.ts";
 
-export interface MakeImageOptions extends Progress {
-  readonly imagesDir: string;
-}
-
-export interface NewestOptions extends MakeImageOptions {
+export interface NewestOptions extends FetchOptions {
   readonly recipe: RecipeName;
 }
 
@@ -47,7 +44,7 @@ export async function makeNewest(options: NewestOptions): Promise<NodeImage> {
  * Builds an image of this recipe from the mirror's current packages and the recipe's artifacts, if there is none of the
  * same contents. Throws ImageImpossible.
  */
-export async function makeImage(name: string, recipe: Recipe, options: MakeImageOptions): Promise<NodeImage> {
+export async function makeImage(name: string, recipe: Recipe, options: FetchOptions): Promise<NodeImage> {
   const { imagesDir, signal, progress } = options;
   const { suite, beside } = recipe;
   await ensureTool(options);
@@ -71,7 +68,7 @@ export async function makeImage(name: string, recipe: Recipe, options: MakeImage
   }
 }
 
-async function artifactsOf({ artifacts = [] }: Recipe, options: MakeImageOptions): Promise<AddedArtifacts | undefined> {
+async function artifactsOf({ artifacts = [] }: Recipe, options: FetchOptions): Promise<AddedArtifacts | undefined> {
   if (artifacts.length === 0) return undefined;
   const files = await fetchArtifacts(artifacts, options);
   return { files, script: readFileSync(addArtifactsScript, "utf8") };

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { copyFile, writeFile } from "node:fs/promises";
+import { chmod, copyFile, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
@@ -11,6 +11,9 @@ import { inWorkDirectory } from "./work-directory.ts";
 const suite = "trixie";
 const toolPackages = ["util-linux", "mount", "ca-certificates", "openssl", "maven"];
 const plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy";
+/** At their own paths: a tree that is only unpacked has no alternatives. */
+const [mvn, JAVA_HOME] = ["/usr/share/maven/bin/mvn", "/usr/lib/jvm/default-java"];
+/** Of a file with public certificates. */
 const password = "changeit";
 
 /**
@@ -28,13 +31,17 @@ export async function fetchMavenFiles(
     const settings = join(homedir(), ".m2", "settings.xml");
     const hasSettings = existsSync(settings);
     await writeFile(join(work, "pom.xml"), pomOf(requests, join(work, "files")));
-    if (hasSettings) await copyFile(settings, join(work, "settings.xml"));
+    if (hasSettings) {
+      await copyFile(settings, join(work, "settings.xml"));
+      // It may have passwords.
+      await chmod(join(work, "settings.xml"), 0o600);
+    }
     const tools = await openToolTree({ suite, packages: toolPackages }, work, options);
     progress(`fetching ${requests.length} Maven artifacts`);
     const flags = ["--batch-mode", "--quiet", ...(hasSettings ? ["--settings", join(work, "settings.xml")] : [])];
     try {
       const MAVEN_OPTS = await javaOptions(tools, work);
-      await tools.run(["mvn", ...flags, "--file", join(work, "pom.xml"), plugin], { MAVEN_OPTS });
+      await tools.run([mvn, ...flags, "--file", join(work, "pom.xml"), plugin], { MAVEN_OPTS, JAVA_HOME });
     } catch (error) {
       signal?.throwIfAborted();
       const names = requests.map(titleOf).join(", ").slice(0, 500);

@@ -4,12 +4,8 @@ import { runProgram } from "@holdfast/common/run-program.ts";
 import { type NpmRequest, titleOf } from "./artifact.ts";
 import { artifactMaxBytes } from "./artifact-archive.ts";
 import { ImageImpossible } from "./image-impossible.ts";
-import type { Progress } from "./build-tree.ts";
+import type { FetchOptions } from "./tool-tree.ts";
 import { inWorkDirectory } from "./work-directory.ts";
-
-export interface NpmOptions extends Progress {
-  readonly imagesDir: string;
-}
 
 /**
  * Fetches a package's tarball by the host's npm, which follows the host's npm configuration: registry, proxies,
@@ -17,7 +13,7 @@ export interface NpmOptions extends Progress {
  */
 export async function fetchNpmTarball(
   request: NpmRequest,
-  { imagesDir, progress, signal }: NpmOptions,
+  { imagesDir, progress, signal }: FetchOptions,
   use: (path: string) => Promise<void>,
 ): Promise<void> {
   await inWorkDirectory(imagesDir, "npm", async (work) => {

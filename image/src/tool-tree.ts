@@ -17,8 +17,11 @@ export interface ToolTree {
   readonly trusted: string;
 }
 
-export interface ToolOptions extends Progress {
+export interface FetchOptions extends Progress {
   readonly imagesDir: string;
+}
+
+export interface ToolOptions extends FetchOptions {
   /** User that runs the tools; not 0. */
   readonly uid: number;
   readonly asRoot: boolean;
