@@ -87,7 +87,7 @@ describe("settings of a database and of a role, at their least and greatest valu
       await queues.create("walked");
       await walk.sql("CREATE TABLE IF NOT EXISTS walked AS SELECT 1 AS n");
       const rounds = sessionValues(
-        (await walk.sql(settingsSql, [hidden, lasting.map(({ name }) => name)])) as unknown as Setting[],
+        await walk.sql<Setting>(settingsSql, [hidden, lasting.map(({ name }) => name)]),
         walk.running.connection.user,
       );
       let n = 0;

@@ -29,7 +29,7 @@ export interface PostgresqlWalk extends WalkedService {
   readonly services: Services;
   readonly running: RunningService;
   /** A statement on the primary, in a session that no parameter ends. */
-  sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  sql<Row extends object = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<Row[]>;
   /** Resolves after two more checks of the primary by its agent: the second one began after the call. */
   checkedTwice(): Promise<void>;
   /** Resolves once new statements run with these values. */
@@ -89,13 +89,13 @@ export async function createPostgresqlWalk(
       await close();
       await walked.runs(under);
     },
-    async sql(text, values = []) {
+    async sql<Row extends object>(text: string, values: readonly unknown[] = []) {
       let refusal: unknown;
       const rows = await waitUntil(
         text,
         async () => {
           try {
-            return (await (await connected()).query(text, [...values])).rows as Record<string, unknown>[];
+            return (await (await connected()).query<Row>(text, [...values])).rows;
           } catch (error) {
             await close();
             if (error instanceof DatabaseError && !passing.test(error.code ?? ""))

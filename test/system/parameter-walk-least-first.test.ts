@@ -1,0 +1,5 @@
+import { describe } from "vitest";
+import { liveCases } from "./parameter-walk/live-cases.ts";
+
+describe("first half of the parameters of a running PostgreSQL 17, each at its least value", () =>
+  liveCases("17", "least", "first"));

@@ -1,0 +1,5 @@
+import { describe } from "vitest";
+import { replayCases } from "./parameter-walk/replay-cases.ts";
+
+describe("log of a PostgreSQL whose parameters are at their greatest value, first half", () =>
+  replayCases("greatest", "first"));

@@ -1,0 +1,4 @@
+import { describe } from "vitest";
+import { restartCases } from "./parameter-walk/restart-cases.ts";
+
+describe("each parameter that PostgreSQL 18 reads when it starts", () => restartCases("18"));

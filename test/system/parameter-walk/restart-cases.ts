@@ -1,0 +1,60 @@
+import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { ProblemJson } from "../../support/api/service-json.ts";
+import type { Platform } from "../../support/platform/platform.ts";
+import { expectStatus } from "../../support/platform/services.ts";
+import { batchesOf, extremesOf } from "./extremes.ts";
+import { createPostgresqlWalk, longMs, type PostgresqlWalk, startWalkPlatform } from "./postgresql-walk.ts";
+import { printValues } from "./walked-service.ts";
+
+/** Number of parameters in one request. */
+const atOnce = 50;
+
+/** Cases for each parameter that the engine reads when it starts, and for settings that the catalog lacks. */
+export function restartCases(version: string): void {
+  let platform: Platform;
+  let walk: PostgresqlWalk;
+
+  beforeAll(async () => {
+    platform = await startWalkPlatform();
+    walk = await createPostgresqlWalk(platform, version, { node_count: 1 });
+  }, longMs);
+  afterAll(async () => {
+    await walk?.close();
+    await platform?.remove();
+  }, longMs);
+
+  it.each(["least", "greatest"] as const)(
+    "leaves it healthy, backed up and changeable at the %s",
+    async (end) => {
+      for (const extreme of extremesOf("postgresql", version, end, ({ needsRestart }) => needsRestart)) {
+        const value = await walk.set(extreme);
+        if (value === undefined) continue;
+        const taken = { [extreme.name]: value };
+        await walk.services.verb(walk.id, "restart");
+        await walk.applied(taken);
+        await walk.has(taken);
+        await walk.runs(printValues(taken));
+        await walk.backedUp(printValues(taken));
+        await walk.manages();
+        await walk.reset([extreme.name]);
+      }
+      await walk.services.verb(walk.id, "restart");
+      await walk.runs("the defaults");
+    },
+    longMs,
+  );
+
+  it("rejects every other setting of the engine by its name", async () => {
+    const rows = await walk.sql("SELECT name, setting FROM pg_settings WHERE context <> 'internal'");
+    const offered = parametersOf("postgresql", version);
+    const others = rows.filter(({ name }) => !offered.has(String(name)));
+    expect(others.length).toBeGreaterThan(100);
+    for (const batch of batchesOf(others, atOnce)) {
+      const parameters = Object.fromEntries(batch.map(({ name, setting }) => [String(name), String(setting)]));
+      const answer = await platform.rest.patch<ProblemJson>(walk.path("/configuration"), { parameters });
+      const pointers = expectStatus(answer, 400).json.errors.map(({ pointer }) => pointer);
+      expect(pointers).toEqual(expect.arrayContaining(Object.keys(parameters).map((name) => `/parameters/${name}`)));
+    }
+  });
+}
