@@ -32,6 +32,9 @@ const sessionParameters = [
 /** Approximate memory of an idle session, beside shared memory. */
 const connectionBytes = mib;
 const connectionsFloor = 500;
+/** Maximum share of memory for shared memory of an engine that only replays log, and its smallest buffers. */
+export const replayShare = 0.75;
+export const replayBuffersMib = 16;
 /** Maximum shares of the storage for WAL: before a checkpoint forces its removal, and WAL that is never removed. */
 const storageShares = { max_wal_size: 0.5, min_wal_size: 0.25 } as const;
 
@@ -49,15 +52,7 @@ export function planExcesses(
   if (engine !== "postgresql") return [];
   const catalog = parametersOf(engine, version);
   const byPlan = planParameters(engine, plan);
-  const bytesOf = (parameter: Parameter, text: string) => {
-    const number = parameter.unit === null ? Number(text) : (parseQuantity(text, parameter.unit) ?? 0);
-    return number * bytesIn(parameter);
-  };
-  const values = new Map<string, number>();
-  for (const [name, parameter] of catalog) {
-    const text = lookUp(parameters, name) ?? lookUp(byPlan, name) ?? parameter.default;
-    if (text !== null) values.set(name, bytesOf(parameter, text));
-  }
+  const values = valuesOf(engine, version, plan, parameters);
   return names.flatMap((name) => {
     const parameter = catalog.get(name);
     const standard = parameter && (lookUp(byPlan, name) ?? parameter.default);
@@ -73,10 +68,45 @@ export function planExcesses(
   });
 }
 
+/** Pure: true if an engine of this plan can replay log that was written under these settings. */
+export function canReplay(
+  engine: string,
+  version: string,
+  plan: PlanSize,
+  settings: Readonly<Record<string, string>>,
+): boolean {
+  if (engine !== "postgresql") return true;
+  const values = valuesOf(engine, version, plan, settings);
+  return (
+    sharedBytes(new Map([...values, ["shared_buffers", replayBuffersMib * mib]])) <= plan.memoryBytes * replayShare
+  );
+}
+
 /** Pure: a message for the user who set the parameter. */
 export function excessMessage({ name, maximum, of }: PlanExcess): string {
   const limit = maximum === undefined ? "no value of it fits beside the other parameters" : `it is ${maximum} at most`;
   return `this plan has too little ${of} for ${name}: ${limit}`;
+}
+
+/** Every parameter of the catalog, sizes in bytes. */
+function valuesOf(
+  engine: string,
+  version: string,
+  plan: PlanSize,
+  parameters: Readonly<Record<string, string>>,
+): Values {
+  const byPlan = planParameters(engine, plan);
+  const values = new Map<string, number>();
+  for (const [name, parameter] of parametersOf(engine, version)) {
+    const text = lookUp(parameters, name) ?? lookUp(byPlan, name) ?? parameter.default;
+    if (text !== null) values.set(name, bytesOf(parameter, text));
+  }
+  return values;
+}
+
+function bytesOf(parameter: Parameter, text: string): number {
+  const number = parameter.unit === null ? Number(text) : (parseQuantity(text, parameter.unit) ?? 0);
+  return number * bytesIn(parameter);
 }
 
 function bytesIn({ type, unit }: Parameter): number {

@@ -1,6 +1,7 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
-import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { type PlanSize, planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import { planFaults } from "#catalog/parameter-choice.ts";
@@ -14,8 +15,13 @@ type Parameters = Readonly<Record<string, string>>;
  * manual, "Hot Standby", Administrator's Overview).
  */
 export function replicaMinimums(spec: ManagedServiceSpec, primary: InstanceObservation | undefined): Parameters {
-  const names = spec.nodes.length > 1 ? engineProfileOf(spec.databaseType).replicas?.minimumFromPrimary : undefined;
-  const running = (names ?? []).flatMap((name) => {
+  return spec.nodes.length > 1 ? logSettings(spec, primary) : {};
+}
+
+/** Pure: settings that the primary writes its log under and that replay needs as much of. */
+export function logSettings(spec: ManagedServiceSpec, primary: InstanceObservation | undefined): Parameters {
+  const names = engineProfileOf(spec.databaseType).replicas?.minimumFromPrimary ?? [];
+  const running = names.flatMap((name) => {
     const value = primary === undefined ? undefined : lookUp(primary.effectiveParameters, name);
     return value === undefined ? [] : [[name, value] as const];
   });
@@ -36,10 +42,7 @@ export function capacityFaults(
     minimums,
   }: { readonly parameters: Parameters; readonly names: readonly string[]; readonly minimums: Parameters },
 ): readonly FieldFault[] {
-  const defaults = new Map(engine.parameters(version).map((parameter) => [parameter.name, parameter.default]));
-  const byPlan = engine.planDefaults(plan);
-  const chosen = (name: string) => lookUp(parameters, name) ?? lookUp(byPlan, name) ?? defaults.get(name);
-  const raised = Object.entries(minimums).filter(([name, value]) => Number(chosen(name)) < Number(value));
+  const raised = Object.entries(raisedMinimums({ engine: engine.databaseType, version, plan, parameters }, minimums));
   return names.flatMap((name) => {
     const others = raised.filter(([other]) => other !== name);
     const [alone] = planFaults(engine, version, plan, parameters, [name]);
@@ -51,4 +54,25 @@ export function capacityFaults(
         : { ...fault, detail: `${fault.detail} while its replicas need ${settings}. Restart the service first.` },
     );
   });
+}
+
+/** Pure: the minimums above the value that the parameters, the plan or the default give. */
+export function raisedMinimums(
+  {
+    engine,
+    version,
+    plan,
+    parameters,
+  }: {
+    readonly engine: string;
+    readonly version: string;
+    readonly plan: PlanSize;
+    readonly parameters: Parameters;
+  },
+  minimums: Parameters,
+): Parameters {
+  const catalog = parametersOf(engine, version);
+  const byPlan = planParameters(engine, plan);
+  const chosen = (name: string) => lookUp(parameters, name) ?? lookUp(byPlan, name) ?? catalog.get(name)?.default;
+  return Object.fromEntries(Object.entries(minimums).filter(([name, value]) => Number(chosen(name)) < Number(value)));
 }

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { expect, test } from "vitest";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { describe, expect, test } from "vitest";
+import { node, runningService } from "../../../../test/support/controller/service-object.ts";
 import { defaultCatalog, withVirtualMachines } from "#catalog/catalog.ts";
 import { beginResizing, hasSize, requireResizable, requireSize } from "./size-request.ts";
 
@@ -39,6 +39,45 @@ test.each(cases)("%s: %j to %j with %i GiB of data in memory is %s", (_, spec, r
   const ask = () => requireSize(service, requested, { catalog, observed });
   if (key === undefined) expect(ask()).toMatchObject(requested);
   else expect(ask).toThrow(expect.objectContaining({ key }));
+});
+
+describe("less memory than the primary's running parameters need", () => {
+  const smaller = { planName: "tier-1" };
+  const running = { max_connections: "500", max_locks_per_transaction: "4000" };
+  const replica = { ...node, id: "node-2", role: "replica" } as const;
+
+  function ask(effectiveParameters: Record<string, string>, nodes: (typeof node | typeof replica)[] = [node]) {
+    const service = runningService({}, { planName: "tier-4", nodes });
+    const observed = nodes.map(({ role }) =>
+      create(InstanceObservationSchema, role === "primary" ? { effectiveParameters } : {}),
+    );
+    return () => requireSize(service, smaller, { catalog, observed });
+  }
+
+  test("is refused for replicas, which start with them", () => {
+    expect(ask(running, [replica, node])).toThrow(
+      expect.objectContaining({
+        key: "NOT_POSSIBLE",
+        detail: expect.stringMatching(/^tier-1 .*replicas.* max_connections = 500, max_locks_per_transaction = 4000/),
+      }),
+    );
+    expect(ask(running)()).toMatchObject(smaller);
+  });
+
+  test("is refused for replay of the log, which starts with them", () => {
+    const locks = { ...running, max_locks_per_transaction: "20000" };
+    expect(ask(locks)).toThrow(
+      expect.objectContaining({ key: "NOT_POSSIBLE", detail: expect.stringContaining("Replay of its log") }),
+    );
+  });
+
+  test("is accepted with less, without an observation, and with values of the larger plan", () => {
+    const ofPlan = { max_connections: "400", max_worker_processes: "12", max_locks_per_transaction: "64" };
+    for (const nodes of [[node], [node, replica]]) {
+      expect(ask({}, nodes)()).toMatchObject(smaller);
+      expect(ask(ofPlan, nodes)()).toMatchObject(smaller);
+    }
+  });
 });
 
 test.each([

@@ -1,12 +1,13 @@
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
-import { excessMessage, planExcesses } from "@holdfast/common/engine-catalog/plan-limits.ts";
-import { valkeyMaxmemoryBytes } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import { canReplay, excessMessage, planExcesses } from "@holdfast/common/engine-catalog/plan-limits.ts";
+import { type PlanSize, valkeyMaxmemoryBytes } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type CatalogData, planOf } from "#catalog/catalog.ts";
 import type { ServiceSize } from "../service/service-operations.ts";
 import type { OperationObject } from "#operation/operation.ts";
+import { logSettings, raisedMinimums, replicaMinimums } from "../configuration/replica-minimums.ts";
 import { drainReason } from "../service/managed-service-health.ts";
-import type { ManagedServiceObject } from "../service/managed-service.ts";
+import { type ManagedServiceObject, primaryOf } from "../service/managed-service.ts";
 import { operationMembers } from "../service/operation-members.ts";
 import { beginOperation } from "../service/service-verbs.ts";
 import { withRestart } from "../service/member/restarts.ts";
@@ -35,29 +36,31 @@ export function requireResizable(service: ManagedServiceObject, inProgress: Oper
 }
 
 /**
- * Pure: the requested size. `observed` are the last observations of its engines. Throws INVALID_REQUEST for a plan that
+ * Pure: the requested size. `observed` are the last observations of its engines, in the order of its nodes. Throws INVALID_REQUEST for a plan that
  * the catalog lacks, and NOT_POSSIBLE for a size that the service cannot change to.
  */
 export function requireSize(
-  { spec }: ManagedServiceObject,
+  service: ManagedServiceObject,
   requested: RequestedSize,
   context: { readonly catalog: CatalogData; readonly observed: readonly (InstanceObservation | undefined)[] },
 ): ServiceSize {
+  const { spec } = service;
   const { planName = spec.planName, storageSizeGb = spec.storageSizeGb } = requested;
   if (storageSizeGb < spec.storageSizeGb)
     throw new HoldfastError(
       "NOT_POSSIBLE",
       `storage_size_gb is ${spec.storageSizeGb} and storage can only grow. For less, move the data to a new service.`,
     );
-  if (planName !== spec.planName) requirePlan(spec, planName, context);
+  if (planName !== spec.planName) requirePlan(service, planName, context);
   return { planName, storageSizeGb };
 }
 
 function requirePlan(
-  spec: ManagedServiceObject["spec"],
+  service: ManagedServiceObject,
   planName: string,
   { catalog, observed }: Parameters<typeof requireSize>[2],
 ): void {
+  const { spec } = service;
   const offered = catalog.plans.map((plan) => plan.planName);
   if (!offered.includes(planName))
     throw invalid({ field: "plan_name", code: "unknown", detail: `must be one of ${offered.join(", ")}` });
@@ -68,19 +71,44 @@ function requirePlan(
       `${planName} has machines of kind ${after.kind}, and those of ${spec.planName} are of kind ${before.kind}. Restore a backup into a new service of that plan.`,
     );
   const { vcpu, memoryBytes, diskBytes: storageBytes } = machineSizeOf({ ...spec, planName }, catalog);
-  const { databaseType, version, parameters } = spec;
-  const names = after.memoryGb < before.memoryGb ? Object.keys(parameters) : [];
-  const [excess] = planExcesses(databaseType, version, { vcpu, memoryBytes, storageBytes }, parameters, names);
-  if (excess !== undefined)
-    throw new HoldfastError("NOT_POSSIBLE", `In ${planName}, ${excessMessage(excess)}. Change the parameter first.`);
-  if (databaseType !== "valkey") return;
-  const availableBytes = valkeyMaxmemoryBytes({ vcpu, memoryBytes, storageBytes });
+  const plan = { vcpu, memoryBytes, storageBytes };
+  if (after.memoryGb < before.memoryGb) requireParameters(service, planName, plan, observed);
+  if (spec.databaseType !== "valkey") return;
+  const availableBytes = valkeyMaxmemoryBytes(plan);
   const usedBytes = Math.max(0, ...observed.map((instance) => Number(instance?.memoryDataBytes ?? 0n)));
   if (usedBytes > availableBytes)
     throw new HoldfastError(
       "NOT_POSSIBLE",
       `The data takes ${Math.ceil(usedBytes / mib)} MiB of memory, and ${planName} has ${Math.floor(availableBytes / mib)} MiB for it. Delete data first.`,
     );
+}
+
+/**
+ * Throws for parameters that a smaller plan cannot run with. Until they have replayed a lower value, replicas start with
+ * at least the values of the primary, and so does an engine that replays the log of a backup.
+ */
+function requireParameters(
+  service: ManagedServiceObject,
+  planName: string,
+  plan: PlanSize,
+  observed: readonly (InstanceObservation | undefined)[],
+): void {
+  const { databaseType: engine, version, parameters, nodes } = service.spec;
+  const [excess] = planExcesses(engine, version, plan, parameters, Object.keys(parameters));
+  if (excess !== undefined)
+    throw new HoldfastError("NOT_POSSIBLE", `In ${planName}, ${excessMessage(excess)}. Change the parameter first.`);
+  const primary = observed[nodes.indexOf(primaryOf(service))];
+  const raised = raisedMinimums({ engine, version, plan, parameters }, replicaMinimums(service.spec, primary));
+  if (planExcesses(engine, version, plan, { ...parameters, ...raised }, Object.keys(raised)).length > 0)
+    throw new HoldfastError("NOT_POSSIBLE", excessiveMinimums(planName, "Its replicas start", raised));
+  const replayed = logSettings(service.spec, primary);
+  if (!canReplay(engine, version, plan, replayed))
+    throw new HoldfastError("NOT_POSSIBLE", excessiveMinimums(planName, "Replay of its log starts", replayed));
+}
+
+function excessiveMinimums(planName: string, starts: string, minimums: Readonly<Record<string, string>>): string {
+  const settings = Object.entries(minimums).map(([name, value]) => `${name} = ${value}`);
+  return `${planName} has too little memory. ${starts} with ${settings.join(", ")}, which the primary runs with. Lower these parameters and restart the service first.`;
 }
 
 /** Pure: the service with the requested size in its spec, and the operation that makes the change. */

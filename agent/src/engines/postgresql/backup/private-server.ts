@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { replayBuffersMib, replayShare } from "@holdfast/common/engine-catalog/plan-limits.ts";
 import { ProgramFailed } from "../../../os/program.ts";
 import { PlanTooSmall } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
@@ -64,7 +65,7 @@ export async function startPrivateServer(
   const choices = [
     { required: greatestOf(defaultSettings, needed), buffersMib: buffersOf(instance) },
     { required: needed, buffersMib: buffersOf(instance) },
-    { required: needed, buffersMib: minimumBuffersMib },
+    { required: needed, buffersMib: replayBuffersMib },
   ];
   let hasCapacity = false;
   for (const { required, buffersMib } of choices) {
@@ -162,10 +163,7 @@ function configOf(settings: Readonly<Record<string, string | number>>, buffersMi
 }
 
 const memoryMibOf = ({ spec }: Instance) => Number(spec.memoryBytes / 1_048_576n);
-const minimumBuffersMib = 16;
-const buffersOf = (instance: Instance) => Math.max(minimumBuffersMib, Math.floor(memoryMibOf(instance) / 8));
-/** The remaining memory is for processes and the agent. */
-const sharedShare = 3 / 4;
+const buffersOf = (instance: Instance) => Math.max(replayBuffersMib, Math.floor(memoryMibOf(instance) / 8));
 
 /** Compares the shared memory that the engine computes for these settings with the machine's memory. */
 async function fits(run: EngineDeps["run"], instance: Instance, config: string, signal: AbortSignal): Promise<boolean> {
@@ -173,7 +171,7 @@ async function fits(run: EngineDeps["run"], instance: Instance, config: string, 
   try {
     const printed = await run([program(instance, "postgres"), ...args], { env: { LC_ALL: "C" }, signal });
     const mib = /^(\d+)$/m.exec(printed)?.[1];
-    return mib === undefined || Number(mib) <= memoryMibOf(instance) * sharedShare;
+    return mib === undefined || Number(mib) <= memoryMibOf(instance) * replayShare;
   } catch (error) {
     if (error instanceof ProgramFailed && /shared memory size overflows|Cannot allocate/.test(error.output))
       return false;
