@@ -63,9 +63,10 @@ export function createArchivedLogs(deps: ArchiveWorkDeps): ArchivedLogs {
     if (hasGap(current, report)) return startArchiving(archive, { ...newArchiving(id), event: "gap" }, signal);
     if (key !== undefined && currentVersion(key).version !== current.keyVersion)
       return startArchiving(archive, { ...newArchiving(id), ...continuedArchive(current, recorded) }, signal);
+    // Stored log is recorded before any is deleted: a deletion may be deferred, or fail.
+    if (isDue(object.status.log, recorded)) return recordRanges(archive, recorded, signal);
     const retained = rangesSince(recorded, current, oldestBase(object));
-    if (retained === recorded && !isDue(object.status.log, recorded)) return undefined;
-    if (retained !== recorded && deps.expiryDeferred()) return undefined;
+    if (retained === recorded || deps.expiryDeferred()) return undefined;
     await deleteLog(objects, id, recorded, retained, signal);
     return recordRanges(archive, retained, signal);
   }

@@ -55,7 +55,7 @@ const backupsPerHostMax = 2;
 const taskTimeoutMs = 10_000;
 const recheckMs = 15_000;
 const soonMs = 1_000;
-/** A manual backup waits at most this long for the log to start, as while automation is paused. */
+/** A manual backup waits at most this long for the log to start. */
 const logStartTimeoutMs = 30_000;
 /** Lifetime of the URLs that a machine has: an abandoned attempt stores nothing after it. */
 const urlLifetimeMs = 3 * 3_600_000;
