@@ -1,4 +1,5 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { errorsMax } from "@holdfast/common/errors.ts";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ProblemJson } from "../../support/api/service-json.ts";
 import type { Platform } from "../../support/platform/platform.ts";
@@ -7,8 +8,8 @@ import { batchesOf, extremesOf } from "./extremes.ts";
 import { createPostgresqlWalk, longMs, type PostgresqlWalk, startWalkPlatform } from "./postgresql-walk.ts";
 import { printValues } from "./walked-service.ts";
 
-/** Number of parameters in one request. */
-const atOnce = 50;
+/** Number of parameters in one request: an answer has no more errors. */
+const atOnce = errorsMax;
 
 /** Cases for each parameter that the engine reads when it starts, and for settings that the catalog lacks. */
 export function restartCases(version: string): void {
