@@ -83,6 +83,63 @@ describe("a replica that starts with lower settings than its primary", () => {
       expect(await settingsOf(node.id)).toEqual(before);
   });
 
+  it("starts again with the settings of log that its data have replayed already", async () => {
+    await set(raised);
+    await its.services.settled(its.main.service.id, "Running");
+    await its.services.verb(its.main.service.id, "restart");
+    await failures.untilReplicaCounts();
+    const { primary, replica } = await failures.roles();
+    await its.queryNode(primary, "CREATE TABLE dropped (i int)");
+    const runs = (nodeId: string, connections: string) => () =>
+      settingsOf(nodeId).then(
+        (row) => row?.["max_connections"] === connections,
+        () => false,
+      );
+    const repair = failures.pauseMachine(replica);
+    try {
+      await set(Object.fromEntries(names.map((name) => [name, null])));
+      killAtOnce(failures.processesOf(primary).engine ?? 0);
+      await waitUntil("the primary runs with the defaults", async () => !(await runs(primary, "200")()));
+    } finally {
+      repair();
+    }
+    // A dropped file makes the replica record how far it has to replay before it is consistent.
+    await waitUntil("the table is dropped", () =>
+      its.queryNode(primary, "DROP TABLE dropped").then(
+        () => true,
+        () => false,
+      ),
+    );
+    const isDropped = () =>
+      its.queryNode(replica, "SELECT to_regclass('dropped') AS found").then(
+        ([row]) => row?.["found"] === null,
+        () => false,
+      );
+    await waitUntil("the replica has replayed the lower settings", isDropped, { withinMs: 60_000 });
+    expect(await settingsOf(replica)).toEqual(raised);
+    const { engine = 0 } = failures.processesOf(replica);
+    const resume = failures.pauseMachine(replica);
+    try {
+      // The next start has a parameter that no start had.
+      await set({ maintenance_work_mem: "65MB" });
+      for (const pid of [engine, ...findBelow(engine)]) killAtOnce(pid);
+    } finally {
+      resume();
+    }
+    const isReplaced = () => ![engine, undefined].includes(failures.processesOf(replica).engine);
+    await waitUntil("another engine runs", isReplaced, { withinMs: 60_000 });
+    await waitUntil("the replica has as much as its log", runs(replica, "200"), {
+      withinMs: 60_000,
+      describe: () => its.services.describe(its.main.service.id),
+    });
+    await failures.untilReplicaCounts();
+    expect(await settingsOf(replica)).toEqual(raised);
+    expect(await failures.roles()).toMatchObject({ primary, replica });
+    const { json } = await its.platform.rest.get<Parameters>(its.path("/configuration"));
+    expect(Object.entries(json.parameters).filter(([, { status }]) => status === "rejected")).toEqual([]);
+    expect(await its.queryNode(replica, "SHOW maintenance_work_mem")).toEqual([{ maintenance_work_mem: "65MB" }]);
+  });
+
   it("has lost no acknowledged row", async () => {
     await its.stopWriting();
     expect(await its.writer.missing()).toEqual([]);

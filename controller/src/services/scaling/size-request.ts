@@ -36,8 +36,8 @@ export function requireResizable(service: ManagedServiceObject, inProgress: Oper
 }
 
 /**
- * Pure: the requested size. `observed` are the last observations of its engines, in the order of its nodes. Throws INVALID_REQUEST for a plan that
- * the catalog lacks, and NOT_POSSIBLE for a size that the service cannot change to.
+ * Pure: the requested size. `observed` are the last observations of its engines, in the order of its nodes. Throws
+ * INVALID_REQUEST for a plan that the catalog lacks, and NOT_POSSIBLE for a size that the service cannot change to.
  */
 export function requireSize(
   service: ManagedServiceObject,
@@ -84,8 +84,8 @@ function requirePlan(
 }
 
 /**
- * Throws for parameters that a smaller plan cannot run with. Until they have replayed a lower value, replicas start with
- * at least the values of the primary, and so does an engine that replays the log of a backup.
+ * Throws for parameters that a smaller plan cannot run with. Until they have replayed a lower value, replicas start
+ * with at least the values of the primary, and so does an engine that replays the log of a backup.
  */
 function requireParameters(
   service: ManagedServiceObject,
