@@ -1,9 +1,10 @@
+import type { GatewayDeps } from "../gateway-deps.ts";
 import type { ApiMethod, RestRule } from "../method.ts";
 import { etagPattern } from "../request-headers.ts";
 import type { Validation } from "../validation.ts";
 import { responseExample } from "./response-examples.ts";
 import { errorComponents, errorResponses, problemSchema } from "./error-responses.ts";
-import { createSchemaRules, type SchemaRule } from "./schema-rules.ts";
+import { createSchemaRules } from "./schema-rules.ts";
 import { createInputSchemas, type InputSchemas } from "./input-schema.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { jsonValueSchema } from "./limits.ts";
@@ -17,13 +18,13 @@ export function createOpenApi(
   methods: readonly ApiMethod[],
   validation: Validation,
   baseUrl: string,
-  { webhooks = {}, forms = [] }: { readonly webhooks?: JsonSchema; readonly forms?: readonly SchemaRule[] } = {},
+  { webhooks = {}, schemaRules = [] }: Pick<GatewayDeps, "webhooks" | "schemaRules"> = {},
 ): JsonSchema {
   const schemas = new Map<string, JsonSchema>([
     ["Problem", problemSchema],
     ["JsonValue", jsonValueSchema],
   ]);
-  const inputs = createInputSchemas(validation, createSchemaRules(forms));
+  const inputs = createInputSchemas(validation, createSchemaRules(schemaRules));
   const outputs = createOutputSchemas(schemas);
   const paths: Record<string, Record<string, JsonSchema>> = {};
   const names = createPathNames(methods.flatMap(({ rest }) => rest ?? []));

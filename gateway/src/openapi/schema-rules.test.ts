@@ -1,6 +1,8 @@
+import { CreateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { CreateWebhookRequestSchema } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 import { CreateAppRequestSchema } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { describe, expect, test } from "vitest";
+import { startTestGateway } from "@holdfast/test/support/api/test-gateway.ts";
 import { createValidation } from "../validation.ts";
 import { createSchemaRules, type SchemaRule } from "./schema-rules.ts";
 import { createInputSchemas } from "./input-schema.ts";
@@ -15,6 +17,18 @@ function schemaWith(...forms: SchemaRule[]) {
 }
 
 describe("a schema rule", () => {
+  test("of the gateway is in its /openapi.json", async () => {
+    const { version } = CreateManagedServiceRequestSchema.field;
+    const gateway = await startTestGateway([], { schemaRules: [[version, { enum: ["17"] }]] });
+    try {
+      const { json } = await gateway.call("GET", "/openapi.json");
+      const { schema } = json.paths["/managed-services"].post.requestBody.content["application/json"];
+      expect(schema.properties.version).toMatchObject({ type: "string", enum: ["17"] });
+    } finally {
+      await gateway.close();
+    }
+  });
+
   test("adds its keywords to those of the field", () => {
     expect(schemaWith([url, { pattern: "^https:" }])).toMatchObject({
       properties: { url: { type: "string", maxLength: 2048, pattern: "^https:" } },

@@ -1,4 +1,5 @@
 import { request } from "node:https";
+import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { CATALOG } from "@holdfast/common/errors.ts";
 import { eventTypes } from "@holdfast/controller/systems.ts";
 import { describe, expect, it } from "vitest";
@@ -89,6 +90,10 @@ export function statusCases(its: ApiUnderTest): void {
       expect(expectStatus(description, 200).json.openapi).toMatch(/^3\.1/);
       expect(Object.keys(description.json.webhooks)).toEqual([...eventTypes.keys()]);
       expect(Object.keys(description.json.paths)).toContain("/managed-services/{id}");
+      // Versions are checked by a handler, not by the protos.
+      const version = { enum: engineCatalog.flatMap(({ versions }) => versions) };
+      const content = { "application/json": { schema: { properties: { version } } } };
+      expect(description.json.paths).toMatchObject({ "/managed-services": { post: { requestBody: { content } } } });
       expectStatus(await open.get("/healthz"), 200);
     });
 
