@@ -23,7 +23,7 @@ const valid: [engine: string, name: string, text: string, value: string][] = [
   ["postgresql", "TimeZone",                     "Europe/Berlin", "Europe/Berlin"],
   ["valkey",     "maxmemory-policy",             "allkeys-lru",  "allkeys-lru"],
   ["valkey",     "proto-max-bulk-len",           "1MB",          "1048576"],
-  ["valkey",     "activedefrag",                 "on",           "yes"],
+  ["valkey",     "lazyfree-lazy-user-flush",     "on",           "yes"],
   ["valkey",     "notify-keyspace-events",       "",             ""],
 ];
 

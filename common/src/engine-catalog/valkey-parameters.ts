@@ -35,7 +35,6 @@ export const valkeyParameters: readonly Parameter[] = [
   row("no-appendfsync-on-rewrite",   "boolean", "no",     {},                "Defers flushes while the file is rewritten"),
   row("auto-aof-rewrite-percentage", "integer", "100",    from(0),           "Growth in percent that triggers a rewrite of the append-only file; 0 disables it"),
   row("auto-aof-rewrite-min-size",   "bytes",   "67108864", bytes(1_048_576, 1_099_511_627_776), "Minimum size of the append-only file for a rewrite"),
-  row("activedefrag",                "boolean", "no",     {},                "Moves data to reduce memory fragmentation"),
   row("active-expire-effort",        "integer", "1",      from(1, 10),       "Effort of the search for expired keys"),
   row("lazyfree-lazy-eviction",      "boolean", "yes",    {},                "Frees evicted values in the background"),
   row("lazyfree-lazy-expire",        "boolean", "yes",    {},                "Frees expired values in the background"),

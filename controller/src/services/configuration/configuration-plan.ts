@@ -36,10 +36,11 @@ export function changedParameters(
   const set: Record<string, string> = {};
   const unchanged = { ...spec.parameters };
   const faults: FieldFault[] = [];
+  const isOffered = (name: string) => engine.parameters(spec.version).some((parameter) => parameter.name === name);
   for (const [name, { kind }] of Object.entries(change)) {
     if (kind.case === "stringValue") set[name] = kind.value;
     else if (kind.case !== "nullValue") faults.push(parameterFault(name, "wrong_type", "must be a string or null"));
-    else if (engine.parameters(spec.version).some((parameter) => parameter.name === name)) delete unchanged[name];
+    else if (Object.hasOwn(unchanged, name) || isOffered(name)) delete unchanged[name];
     else faults.push(parameterFault(name, "unknown_parameter", "is not a parameter of this engine version"));
   }
   const checked = checkedParameters(engine, spec.version, set);
