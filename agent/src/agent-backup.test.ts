@@ -38,6 +38,8 @@ async function listedByPython(directory: string, key: { id: string; secret: stri
 const skipped = whyNoAgentMachine("postgresql", "17");
 const password = "a-password-of-the-test";
 const newPassword = "another-password";
+/** A commit from now on is later than this moment. */
+const clockPasses = (ms: number) => waitUntil("the clock is past that moment", () => Date.now() > ms, { everyMs: 1 });
 const user = (secret: string) => ({ username: "app_user", role: "admin", verifier: scramVerifier(secret) });
 
 describe.skipIf(skipped !== undefined)(
@@ -196,6 +198,7 @@ describe.skipIf(skipped !== undefined)(
       const making = (async () => {
         for (let n = 0; !isOver; n += 1) {
           if ((await put(`late_${n}`)).failure === undefined) acknowledged.push(`late_${n}`);
+          // The rate of the calls, which go on while the last backup begins.
           await sleep(50);
         }
       })();
@@ -276,8 +279,9 @@ describe.skipIf(skipped !== undefined)(
         for (let n = 0; n < count; n += 1) {
           const i = acknowledged.length + 1;
           await sql(source, `INSERT INTO noted VALUES (${i})`);
-          acknowledged.push({ i, atMs: Date.now() });
-          await sleep(20);
+          const atMs = Date.now();
+          acknowledged.push({ i, atMs });
+          await clockPasses(atMs);
         }
       };
       await note(10);
@@ -291,7 +295,7 @@ describe.skipIf(skipped !== undefined)(
       await sql(source, "INSERT INTO rows SELECT i, md5(i::text) FROM generate_series(1, 200000) AS i");
       await note(10);
       const untilMs = Date.now();
-      await sleep(50);
+      await clockPasses(untilMs);
       await sql(source, "DELETE FROM noted");
       const isFollowing = (archiveId: string) => seen()?.archiveId === archiveId && seen()?.state === "following";
       const durableMs = () => timestampMs(seen()?.durableTime ?? timestampFromMs(0));
@@ -366,7 +370,7 @@ describe.skipIf(skipped !== undefined)(
       await sql(source, "INSERT INTO steps VALUES (2)");
       await durable("the second step is archived under another key");
       const betweenMs = Date.now();
-      await sleep(50);
+      await clockPasses(betweenMs);
       expect((await source.converge({ archive: renewed, term: 2n })).failure).toBeUndefined();
       await sql(source, "INSERT INTO steps VALUES (3)");
       await waitUntil("the term is another one", () => seen()?.term === 2n, { describe });

@@ -79,7 +79,7 @@ export const loadFaults = ({ lagMb, sessions }: Load): readonly FailoverFault[] 
         const atMs = markFault();
         for (const id of [primary, replica]) killAtOnce(fixture.processesOf(id).engine ?? 0);
         repairReplica();
-        // Longer than a promotion would take.
+        // The assertion is that nothing happens, so no condition ends the wait: it is longer than a promotion takes.
         await sleep(20_000);
         if (fixture.nodeWriters.firstAfter(newHost, atMs) !== undefined)
           throw new Error("the member that was down accepts writes");

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { killAtOnce } from "../../support/platform/platform-processes.ts";
+import { isAlive, killAtOnce } from "../../support/platform/platform-processes.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 import type { FailoverFault } from "./failover-fault.ts";
 import type { FailoverFixture } from "./failover-fixture.ts";
 
@@ -20,6 +21,7 @@ const paused = (name: string, expects: FailoverFault["expects"], ...parts: Part[
   async run(fixture, { primary }, markFault) {
     const repair = standsStill(fixture, primary, ...parts);
     markFault();
+    // The length of the pause is the fault.
     await sleep(longMs);
     repair();
   },
@@ -32,10 +34,14 @@ const killed = (name: string, pidsOf: (fixture: FailoverFixture, id: string) => 
     const pids = pidsOf(fixture, primary);
     markFault();
     for (const pid of pids) killAtOnce(pid);
-    // Waits, so that the node that accepts writes in the end is not one that was about to die.
-    await sleep(1_000);
+    // The node that accepts writes in the end is then none that is about to die.
+    await haveEnded(pids);
   },
 });
+
+function haveEnded(pids: readonly number[]): Promise<unknown> {
+  return waitUntil("the killed processes have ended", () => !pids.some(isAlive), { everyMs: 20 });
+}
 
 const first = (pids: readonly number[]) => pids.slice(0, 1);
 
@@ -62,6 +68,7 @@ export const machineFaults: readonly FailoverFault[] = [
     async run(fixture, { primary }, markFault) {
       const repair = standsStill(fixture, primary, fixture.random.pick<Part>(["agent", "engine", "machine"]));
       markFault();
+      // The length of the pause is the fault, and nothing may follow it for as long again.
       await sleep(fixture.random.between(500, shortMs));
       repair();
       await sleep(shortMs);
@@ -76,10 +83,12 @@ export const machineFaults: readonly FailoverFault[] = [
     expects: "either",
     kinds: ["async", "sync"],
     async run(fixture, { primary }, markFault) {
-      const busy = fixture
-        .queryNode(primary, "SELECT count(*) FROM generate_series(1, 2000000) AS n WHERE md5(n::text) > 'x'")
-        .catch(() => undefined);
-      await sleep(300);
+      const statement = "SELECT count(*) FROM generate_series(1, 5000000) AS n WHERE md5(n::text) > 'x'";
+      const busy = fixture.queryNode(primary, statement).catch(() => undefined);
+      const running = `SELECT 1 AS found FROM pg_stat_activity
+        WHERE state = 'active' AND query LIKE '%generate_series(1, 5000000)%' AND pid <> pg_backend_pid()`;
+      const isBusy = async () => (await fixture.queryNode(primary, running)).length > 0;
+      await waitUntil("a session is busy", isBusy, { everyMs: 20 });
       const [postmaster = 0] = fixture.pidsOf(primary, "engine");
       markFault();
       killAtOnce(postmaster);
@@ -106,7 +115,7 @@ export const machineFaults: readonly FailoverFault[] = [
       const pids = [primary, replica].flatMap((id) => first(fixture.pidsOf(id, "engine")));
       markFault();
       for (const pid of pids) killAtOnce(pid);
-      await sleep(1_000);
+      await haveEnded(pids);
     },
   },
   {
@@ -117,6 +126,7 @@ export const machineFaults: readonly FailoverFault[] = [
       markFault();
       try {
         await fixture.reaches("FencePrimary", operations);
+        // A random moment of the failover.
         await sleep(fixture.random.between(0, 1_000));
       } finally {
         repair();
