@@ -16,11 +16,12 @@ import {
   UpdateAppRequestSchema,
 } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { browserUrlForm, httpsUrlForm, originForm } from "./app/checked-url.ts";
-import { hostNameForm, pemForm, portForm } from "./auth/checked-auth.ts";
+import { hostNameForm, oneLineForm, pemForm, portForm, visibleForm } from "./auth/checked-auth.ts";
 import { idpForm, issuerUrlForm } from "./auth/idp.ts";
 
 const addressForm = formatRule("email");
-const domainNameForm = formatRule("hostname");
+/** A host name without a dot is no domain of a user. */
+const domainNameForm = { ...formatRule("hostname"), pattern: "\\." };
 
 /** Input limits of the app RPCs: redirect URLs, mail servers and addresses, domains. */
 export const appSchemaRules: readonly SchemaRule[] = [
@@ -34,6 +35,8 @@ export const appSchemaRules: readonly SchemaRule[] = [
   [NewAuthSmtpSchema, { dependentRequired: { username: ["password"], password: ["username"] } }],
   [NewAuthSmtpSchema.field.host, hostNameForm],
   [NewAuthSmtpSchema.field.port, portForm],
+  [NewAuthSmtpSchema.field.username, visibleForm],
+  [NewAuthSmtpSchema.field.password, oneLineForm],
   [NewAuthSmtpSchema.field.fromAddress, addressForm],
   [NewAuthSmtpSchema.field.caCertificate, pemForm],
   [TestAuthSmtpRequestSchema.field.to, addressForm],

@@ -15,6 +15,10 @@ test.each([
   ["https://shop.example.com/ x",     false],
   ["shop.example.com",                false],
   ["",                                false],
+  ["http://shop.example.com",          false],
+  ["HTTP://0",                         false],
+  ["HTTP://localhost:3000/a?b",        true],
+  ["https://shop.example.com/#a",      false],
 ])("%s is a URL for browsers: %s, and the API's description says so", (text, fits) => {
   expect(browserUrlFaults("home_url", text).length === 0).toBe(fits);
   expect(new RegExp(browserUrlForm.pattern).test(text)).toBe(fits);

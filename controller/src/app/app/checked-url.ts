@@ -3,8 +3,10 @@ import { type FieldFault, pointerOf } from "@holdfast/common/errors.ts";
 const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /** The formats as JSON Schema can express them: a part of what is checked. */
-export const httpsUrlForm = { format: "uri", pattern: "^[hH][tT][tT][pP][sS]://[!-.0-~][!-~]*$" };
-export const browserUrlForm = { format: "uri", pattern: "^[hH][tT][tT][pP][sS]?://[!-.0-~][!-~]*$" };
+const httpsUrl = '[hH][tT][tT][pP][sS]://[!"$-.0-~][!"$-~]*';
+const loopbackUrl = '[hH][tT][tT][pP]://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:[0-9]{1,4})?([/?][!"$-~]*)?';
+export const httpsUrlForm = { format: "uri", pattern: `^${httpsUrl}$` };
+export const browserUrlForm = { format: "uri", pattern: `^(${httpsUrl}|${loopbackUrl})$` };
 export const originForm = { format: "uri", pattern: "^https?://[!-.0->A-~]+$" };
 
 /** Faults of a redirect URL: https, or http on loopback; no fragment, no credentials. */

@@ -8,15 +8,18 @@ import type { ThemeSpec } from "./auth.ts";
  * 5322).
  */
 const address = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/;
-/** Control characters, line separators, and characters that change the direction of text. */
-const hidden = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+/** Control characters, line separators, and characters that change the direction of text; a class of JSON Schema. */
+const hiddenClass = "\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069";
+const hidden = new RegExp(`[${hiddenClass}]`);
 const ports = [25, 465, 587, 2_525];
 const hostName = /^[A-Za-z0-9:]([A-Za-z0-9.:-]*[A-Za-z0-9])?$/;
 
 /** The formats as JSON Schema expresses them. */
 export const hostNameForm = { pattern: hostName.source };
 export const portForm = { enum: ports };
-export const pemForm = { pattern: "-----BEGIN CERTIFICATE-----" };
+export const pemForm = { pattern: "^[^\\x00]*-----BEGIN CERTIFICATE-----[^\\x00]*$" };
+export const visibleForm = { pattern: `^[^${hiddenClass}]*$` };
+export const oneLineForm = { pattern: "^[^\\r\\n\\x00]*$" };
 
 export function isAddress(text: string): boolean {
   return text.length <= 254 && address.test(text);
@@ -47,7 +50,7 @@ export function smtpFaults(smtp: NewAuthSmtp): FieldFault[] {
 
 /** Pure: faults of a theme. */
 export function themeFaults({ displayName, logoUrl }: NewAuthTheme): FieldFault[] {
-  const isHttps = logoUrl === undefined || logoUrl.startsWith("https://");
+  const isHttps = logoUrl === undefined || /^https:\/\//i.test(logoUrl);
   return [
     ...unless(!hidden.test(displayName ?? ""), "theme.display_name", "must not have control characters"),
     ...unless(isHttps, "theme.logo_url", "must begin with https://"),
