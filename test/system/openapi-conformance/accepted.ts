@@ -7,6 +7,8 @@ export interface Accepted {
   readonly message: RegExp;
   readonly operations: readonly string[];
   readonly reason: string;
+  /** True if it depends on the moment of the request, so that a run may lack it. */
+  readonly isTimed?: true;
 }
 
 const refused = (status: number, message: RegExp, reason: string, ...operations: readonly string[]): Accepted => ({
@@ -21,7 +23,7 @@ const opaqueCursor = "a cursor is a text that the installation sealed, for one l
 const noCursor = /^invalid_request: .*cursor is not a cursor of this list with this filter/;
 const service = "/managed-services/{service_id}";
 
-/** Each has to occur in a run of its share. */
+/** Each that is not timed has to occur in a run of its share. */
 export const accepted: readonly Accepted[] = [
   // Accounts.
   refused(
@@ -136,6 +138,14 @@ export const accepted: readonly Accepted[] = [
   ),
 
   // Services.
+  {
+    check: "not_a_server_error",
+    status: 503,
+    message: /^machine_unreachable: /,
+    operations: ["GET /managed-services/{id}/logs"],
+    reason: "the agent of a new service is not connected yet",
+    isTimed: true,
+  },
   refused(
     400,
     noCursor,
@@ -339,6 +349,7 @@ export const accepted: readonly Accepted[] = [
     message: /^auth_not_enabled: /,
     operations: ["GET /app-services/{app_id}/auth/clients"],
     reason: "a new app has no sign-in, and the path is that of its sign-in",
+    isTimed: true,
   },
   {
     check: "response_schema_conformance",

@@ -19,6 +19,8 @@ test.each([
   ["HTTP://0",                         false],
   ["HTTP://localhost:3000/a?b",        true],
   ["https://shop.example.com/#a",      false],
+  ["HtTP://[::1]:83/{",                false],
+  ["https://shop.example.com/[a]",     false],
 ])("%s is a URL for browsers: %s, and the API's description says so", (text, fits) => {
   expect(browserUrlFaults("home_url", text).length === 0).toBe(fits);
   expect(new RegExp(browserUrlForm.pattern).test(text)).toBe(fits);
@@ -27,6 +29,7 @@ test.each([
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
   ["http://shop.example.com",     "must begin with https://, or with http:// on loopback"],
+  ["https://shop.example.com/%zz", "must have other characters percent-encoded"],
   ["https://a:b@shop.example.com", "must not have credentials"],
   ["https://shop.example.com/#a", "must not have a fragment"],
 ])("%s %s", (text, detail) => {

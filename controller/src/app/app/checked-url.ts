@@ -3,11 +3,11 @@ import { type FieldFault, pointerOf } from "@holdfast/common/errors.ts";
 const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /** The formats as JSON Schema can express them: a part of what is checked. */
-const httpsUrl = '[hH][tT][tT][pP][sS]://[!"$-.0-~][!"$-~]*';
-const loopbackUrl = '[hH][tT][tT][pP]://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:[0-9]{1,4})?([/?][!"$-~]*)?';
+const httpsUrl = "[hH][tT][tT][pP][sS]://[!$&-.0-;=?-Z_a-z~][!$&-;=?-Z_a-z~]*";
+const loopbackUrl = "[hH][tT][tT][pP]://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:[0-9]{1,4})?([/?][!$&-;=?-Z_a-z~]*)?";
 export const httpsUrlForm = { format: "uri", pattern: `^${httpsUrl}$` };
 export const browserUrlForm = { format: "uri", pattern: `^(${httpsUrl}|${loopbackUrl})$` };
-export const originForm = { format: "uri", pattern: "^https?://[!-.0->A-~]+$" };
+export const originForm = { format: "uri", pattern: "^https?://[!$&-.0-;=A-Z_a-z~]+$" };
 
 /** Faults of a redirect URL: https, or http on loopback; no fragment, no credentials. */
 export function browserUrlFaults(field: string, text: string): FieldFault[] {
@@ -17,6 +17,9 @@ export function browserUrlFaults(field: string, text: string): FieldFault[] {
   // The parser adds missing slashes, so require them.
   const url = /^[a-z]+:\/\/[^/]/i.test(text) ? URL.parse(text) : null;
   if (url === null) return fault("must be an absolute URL");
+  // The parser accepts characters that are none of a URL (RFC 3986), and brackets that are around no address.
+  if (!/^[a-z]+:\/\/(\[[^[\]]*\])?([!#$&-;=?-Z_a-z~]|%[0-9a-f]{2})*$/i.test(text))
+    return fault("must have other characters percent-encoded");
   if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback.has(url.hostname)))
     return fault("must begin with https://, or with http:// on loopback");
   if (url.username !== "" || url.password !== "") return fault("must not have credentials");
