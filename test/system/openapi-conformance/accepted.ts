@@ -7,7 +7,7 @@ export interface Accepted {
   readonly message: RegExp;
   readonly operations: readonly string[];
   readonly reason: string;
-  /** True if it depends on the moment of the request, so that a run may lack it. */
+  /** True if it depends on the state of an object at the moment of the request, so that a run may lack it. */
   readonly isTimed?: true;
 }
 
@@ -357,6 +357,7 @@ export const accepted: readonly Accepted[] = [
     message: /^"" is not a "uuid"/,
     operations: ["POST /stacks/{id}/upgrade"],
     reason: "the specification has a migration without an id for a stack that is up to date",
+    isTimed: true,
   },
   refused(
     400,
