@@ -48,6 +48,7 @@ const longSuites = [
   ["long",  "test/system/host-drain.test.ts"],
   ["long",  "test/system/increments.test.ts"],
   ["long",  "test/system/incus.test.ts"],
+  ["long",  "test/system/inference-answers.test.ts"],
   ["long",  "test/system/inference-clients.test.ts"],
   ["long",  "test/system/inference-kills.test.ts"],
   ["long",  "test/system/inference-limits.test.ts"],

@@ -93,9 +93,6 @@ function digestOf(tls: TlsOptions): string {
 function agentOf(connect: buildConnector.connector, idleMs: number): Agent {
   return new Agent({
     connect,
-    // The request's own deadline applies; these timeouts are a safety net.
-    headersTimeout: 60_000,
-    bodyTimeout: 60_000,
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: idleMs,
     maxHeaderSize: headerBytesMax,

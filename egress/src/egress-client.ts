@@ -28,6 +28,8 @@ export interface EgressRequest extends Omit<EgressPost, "body"> {
   readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** The body; a stream is sent at the speed of the target. */
   readonly body?: string | Uint8Array | Readable | undefined;
+  /** Time in milliseconds for which the target may send nothing, before and after the head; 60 s by default. */
+  readonly silenceMs?: number | undefined;
   /** Maximum size of the response body; 1 MiB by default. */
   readonly bytesMax?: number | undefined;
 }
@@ -66,6 +68,7 @@ const idleConnectionMs = 65_000;
 /** A POST is not retried automatically, so its connection is not reused close to a server's idle timeout. */
 const idleAfterPostMs = 4_000;
 const responseBytesMax = 1 << 20;
+const silenceMaxMs = 60_000;
 const targetsMax = 1_000;
 
 type Deps = GuardDeps & { readonly clock?: Pick<Clock, "now" | "monotonicMs"> };
@@ -97,6 +100,7 @@ export function createEgressClient(deps: Deps): EgressClient {
       tls,
       organizationId = "",
       bytesMax = responseBytesMax,
+      silenceMs = silenceMaxMs,
     } = request;
     const parsed = targetOf(url);
     if (!parsed.ok) {
@@ -116,7 +120,10 @@ export function createEgressClient(deps: Deps): EgressClient {
     });
     const deadline = deadlines.start(signal, deadlineMs, () => exchange.abort(new Error("the request was aborted")));
     const path = `${pathname}${search}`;
-    pools.of({ organizationId, tls, idleMs }).dispatch({ origin, path, method, headers, body: body ?? null }, exchange);
+    const silence = { headersTimeout: silenceMs, bodyTimeout: silenceMs };
+    pools
+      .of({ organizationId, tls, idleMs })
+      .dispatch({ origin, path, method, headers, body: body ?? null, ...silence }, exchange);
     return exchange.head;
   }
 

@@ -84,7 +84,7 @@ const handler = createHandler({
   quotaLeases,
   bodyBudget: createBodyBudget(),
   metrics,
-  serve: (routed, client) => serveCall(routed, client, { egress, drains, metrics }),
+  serve: (routed, client) => serveCall(routed, client, { egress, drains, metrics, log }),
   mayAdmit: () => feed.isConnected || monotonicMs() - connectedAtMs < config.maxDisconnectedS * 1_000,
   now,
   log,

@@ -6,6 +6,8 @@ export interface Metrics {
   answered(status: number, code: string, provider: string): void;
   firstByte(provider: string, seconds: number): void;
   tokens(provider: string, used: Tokens): void;
+  /** Counts a call whose reported usage exceeds its reservation. */
+  aboveReservation(provider: string): void;
   text(): Promise<string>;
 }
 
@@ -33,6 +35,10 @@ export function createMetrics(read: Gauges): Metrics {
     ...named("tokens_total", "Tokens by direction"),
     labelNames: ["provider", "direction"],
   });
+  const above = new Counter({
+    ...named("usage_above_reservation_total", "Calls whose reported usage exceeds their reservation"),
+    labelNames: ["provider"],
+  });
   const gauge = (name: string, help: string, value: () => number) =>
     new Gauge({
       ...named(name, help),
@@ -51,6 +57,7 @@ export function createMetrics(read: Gauges): Metrics {
       tokens.inc({ provider, direction: "in" }, promptTokens);
       tokens.inc({ provider, direction: "out" }, completionTokens);
     },
+    aboveReservation: (provider) => above.inc({ provider }),
     text: () => registry.metrics(),
   };
 }

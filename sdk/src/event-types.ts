@@ -219,6 +219,7 @@ export interface EventData {
   readonly "inference.budget_warning": InferenceEventData;
   readonly "inference.circuit_opened": InferenceEventData;
   readonly "inference.circuit_closed": InferenceEventData;
+  readonly "inference.usage_above_reservation": InferenceEventData & { readonly model: string };
   readonly "queue.active": QueueEventData;
   readonly "queue.failed": QueueEventData & { readonly error_message: string };
   readonly "queue.deleted": QueueEventData;

@@ -23,6 +23,7 @@ import {
   type ScriptedProvider,
   startScriptedProvider,
   streamBytes,
+  outputSentAt,
   usageSentAt,
 } from "../support/servers/scripted-provider.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -303,7 +304,8 @@ describe("the inference proxy", () => {
       async () => {
         const found = await its.usage("model");
         const models = new Set(found.items.map(({ model }) => model));
-        return cuts.every((at) => models.has(`provider_c/cut-${at}`)) && models.has("provider_c/huge") && found;
+        const charged = cuts.filter((at) => at >= outputSentAt);
+        return charged.every((at) => models.has(`provider_c/cut-${at}`)) && models.has("provider_c/huge") && found;
       },
       { withinMs: 10_000 },
     );
@@ -311,6 +313,9 @@ describe("the inference proxy", () => {
       usage.items.filter(({ estimated_requests: estimated }) => estimated === 0).map((item) => [item.model, item]),
     );
     for (const at of cuts) expect([at, exact.has(`provider_c/cut-${at}`)]).toEqual([at, at >= usageSentAt]);
+    const inUsage = new Set(usage.items.map(({ model }) => model));
+    // A call without any output costs nothing.
+    for (const at of cuts) expect([at, inUsage.has(`provider_c/cut-${at}`)]).toEqual([at, at >= outputSentAt]);
     for (const [model, item] of exact) {
       const charged = provider.ledger.get(model?.slice("provider_c/".length) ?? "");
       expect([model, item.prompt_tokens, item.completion_tokens]).toEqual([

@@ -3,6 +3,8 @@ export interface ModelPrice {
   readonly name: string;
   readonly input: number;
   readonly output: number;
+  /** Price of prompt tokens that the provider reads from its cache; absent: `input`. */
+  readonly cachedInput?: number;
   /** Maximum output tokens of a call that sets no limit. */
   readonly maxOutputTokens: number;
 }
@@ -24,6 +26,8 @@ export interface CatalogProvider {
   readonly needsUrl?: boolean;
   /** Header with the API key: "authorization" as a bearer token (default), or another header with the bare key. */
   readonly authHeader?: string;
+  /** Time in milliseconds for which the provider may send nothing during a call; absent: `defaultSilenceMs`. */
+  readonly silenceMs?: number;
   readonly models: readonly ModelPrice[];
 }
 
@@ -32,6 +36,10 @@ export interface Catalog {
   /** Price of models without a price. */
   readonly defaultPrice: Omit<ModelPrice, "name">;
 }
+
+/** Models that think before they answer send nothing for minutes. */
+export const defaultSilenceMs = 300_000;
+const silenceMaxS = 1_800;
 
 export const platformManaged = "platform_managed";
 
@@ -56,8 +64,10 @@ export const shippedCatalog: Catalog = { providers: shipped, defaultPrice: fallb
  * The shipped catalog with what an operator's JSON adds or replaces:
  *
  *     {"default_price": {"input": 1500, "output": 6000, "max_output_tokens": 4096},
- *      "providers": [{"name": "provider_c", "url": "https://...", "eu": "yes", "capabilities": {"chat": true, "embeddings": true},
- *                     "models": [{"name": "large", "input": 200, "output": 600, "max_output_tokens": 8192}]}]}
+ *      "providers": [{"name": "provider_c", "url": "https://...", "eu": "yes", "silence_seconds": 600,
+ *                     "capabilities": {"chat": true, "embeddings": true},
+ *                     "models": [{"name": "large", "input": 200, "cached_input": 20, "output": 600,
+ *                                 "max_output_tokens": 8192}]}]}
  *
  * Throws an Error that names the first fault.
  */
@@ -86,6 +96,7 @@ export function priceOfModel(
 ): Omit<ModelPrice, "name"> {
   const priced = models.find((model) => model.name === name);
   if (priced !== undefined) return priced;
+  // Without `cachedInput`: a cached token costs as much as another one.
   const highest = (which: "input" | "output" | "maxOutputTokens") =>
     models.length === 0 ? defaultPrice[which] : Math.max(...models.map((model) => model[which]));
   return { input: highest("input"), output: highest("output"), maxOutputTokens: highest("maxOutputTokens") };
@@ -93,10 +104,12 @@ export function priceOfModel(
 
 /** Cost of tokens in microcents, rounded up. */
 export function costOf(
-  { input, output }: Pick<ModelPrice, "input" | "output">,
-  { promptTokens, completionTokens }: { readonly promptTokens: number; readonly completionTokens: number },
+  { input, output, cachedInput = input }: Pick<ModelPrice, "input" | "output" | "cachedInput">,
+  its: { readonly promptTokens: number; readonly completionTokens: number; readonly cachedTokens?: number },
 ): number {
-  return Math.ceil(promptTokens * input + completionTokens * output - 1e-6);
+  const { promptTokens, completionTokens, cachedTokens = 0 } = its;
+  const prompt = (promptTokens - cachedTokens) * input + cachedTokens * cachedInput;
+  return Math.ceil(prompt + completionTokens * output - 1e-6);
 }
 
 /** True if a call stays in the EU. A configured URL counts only if it was attested. */
@@ -122,6 +135,12 @@ function providerOf(value: unknown, at: string): CatalogProvider {
   const authHeader = each["auth_header"] === undefined ? undefined : text(each["auth_header"], `${at}.auth_header`);
   if (authHeader !== undefined && !/^[a-z][a-z0-9-]{0,63}$/.test(authHeader))
     throw new Error(`${at}.auth_header: must be the name of a header in lower case`);
+  const silenceS = each["silence_seconds"];
+  if (
+    silenceS !== undefined &&
+    !(Number.isInteger(silenceS) && Number(silenceS) >= 1 && Number(silenceS) <= silenceMaxS)
+  )
+    throw new Error(`${at}.silence_seconds: must be an integer from 1 to ${silenceMaxS}`);
   return {
     name,
     capabilities: { chat: capabilities["chat"] === true, embeddings: capabilities["embeddings"] === true },
@@ -129,6 +148,7 @@ function providerOf(value: unknown, at: string): CatalogProvider {
     ...(url !== undefined && { url }),
     ...(each["needs_url"] === true && { needsUrl: true }),
     ...(authHeader !== undefined && { authHeader }),
+    ...(silenceS !== undefined && { silenceMs: Number(silenceS) * 1_000 }),
     models: list(each["models"] ?? [], `${at}.models`).map((model, index) => {
       const where = `${at}.models[${index}]`;
       return { name: text(record(model, where)["name"], `${where}.name`), ...priceOf(model, where) };
@@ -137,7 +157,7 @@ function providerOf(value: unknown, at: string): CatalogProvider {
 }
 
 function priceOf(value: unknown, at: string): Omit<ModelPrice, "name"> {
-  const { input, output, max_output_tokens: maxOutputTokens } = record(value, at);
+  const { input, output, cached_input: cachedInput, max_output_tokens: maxOutputTokens } = record(value, at);
   const price = (each: unknown, name: string) => {
     if (typeof each === "number" && each >= 0 && each <= 1e9) return each;
     throw new Error(`${at}.${name}: must be cents per million tokens`);
@@ -147,6 +167,7 @@ function priceOf(value: unknown, at: string): Omit<ModelPrice, "name"> {
   return {
     input: price(input, "input"),
     output: price(output, "output"),
+    ...(cachedInput !== undefined && { cachedInput: price(cachedInput, "cached_input") }),
     maxOutputTokens: maxOutputTokens as number,
   };
 }

@@ -70,6 +70,11 @@ const inferenceEventDefinitions = {
     data: eventData,
     example: { ...eventExample, spent_cents: 5000 },
   },
+  "inference.usage_above_reservation": {
+    when: "a provider reported more tokens than a call had reserved, at most once a day; it is charged as reported",
+    data: { ...eventData, model: { type: "string", meaning: "the model, as provider/name" } },
+    example: { ...eventExample, model: "provider_c/large" },
+  },
   "inference.circuit_closed": {
     when: "a reset closed the circuit, while the cost was below the limit",
     data: eventData,

@@ -3,6 +3,7 @@ import type { EgressResponse } from "@holdfast/egress/egress-response.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { type ApiError, apiError } from "../http/api-error.ts";
 import { isRecord } from "./check-call.ts";
+import { type ProviderWords, wordsOf, wordsOfText } from "./provider-words.ts";
 import type { Route } from "./route-call.ts";
 
 /** A successful response of the provider, whose body is not read yet, or an error. */
@@ -13,7 +14,6 @@ const deadlineMs = 30 * 60_000;
 /** Maximum size of a response, including streams. */
 const responseBytesMax = 64 << 20;
 const errorBytesMax = 64 << 10;
-const messageMax = 1_000;
 
 /**
  * Calls the provider and maps its response or failure to ours. Redirects are refused, since the request contains the
@@ -41,6 +41,7 @@ export async function callUpstream(
       },
       body,
       deadlineMs,
+      silenceMs: route.silenceMs,
       bytesMax: responseBytesMax,
       signal: its.signal,
       organizationId: its.organizationId,
@@ -49,10 +50,43 @@ export async function callUpstream(
   } catch (error) {
     return { error: failureOf(error), usage: undefined };
   }
-  const { status } = response;
+  const { status, headers } = response;
+  const coding = headers["content-encoding"] ?? "identity";
+  if (coding !== "identity") {
+    await response.drop();
+    const message = `The provider's response has the content coding ${coding.slice(0, 64)}, which was not requested.`;
+    return { error: apiError("upstream_error", message), usage: undefined };
+  }
   if (status === 200) return { response };
   const text = await textOf(response);
-  return { error: refusalOf(response, messageOf(text)), usage: usageOf(text) };
+  const refusal = parse(text);
+  const words = wordsOf(refusal);
+  const usage = isRecord(refusal) ? refusal["usage"] : undefined;
+  return { error: refusalOf(response, words && withoutKey(words, route)), usage };
+}
+
+/** Pure: the error of a response with status 200 that is no completion, in the provider's words. */
+export function noCompletion(text: string, route: Route): ApiError {
+  const words = wordsOfText(text);
+  if (words?.message === undefined) return apiError("upstream_error", "The provider's response is not a completion.");
+  return failedWith(withoutKey(words, route));
+}
+
+/** Pure: the error that the provider sent within a stream. */
+export function errorInStream(data: unknown, route: Route): ApiError {
+  const words = wordsOf(data) ?? {};
+  return failedWith(withoutKey({ message: "The provider ended the stream with an error.", ...words }, route));
+}
+
+function failedWith({ message = "", param, ...provider }: ProviderWords): ApiError {
+  return apiError("upstream_error", message, { ...(param !== undefined && { param }), provider });
+}
+
+/** Some providers quote the key that they refuse. */
+function withoutKey(words: ProviderWords, { apiKey }: Route): ProviderWords {
+  const { message } = words;
+  if (message === undefined || apiKey === "") return words;
+  return { ...words, message: message.replaceAll(apiKey, "***") };
 }
 
 /** An error for the client without internal details. */
@@ -63,17 +97,23 @@ export function failureOf(error: unknown): ApiError {
   return apiError("upstream_error", "The provider could not be called.");
 }
 
-function refusalOf({ status, headers }: EgressResponse, message: string | undefined): ApiError {
-  if (status === 401 || status === 403)
-    return apiError(
-      "provider_auth_failed",
-      "The provider refuses the key that the organization has configured for it.",
-    );
+function refusalOf({ status, headers }: EgressResponse, words: ProviderWords | undefined): ApiError {
+  const refusesKey = "The provider refuses the key that the organization has configured for it.";
+  // The text of a 401 quotes parts of keys.
+  if (status === 401) return apiError("provider_auth_failed", refusesKey);
+  if (status === 403) return apiError("provider_auth_failed", words?.message ?? refusesKey);
   const retryAfter = headers["retry-after"];
   const passed =
     retryAfter !== undefined && /^\d{1,6}$/.test(retryAfter) ? { headers: { "retry-after": retryAfter } } : {};
-  if (status >= 400 && status < 500)
-    return apiError("upstream_error", message ?? `The provider responded with ${status}.`, { status, ...passed });
+  if (status >= 400 && status < 500) {
+    const { message = `The provider responded with ${status}.`, param, ...provider } = words ?? {};
+    return apiError("upstream_error", message, {
+      status,
+      ...passed,
+      ...(param !== undefined && { param }),
+      provider,
+    });
+  }
   if (status >= 300 && status < 400)
     return apiError("upstream_error", "The provider responded with a redirect, which is not followed.");
   return apiError("upstream_error", `The provider responded with ${status}.`, passed);
@@ -92,18 +132,6 @@ async function textOf(response: EgressResponse): Promise<string> {
     return "";
   }
   return Buffer.concat(chunks).toString();
-}
-
-function messageOf(text: string): string | undefined {
-  const parsed = parse(text);
-  const error = isRecord(parsed) ? parsed["error"] : undefined;
-  const message = isRecord(error) ? error["message"] : error;
-  return typeof message === "string" && message !== "" ? message.slice(0, messageMax) : undefined;
-}
-
-function usageOf(text: string): unknown {
-  const parsed = parse(text);
-  return isRecord(parsed) ? parsed["usage"] : undefined;
 }
 
 function parse(text: string): unknown {

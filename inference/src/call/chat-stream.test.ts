@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createChatStream, StreamBroken } from "./chat-stream.ts";
+import { createChatStream } from "./chat-stream.ts";
 
-const reserved = { promptTokens: 100, completionTokens: 100 };
 const chunk = (content: string) =>
   `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: { content } }] })}\n\n`;
 const usageChunk = (completion: number) =>
@@ -12,7 +11,7 @@ const done = "data: [DONE]\n\n";
 /** The output when the text arrives in these pieces. */
 function passed(text: string, cuts: readonly number[] = []) {
   const bytes = Buffer.from(text);
-  const stream = createChatStream(reserved, "p/m");
+  const stream = createChatStream({ model: "p/m", count: 1 });
   const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].toSorted((a, b) => a - b);
   let out = "";
   let from = 0;
@@ -27,13 +26,13 @@ describe("a stream", () => {
   test("is forwarded identically in any segmentation", () => {
     const text = `${chunk("Grüß")}: comment\n\n${chunk(" dich 🙂")}${usageChunk(3)}${done}`;
     const { out } = passed(text);
-    expect(out).toBe(chunk("Grüß") + chunk(" dich 🙂"));
+    expect(out).toBe(`${chunk("Grüß")}: comment\n\n${chunk(" dich 🙂")}`);
     fc.assert(
       fc.property(fc.array(fc.nat(1_000)), (cuts) => {
         const { out: other, stream } = passed(text, cuts);
         expect(other).toBe(out);
         expect(stream.isDone).toBe(true);
-        expect(stream.usage).toEqual({ promptTokens: 7, completionTokens: 3 });
+        expect(stream.usage).toEqual({ prompt_tokens: 7, completion_tokens: 3 });
         expect(stream.text).toBe("Grüß dich 🙂");
       }),
       { numRuns: 200 },
@@ -48,7 +47,7 @@ describe("a stream", () => {
   });
 
   test("reports the last usage if there are several", () => {
-    expect(passed(usageChunk(1) + usageChunk(4) + done).stream.usage?.completionTokens).toBe(4);
+    expect(passed(usageChunk(1) + usageChunk(4) + done).stream.usage).toMatchObject({ completion_tokens: 4 });
   });
 
   test("forwards no usage within the response", () => {
@@ -60,8 +59,45 @@ describe("a stream", () => {
     ["chunks that are not JSON", "data: {no\n\n"],
     ["chunks that are not objects", "data: 7\n\n"],
     ["an error inside", 'data: {"error":{"message":"hot"}}\n\n'],
-    ["an event without end", `data: ${"x".repeat((1 << 20) + 10)}`],
+    ["an error as text", 'data: {"error":"hot"}\n\n'],
+    ["an error event", "event: error\ndata: hot\n\n"],
   ])("of %s is broken", (_, text) => {
-    expect(() => passed(text)).toThrow(StreamBroken);
+    const { out, stream } = passed(chunk("a") + text + chunk("b"));
+    expect(out).toBe(chunk("a"));
+    expect(stream.broken).toMatchObject({ message: expect.stringMatching(/./) });
+  });
+
+  test("may have an event of several megabytes", () => {
+    const long = chunk("x".repeat(5 << 20));
+    expect(passed(long + done, [70_000, 900_000, 4_000_000]).out).toBe(long);
+  });
+
+  const finished = (index: number) =>
+    `data: ${JSON.stringify({ choices: [{ index, delta: {}, finish_reason: "stop" }] })}\n\n`;
+
+  test.each([
+    ["the end mark", 1, done, true],
+    ["the finish reason of its choice", 1, finished(0), true],
+    ["the finish reason of one of two choices", 2, finished(0), false],
+    ["the finish reasons of two choices", 2, finished(1) + finished(0), true],
+    ["text only", 1, chunk("a"), false],
+  ])("after %s is finished for a call of %i choices: %3$s", (_, count, text, isFinished) => {
+    const stream = createChatStream({ model: "p/m", count });
+    stream.push(Buffer.from(text));
+    expect(stream.isFinished).toBe(isFinished);
+  });
+
+  test.each([
+    ["text", chunk("a"), true],
+    ["a tool call", 'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"id":"c"}]}}]}\n\n', true],
+    ["a role", 'data: {"choices":[{"index":0,"delta":{"role":"assistant"}}]}\n\n', false],
+    ["comments", ": wait\n\n", false],
+  ])("of %s has output: %3$s", (_, text, hasOutput) => {
+    expect(passed(text).stream.hasOutput).toBe(hasOutput);
+  });
+
+  test("that is a page of HTML has its text", () => {
+    expect(passed("<html>busy</html>").stream.foreignText).toBe("<html>busy</html>");
+    expect(passed(`<html>\n\n${chunk("a")}`).stream.foreignText).toBe("");
   });
 });

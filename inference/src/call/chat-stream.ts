@@ -2,64 +2,97 @@ import { createParser } from "eventsource-parser";
 import type { Tokens } from "../journal/journal-state.ts";
 import { isRecord } from "./check-call.ts";
 import { textsOf } from "./upstream-body.ts";
-import { readUsage } from "./usage.ts";
 
 /** Reads a provider's event stream while it is forwarded. */
 export interface ChatStream {
-  /**
-   * Parses bytes of the provider; returns the text to forward. Throws StreamBroken if they are not a valid event
-   * stream.
-   */
+  /** Parses bytes of the provider; returns the text to forward, up to the fault of a broken stream. */
   push(bytes: Uint8Array): string;
+  /** Set once the bytes are not a valid event stream, or contain an error; further bytes are ignored. */
+  readonly broken: StreamBroken | undefined;
   /** True after the end mark. */
   readonly isDone: boolean;
-  /** Last reported usage, if it is plausible. */
-  readonly usage: Tokens | undefined;
+  /** True after the end mark, or once every choice has its `finish_reason`: some providers send no end mark. */
+  readonly isFinished: boolean;
+  /** True if a choice had any output. */
+  readonly hasOutput: boolean;
+  /** Last reported usage object; undefined if there was none. */
+  readonly usage: unknown;
   /** Text of the response so far, for our own token count. */
   readonly text: string;
+  /** Begin of a response without any event, such as a page of HTML; otherwise empty. */
+  readonly foreignText: string;
   /** The end of the client's stream: a chunk with the usage and without choices, then the end mark. */
   ending(usage: Tokens): string;
 }
 
-export class StreamBroken extends Error {
-  override readonly name = "StreamBroken";
+/** Fault of a stream that is invalid, or that the provider ended with an error. */
+export interface StreamBroken {
+  readonly message: string;
+  /** The error event, parsed if it is JSON; absent if the stream is invalid. */
+  readonly event?: unknown;
 }
 
-/** Maximum number of characters of an event. */
-const eventMax = 1 << 20;
 const textMax = 4 << 20;
+const foreignTextMax = 64 << 10;
 const endMark = "[DONE]";
+const endedWithError = "The provider ended the stream with an error.";
 
-/** `model` is the model's name as in the client's request. */
-export function createChatStream(reserved: Tokens, model: string): ChatStream {
+/** `model` is the model's name as in the client's request, `count` the number of choices that it requests. */
+export function createChatStream({ model, count }: { readonly model: string; readonly count: number }): ChatStream {
   const decoder = new TextDecoder();
   let out = "";
   let isDone = false;
-  let usage: Tokens | undefined;
+  let broken: StreamBroken | undefined;
+  let hasEvents = false;
+  let hasOutput = false;
   let text = "";
+  let foreignText = "";
   let last: Record<string, unknown> = {};
   /** Last usage object, including the provider's additional fields. */
   let reported: unknown;
-  let pending = 0;
+  const finished = new Set<unknown>();
+
+  function readChoices(chunk: Record<string, unknown>): void {
+    const choices = Array.isArray(chunk["choices"]) ? (chunk["choices"] as readonly unknown[]) : [];
+    for (const choice of choices) {
+      if (!isRecord(choice)) continue;
+      const { index = 0, finish_reason: reason } = choice;
+      if (typeof reason === "string" && reason !== "") finished.add(index);
+    }
+    const added = textsOf(chunk);
+    hasOutput ||= added !== "";
+    if (text.length < textMax) text += added;
+  }
 
   const parser = createParser({
-    onEvent({ data }) {
-      pending = 0;
-      if (isDone) return;
+    onEvent({ event, data }) {
+      hasEvents = true;
+      if (isDone || broken !== undefined) return;
       if (data === endMark) {
         isDone = true;
         return;
       }
       const chunk = parsed(data);
-      if (isRecord(chunk["error"])) throw new StreamBroken("The provider ended the stream with an error.");
+      if (event === "error") {
+        broken = { message: endedWithError, event: chunk ?? { error: data } };
+        return;
+      }
+      if (!isRecord(chunk)) {
+        broken = { message: "A chunk of the stream is not a JSON object." };
+        return;
+      }
+      const { error } = chunk;
+      if (isRecord(error) || (typeof error === "string" && error !== "")) {
+        broken = { message: endedWithError, event: chunk };
+        return;
+      }
       last = chunk;
-      if (text.length < textMax) text += textsOf(chunk);
+      readChoices(chunk);
       reported = chunk["usage"] ?? reported;
       if (chunk["usage"] === undefined || chunk["usage"] === null) {
         out += `data: ${data}\n\n`;
         return;
       }
-      usage = readUsage(chunk["usage"], reserved);
       const choices = chunk["choices"];
       // The client receives usage once, at the end.
       if (Array.isArray(choices) && choices.length > 0) {
@@ -67,28 +100,45 @@ export function createChatStream(reserved: Tokens, model: string): ChatStream {
         out += `data: ${JSON.stringify(rest)}\n\n`;
       }
     },
+    // Providers send comments so that connections do not look dead while a model thinks.
+    onComment(comment) {
+      if (!isDone && broken === undefined) out += `: ${comment}\n\n`;
+    },
     onError(error) {
       // Unknown fields are ignored by the standard; other parse errors are not.
-      if (error.type !== "unknown-field") throw new StreamBroken("The stream is not an event stream.");
+      if (error.type !== "unknown-field") broken ??= { message: "The stream is not an event stream." };
     },
   });
 
   return {
     push(bytes) {
       out = "";
-      pending += bytes.length;
-      parser.feed(decoder.decode(bytes, { stream: true }));
-      if (pending > eventMax) throw new StreamBroken("An event of the stream has no end.");
+      const decoded = decoder.decode(bytes, { stream: true });
+      if (!hasEvents && foreignText.length < foreignTextMax) foreignText += decoded;
+      parser.feed(decoded);
+      if (hasEvents) foreignText = "";
       return out;
+    },
+    get broken() {
+      return broken;
     },
     get isDone() {
       return isDone;
     },
+    get isFinished() {
+      return isDone || finished.size >= count;
+    },
+    get hasOutput() {
+      return hasOutput;
+    },
     get usage() {
-      return usage;
+      return reported;
     },
     get text() {
       return text;
+    },
+    get foreignText() {
+      return foreignText;
     },
     ending({ promptTokens, completionTokens }) {
       const { id = "chatcmpl", created = 0 } = last;
@@ -99,7 +149,7 @@ export function createChatStream(reserved: Tokens, model: string): ChatStream {
         model: last["model"] ?? model,
         choices: [],
         usage: {
-          ...(usage !== undefined && isRecord(reported) && reported),
+          ...(isRecord(reported) && reported),
           prompt_tokens: promptTokens,
           completion_tokens: completionTokens,
           total_tokens: promptTokens + completionTokens,
@@ -110,13 +160,10 @@ export function createChatStream(reserved: Tokens, model: string): ChatStream {
   };
 }
 
-function parsed(data: string): Record<string, unknown> {
-  let chunk: unknown;
+function parsed(data: string): unknown {
   try {
-    chunk = JSON.parse(data);
+    return JSON.parse(data) as unknown;
   } catch {
-    throw new StreamBroken("A chunk of the stream is not JSON.");
+    return undefined;
   }
-  if (!isRecord(chunk)) throw new StreamBroken("A chunk of the stream is not an object.");
-  return chunk;
 }

@@ -1,7 +1,9 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { checkCall } from "./check-call.ts";
 import { estimateCall } from "./estimate.ts";
-import { duplicateKey, nestsDeeper } from "./json-text.ts";
+import { membersOf, nestsDeeper } from "./json-text.ts";
+import { upstreamBody } from "./upstream-body.ts";
 
 const messages = [{ role: "user", content: "hello" }];
 const chat = (more: object) => JSON.stringify({ model: "provider_a/large", messages, ...more });
@@ -58,13 +60,59 @@ describe("a call", () => {
   });
 });
 
+test("the members of any object are where its values are", () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom(0, 1, "\t"), (object, space) => {
+      const json = JSON.stringify(object, null, space);
+      const { values, duplicate } = membersOf(json);
+      expect(duplicate).toBe(undefined);
+      expect([...values].map(([key, { start, end }]) => [key, JSON.parse(json.slice(start, end)) as unknown])).toEqual(
+        Object.entries(JSON.parse(json) as object),
+      );
+    }),
+  );
+});
+
+describe("the body for a provider", () => {
+  const bodyOf = (text: string) => {
+    const call = checkCall("chat", text);
+    if ("code" in call && "status" in call) throw new Error(call.message);
+    return upstreamBody(call);
+  };
+
+  test.each([
+    [
+      "numbers and order",
+      '{ "seed" : 90071992547409931234, "model":"p/a/b","top_p":1.0,\n"messages":[{"role":"user"}], "x":1e400 }',
+      '{ "seed" : 90071992547409931234, "model":"a/b","top_p":1.0,\n"messages":[{"role":"user"}], "x":1e400 }',
+    ],
+    [
+      "an escaped key",
+      '{"mod\\u0065l":"p/m","messages":[{"role":"user"}]}',
+      '{"mod\\u0065l":"m","messages":[{"role":"user"}]}',
+    ],
+    [
+      "a stream without options",
+      '{"stream":true,"model":"p/m","messages":[{"role":"user"}]}',
+      '{"stream":true,"model":"m","stream_options":{"include_usage":true},"messages":[{"role":"user"}]}',
+    ],
+    [
+      "a stream with options",
+      '{"stream_options":{"include_usage":false,"x":1},"model":"p/m","messages":[{"role":"user"}],"stream":true}',
+      '{"stream_options":{"include_usage":true,"x":1},"model":"m","messages":[{"role":"user"}],"stream":true}',
+    ],
+  ])("has the client's text with %s", (_, text, expected) => {
+    expect(bodyOf(text)).toBe(expected);
+  });
+});
+
 test.each([
   ['{"a":1,"b":{"a":2},"c":[{"a":3}]}', undefined],
   ['{"a":1,"b":2,"a":3}', "a"],
   ['{"a":"\\"a\\":","b":"{","a":3}', "a"],
   ['{"a,":1,"a":["a"],"b":"a"}', undefined],
 ])("the doubled key of %s is %s", (json, key) => {
-  expect(duplicateKey(json)).toBe(key);
+  expect(membersOf(json).duplicate).toBe(key);
 });
 
 test.each([

@@ -1,12 +1,16 @@
 import { type ApiError, apiError } from "../http/api-error.ts";
-import { duplicateKey, nestsDeeper } from "./json-text.ts";
+import { type Members, membersOf, nestsDeeper } from "./json-text.ts";
 
 export type CallKind = "chat" | "embeddings";
 
 /** A body whose shape is validated as far as limits and routing depend on it. */
 export interface CheckedCall {
   readonly kind: CallKind;
-  /** All members, unchanged. */
+  /** The body as the client sent it, without a byte order mark. */
+  readonly text: string;
+  /** Positions of the members in the text. */
+  readonly members: Members["values"];
+  /** The parsed body. */
   readonly body: Readonly<Record<string, unknown>>;
   /** Provider: the prefix of the model. */
   readonly provider: string;
@@ -38,7 +42,7 @@ export function checkCall(kind: CallKind, text: string): CheckedCall | ApiError 
     return fault(undefined, "The body is not JSON.");
   }
   if (!isRecord(body)) return fault(undefined, "The body must be a JSON object.");
-  const duplicate = duplicateKey(text);
+  const { values: members, duplicate } = membersOf(text);
   if (duplicate !== undefined) return fault(truncated(duplicate), "The body contains this member twice.");
   const steered = steering.find((name) => Object.hasOwn(body, name));
   if (steered !== undefined)
@@ -62,6 +66,8 @@ export function checkCall(kind: CallKind, text: string): CheckedCall | ApiError 
   }
   return {
     kind,
+    text,
+    members,
     body,
     provider: model.slice(0, slash),
     model: model.slice(slash + 1),

@@ -1,4 +1,5 @@
 import {
+  defaultSilenceMs,
   type Catalog,
   type CatalogProvider,
   hasEuRoute,
@@ -15,7 +16,11 @@ import type { CheckedCall } from "./check-call.ts";
 export interface Route {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** The key in the headers. */
+  readonly apiKey: string;
   readonly tls: { readonly ca: string } | undefined;
+  /** Time in milliseconds for which the provider may send nothing. */
+  readonly silenceMs: number;
   readonly price: Omit<ModelPrice, "name">;
 }
 
@@ -52,7 +57,9 @@ export function routeCall(
   return {
     url: `${base.replace(/\/+$/, "")}${paths[call.kind]}`,
     headers: keyHeader(provider, its.apiKey),
+    apiKey: its.apiKey,
     tls: its.tls,
+    silenceMs: provider.silenceMs ?? defaultSilenceMs,
     price: priceOfModel(catalog, provider, call.model),
   };
 }

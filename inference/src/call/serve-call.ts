@@ -2,23 +2,26 @@ import { isAscii } from "node:buffer";
 import type { EgressResponse } from "@holdfast/egress/egress-response.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
+import type { Log } from "@holdfast/common/log.ts";
 import type { AdmittedCall } from "../quota-lease/accounting.ts";
 import { type ApiError, apiError, errorBody } from "../http/api-error.ts";
 import type { ClientResponse } from "../http/client-response.ts";
+import type { Used } from "../journal/journal-state.ts";
 import type { Metrics } from "../metrics.ts";
-import { callUpstream, failureOf } from "./call-upstream.ts";
-import { createChatStream, StreamBroken } from "./chat-stream.ts";
+import { callUpstream, errorInStream, failureOf, noCompletion } from "./call-upstream.ts";
+import { type ChatStream, createChatStream, type StreamBroken } from "./chat-stream.ts";
 import type { CheckedCall } from "./check-call.ts";
 import { isRecord } from "./check-call.ts";
 import type { Drains } from "./drains.ts";
 import type { Route } from "./route-call.ts";
 import { textsOf, upstreamBody } from "./upstream-body.ts";
-import { countedUsage, readUsage, reportedUsage } from "./usage.ts";
+import { readUsage, usageOf } from "./usage.ts";
 
 interface Deps {
   readonly egress: Pick<EgressClient, "request">;
   readonly drains: Drains;
   readonly metrics: Metrics;
+  readonly log: Log;
 }
 
 /** An admitted call with its route. */
@@ -29,9 +32,9 @@ export interface RoutedCall {
 }
 
 /**
- * Calls the provider and forwards its response. However the call ends, it is settled once, by the usage that the
- * provider reported or else by our own count. A disconnected client does not end the call, since the provider still
- * charges for it.
+ * Calls the provider and forwards its response. However the call ends, it is settled once: by the usage that the
+ * provider reported; else, if there was output, by our own count; else it costs nothing. A disconnected client does not
+ * end the call, since the provider still charges for it.
  */
 export async function serveCall(routed: RoutedCall, client: ClientResponse, deps: Deps): Promise<void> {
   const { call, route, admitted } = routed;
@@ -42,89 +45,133 @@ export async function serveCall(routed: RoutedCall, client: ClientResponse, deps
     const its = { egress: deps.egress, organizationId, accept, signal: drain.signal };
     const upstream = await callUpstream(route, upstreamBody(call), its);
     if ("error" in upstream) {
-      const reported = readUsage(upstream.usage, admitted.reservation);
-      if (reported === undefined) admitted.cancel();
-      else admitted.settle(reportedUsage(reported, route.price));
+      await settle(routed, { usage: upstream.usage, text: "", hasOutput: false }, deps);
       return client.fail(upstream.error);
     }
     deps.metrics.firstByte(call.provider, client.sinceStartS());
-    if (call.stream) await passStream(routed, upstream.response, client);
-    else await passComplete(routed, upstream.response, client);
+    const read = { response: upstream.response, isAbandoned: () => drain.signal.aborted };
+    if (call.stream) await passStream(routed, read, client, deps);
+    else await passComplete(routed, read, client, deps);
   } finally {
     drain.end();
   }
 }
 
-async function passComplete(
+/** Output and usage that the provider sent. */
+interface Output {
+  /** The reported usage object, of any shape. */
+  readonly usage: unknown;
+  readonly text: string;
+  readonly hasOutput: boolean;
+}
+
+/** Settles the call. Resolves to the charged usage; undefined if the call costs nothing. */
+async function settle(
   { call, route, admitted }: RoutedCall,
-  response: EgressResponse,
-  client: ClientResponse,
-): Promise<void> {
+  { usage, text, hasOutput }: Output,
+  { metrics, log }: Deps,
+): Promise<Used | undefined> {
+  const { kind, provider, model } = call;
+  const reported = readUsage(kind, usage);
+  if (reported === undefined && !hasOutput) {
+    admitted.cancel();
+    return undefined;
+  }
   const { reservation } = admitted;
+  const used = await usageOf(reported, { kind, reserved: reservation, price: route.price, text });
+  admitted.settle(used);
+  metrics.tokens(provider, used);
+  if (used.aboveReservation === true) {
+    metrics.aboveReservation(provider);
+    const { promptTokens, completionTokens } = used;
+    const reserved = { promptTokens: reservation.promptTokens, completionTokens: reservation.completionTokens };
+    const { organizationId } = reservation;
+    log.warn("usage above reservation", { organizationId, provider, model, promptTokens, completionTokens, reserved });
+  }
+  return used;
+}
+
+/** A response of the provider. */
+interface ReadResponse {
+  readonly response: EgressResponse;
+  /** True once the rest of the response is not read, because the client disconnected. */
+  readonly isAbandoned: () => boolean;
+}
+
+async function passComplete(
+  routed: RoutedCall,
+  { response, isAbandoned }: ReadResponse,
+  client: ClientResponse,
+  deps: Deps,
+): Promise<void> {
   let bytes: Buffer;
   try {
     bytes = await response.bytes();
   } catch (error) {
-    // The provider responded with success and may charge for a response that could not be read.
-    admitted.settle(await countedUsage(reservation, "", route.price));
+    // The provider charges for a response that is too large or abandoned.
+    const hasOutput = isAbandoned() || isTooLarge(error);
+    await settle(routed, { usage: undefined, text: "", hasOutput }, deps);
     return client.fail(bodyFailure(error));
   }
   const isPlain = isAscii(bytes);
   const text = isPlain ? bytes.toString("latin1") : bytes.toString();
   const body = parsed(text);
-  if (body === undefined) {
-    admitted.settle(await countedUsage(reservation, text, route.price));
-    return client.fail(apiError("upstream_error", "The provider's response is not a JSON object."));
-  }
-  const reported = readUsage(body["usage"], reservation);
-  const used =
-    reported === undefined
-      ? await countedUsage(reservation, textsOf(body), route.price)
-      : reportedUsage(reported, route.price);
-  admitted.settle(used);
-  client.tokens(call.provider, used);
+  const outputs = body?.[routed.call.kind === "chat" ? "choices" : "data"];
+  const hasOutput = Array.isArray(outputs) && outputs.length > 0;
+  await settle(routed, { usage: body?.["usage"], text: textsOf(body), hasOutput }, deps);
+  if (!hasOutput) return client.fail(noCompletion(text, routed.route));
   if (isPlain) client.json(text, "latin1");
   else client.json(bytes);
 }
 
 async function passStream(
-  { call, route, admitted }: RoutedCall,
-  response: EgressResponse,
+  routed: RoutedCall,
+  { response, isAbandoned }: ReadResponse,
   client: ClientResponse,
+  deps: Deps,
 ): Promise<void> {
-  const { reservation } = admitted;
-  const stream = createChatStream(reservation, `${call.provider}/${call.model}`);
+  const { call, route } = routed;
+  const stream = createChatStream({ model: `${call.provider}/${call.model}`, count: call.count });
   let failure: ApiError | undefined;
   try {
     for await (const bytes of response.body) {
       const out = stream.push(bytes);
       if (out !== "") await client.event(out);
-      if (stream.isDone) break;
+      if (stream.isDone || stream.broken !== undefined) break;
     }
-    if (!stream.isDone) failure = apiError("upstream_error", "The provider's response is incomplete.");
+    if (stream.broken !== undefined) failure = brokenStream(stream.broken, route);
+    else if (!stream.isFinished) failure = incomplete(stream, route);
   } catch (error) {
-    failure = error instanceof StreamBroken ? apiError("upstream_error", error.message) : bodyFailure(error);
+    failure = bodyFailure(error);
   }
-  const { usage: reported } = stream;
-  const used =
-    reported === undefined
-      ? await countedUsage(reservation, stream.text, route.price)
-      : reportedUsage(reported, route.price);
-  admitted.settle(used);
-  client.tokens(call.provider, used);
-  if (failure === undefined) await client.event(stream.ending(used));
-  else if (client.hasBegun) await client.event(`data: ${errorBody(failure)}\n\n`);
-  else return client.fail(failure);
+  // A finished response is output, even an empty one.
+  const hasOutput = stream.hasOutput || failure === undefined || isAbandoned();
+  const used = await settle(routed, { usage: stream.usage, text: stream.text, hasOutput }, deps);
+  if (failure === undefined && used !== undefined) await client.event(stream.ending(used));
+  else if (client.hasBegun) await client.event(`data: ${errorBody(failure ?? incompleteResponse)}\n\n`);
+  else return client.fail(failure ?? incompleteResponse);
   client.end();
 }
 
+const incompleteResponse = apiError("upstream_error", "The provider's response is incomplete.");
+
+/** The error of a stream that ended too early. */
+function incomplete({ foreignText }: ChatStream, route: Route): ApiError {
+  return foreignText.trim() === "" ? incompleteResponse : noCompletion(foreignText, route);
+}
+
+function brokenStream({ message, event }: StreamBroken, route: Route): ApiError {
+  return event === undefined ? apiError("upstream_error", message) : errorInStream(event, route);
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof EgressFailure && error.kind === "too large";
+}
+
 function bodyFailure(error: unknown): ApiError {
-  if (error instanceof EgressFailure && error.kind === "too large")
-    return apiError("upstream_error", "The provider's response is too large.");
+  if (isTooLarge(error)) return apiError("upstream_error", "The provider's response is too large.");
   const failure = failureOf(error);
-  return failure.code === "upstream_timeout"
-    ? failure
-    : apiError("upstream_error", "The provider's response is incomplete.");
+  return failure.code === "upstream_timeout" ? failure : incompleteResponse;
 }
 
 function parsed(text: string): Record<string, unknown> | undefined {

@@ -2,13 +2,26 @@ import type { CheckedCall } from "./check-call.ts";
 import { isRecord } from "./check-call.ts";
 
 /**
- * The request body for the provider, serialized from the validated object: the model without its prefix, and usage
- * always requested.
+ * The request body for the provider: the client's text with the model's name without its prefix and, in a stream, with
+ * a request for usage. All other members stay as the client wrote them, since parsing would change numbers beyond 2^53.
  */
-export function upstreamBody({ body, model, stream }: CheckedCall): string {
-  if (!stream) return JSON.stringify({ ...body, model });
-  const options = isRecord(body["stream_options"]) ? body["stream_options"] : {};
-  return JSON.stringify({ ...body, model, stream_options: { ...options, include_usage: true } });
+export function upstreamBody({ text, members, body, model, stream }: CheckedCall): string {
+  const changes = new Map([["model", JSON.stringify(model)]]);
+  if (stream) {
+    const options = isRecord(body["stream_options"]) ? body["stream_options"] : {};
+    const value = JSON.stringify({ ...options, include_usage: true });
+    if (members.has("stream_options")) changes.set("stream_options", value);
+    else changes.set("model", `${JSON.stringify(model)},"stream_options":${value}`);
+  }
+  let out = "";
+  let at = 0;
+  for (const [name, { start, end }] of members) {
+    const value = changes.get(name);
+    if (value === undefined) continue;
+    out += text.slice(at, start) + value;
+    at = end;
+  }
+  return out + text.slice(at);
 }
 
 /** Text of a response or chunk, for our own token count. */

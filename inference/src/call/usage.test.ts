@@ -1,6 +1,6 @@
 import { countTokens as countAllTokens } from "gpt-tokenizer";
 import { describe, expect, test } from "vitest";
-import { countTokens, readUsage } from "./usage.ts";
+import { countTokens, readUsage, usageOf } from "./usage.ts";
 
 describe("the own token count", () => {
   test("of ordinary text equals that of the complete text", async () => {
@@ -21,18 +21,97 @@ describe("the own token count", () => {
 });
 
 describe("usage that a provider reports", () => {
-  const reserved = { promptTokens: 100, completionTokens: 1_000 };
+  const both = { prompt_tokens: 5, completion_tokens: 7 };
 
   test.each([
-    ["as integers", { prompt_tokens: 5, completion_tokens: 7 }, { promptTokens: 5, completionTokens: 7 }],
-    ["without completion tokens", { prompt_tokens: 5 }, { promptTokens: 5, completionTokens: 0 }],
-    ["of zero tokens", { prompt_tokens: 0, completion_tokens: 0 }, { promptTokens: 0, completionTokens: 0 }],
-    ["with a negative count", { prompt_tokens: 5, completion_tokens: -1 }, undefined],
-    ["with fractions", { prompt_tokens: 1.5, completion_tokens: 1 }, undefined],
-    ["as text", { prompt_tokens: "5", completion_tokens: 1 }, undefined],
-    ["above ten times the reservation", { prompt_tokens: 5, completion_tokens: 10_001 }, undefined],
-    ["that is null", null, undefined],
-  ])("%s is read", (_, reported, expected) => {
-    expect(readUsage(reported, reserved)).toEqual(expected);
+    ["with both parts", "chat", both, { promptTokens: 5, completionTokens: 7, cachedTokens: 0 }],
+    ["without completion tokens", "chat", { prompt_tokens: 5 }, { promptTokens: 5, cachedTokens: 0 }],
+    ["without prompt tokens", "chat", { completion_tokens: 7 }, { completionTokens: 7, cachedTokens: 0 }],
+    [
+      "with the total and the prompt",
+      "chat",
+      { prompt_tokens: 5, total_tokens: 12 },
+      { promptTokens: 5, completionTokens: 7, cachedTokens: 0 },
+    ],
+    [
+      "with the total and the output",
+      "chat",
+      { completion_tokens: 7, total_tokens: 12 },
+      { promptTokens: 5, completionTokens: 7, cachedTokens: 0 },
+    ],
+    ["with only the total", "chat", { total_tokens: 12 }, undefined],
+    [
+      "of an embedding with only the total",
+      "embeddings",
+      { total_tokens: 12 },
+      { promptTokens: 12, completionTokens: 0, cachedTokens: 0 },
+    ],
+    ["of an embedding", "embeddings", { prompt_tokens: 5 }, { promptTokens: 5, completionTokens: 0, cachedTokens: 0 }],
+    [
+      "of zero tokens",
+      "chat",
+      { prompt_tokens: 0, completion_tokens: 0 },
+      { promptTokens: 0, completionTokens: 0, cachedTokens: 0 },
+    ],
+    [
+      "with a negative count",
+      "chat",
+      { prompt_tokens: 5, completion_tokens: -1 },
+      { promptTokens: 5, cachedTokens: 0 },
+    ],
+    ["with fractions", "chat", { prompt_tokens: 1.5, completion_tokens: 1.5 }, undefined],
+    ["as text", "chat", { prompt_tokens: "5" }, undefined],
+    [
+      "far above any reservation",
+      "chat",
+      { prompt_tokens: 5, completion_tokens: 900_000 },
+      { promptTokens: 5, completionTokens: 900_000, cachedTokens: 0 },
+    ],
+    ["beyond any count of tokens", "chat", { prompt_tokens: 9e15, completion_tokens: 9e15 }, undefined],
+    [
+      "with cached tokens",
+      "chat",
+      { ...both, prompt_tokens_details: { cached_tokens: 4 } },
+      { promptTokens: 5, completionTokens: 7, cachedTokens: 4 },
+    ],
+    ["that is null", "chat", null, undefined],
+  ] as const)("%s is read", (_, kind, reported, expected) => {
+    expect(readUsage(kind, reported)).toEqual(expected);
+  });
+
+  const call = {
+    kind: "chat",
+    reserved: { promptTokens: 100, completionTokens: 10 },
+    price: { input: 2, output: 3, cachedInput: 1, maxOutputTokens: 10 },
+    text: "one two three",
+  } as const;
+
+  test("is charged as reported, above the reservation too", async () => {
+    const used = await usageOf({ promptTokens: 60_000, completionTokens: 15, cachedTokens: 0 }, call);
+    expect(used).toEqual({
+      promptTokens: 60_000,
+      completionTokens: 15,
+      costMicrocents: 120_045,
+      estimated: false,
+      aboveReservation: true,
+    });
+  });
+
+  test("has a price of its own for cached tokens", async () => {
+    const used = await usageOf({ promptTokens: 50, completionTokens: 0, cachedTokens: 40 }, call);
+    expect(used.costMicrocents).toBe(60);
+  });
+
+  test("is completed by an estimate within the reservation", async () => {
+    expect(await usageOf({ promptTokens: 5, cachedTokens: 0 }, call)).toMatchObject({
+      promptTokens: 5,
+      completionTokens: 3,
+      estimated: true,
+    });
+    expect(await usageOf(undefined, { ...call, text: "many words ".repeat(100) })).toMatchObject({
+      promptTokens: 100,
+      completionTokens: 10,
+      estimated: true,
+    });
   });
 });

@@ -1,42 +1,72 @@
 import { setImmediate } from "node:timers/promises";
 import { costOf, type ModelPrice } from "@holdfast/common/inference/catalog.ts";
 import type { Tokens, Used } from "../journal/journal-state.ts";
-import { isRecord } from "./check-call.ts";
+import { type CallKind, isRecord } from "./check-call.ts";
 
-/** Reported usage above this multiple of the reservation is taken for an error. */
-const plausibleTimes = 10;
-const plausibleLeast = 1_000;
+/** Larger reported counts are no counts of tokens: their costs would exceed exact arithmetic. */
+const tokensMax = 1_000_000_000;
 
-/** Parses reported usage; undefined if it is missing or implausible. An explicit 0 counts as 0. */
-export function readUsage(value: unknown, reserved: Tokens): Tokens | undefined {
+/** Usage that a provider reported. A part that it did not report is absent. */
+export interface ReportedUsage extends Partial<Tokens> {
+  /** Tokens of the prompt that the provider read from its cache. */
+  readonly cachedTokens: number;
+}
+
+/** Facts about a call besides its reported usage. */
+export interface CountedCall {
+  readonly kind: CallKind;
+  readonly reserved: Tokens;
+  readonly price: Omit<ModelPrice, "name">;
+  /** Output that the provider sent. */
+  readonly text: string;
+}
+
+/**
+ * Parses reported usage; undefined if it contains no count. A missing part is the total without the other part; 0 is a
+ * count.
+ */
+export function readUsage(kind: CallKind, value: unknown): ReportedUsage | undefined {
   if (!isRecord(value)) return undefined;
-  const promptTokens = value["prompt_tokens"];
-  // Embeddings have no completion tokens.
-  const completionTokens = value["completion_tokens"] ?? 0;
-  if (!isCount(promptTokens) || !isCount(completionTokens)) return undefined;
-  const isPlausible = (reported: number, own: number) => reported <= Math.max(plausibleLeast, plausibleTimes * own);
-  if (!isPlausible(promptTokens, reserved.promptTokens)) return undefined;
-  if (!isPlausible(completionTokens, reserved.completionTokens)) return undefined;
-  return { promptTokens, completionTokens };
+  const total = countOf(value["total_tokens"]);
+  const prompt = countOf(value["prompt_tokens"]);
+  // Embeddings have no output.
+  const completion = kind === "embeddings" ? 0 : countOf(value["completion_tokens"]);
+  const restOf = (part: number | undefined) =>
+    total === undefined || part === undefined || part > total ? undefined : total - part;
+  const promptTokens = prompt ?? restOf(completion);
+  const completionTokens = completion ?? restOf(prompt);
+  if (promptTokens === undefined && (completionTokens === undefined || kind === "embeddings")) return undefined;
+  const details = value["prompt_tokens_details"];
+  const cached = isRecord(details) ? countOf(details["cached_tokens"]) : undefined;
+  return {
+    ...(promptTokens !== undefined && { promptTokens }),
+    ...(completionTokens !== undefined && { completionTokens }),
+    cachedTokens: Math.min(cached ?? 0, promptTokens ?? 0),
+  };
 }
 
-function isCount(value: unknown): value is number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+function countOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value <= tokensMax
+    ? value
+    : undefined;
 }
 
-/** Usage that the provider reported. */
-export function reportedUsage(tokens: Tokens, price: Omit<ModelPrice, "name">): Used {
-  return { ...tokens, costMicrocents: costOf(price, tokens), estimated: false };
-}
-
-/** Usage by our own count: the estimate of the prompt, and the tokens of the output text. */
-export async function countedUsage(
-  reserved: Pick<Tokens, "promptTokens">,
-  text: string,
-  price: Omit<ModelPrice, "name">,
-): Promise<Used> {
-  const tokens = { promptTokens: reserved.promptTokens, completionTokens: await countTokens(text) };
-  return { ...tokens, costMicrocents: costOf(price, tokens), estimated: true };
+/**
+ * Usage of a call: the reported parts as reported, above the reservation too. A part that was not reported is our own
+ * count, which never exceeds the reservation.
+ */
+export async function usageOf(reported: ReportedUsage | undefined, call: CountedCall): Promise<Used> {
+  const { reserved, price, text } = call;
+  const { promptTokens = reserved.promptTokens, cachedTokens = 0 } = reported ?? {};
+  const completionTokens = reported?.completionTokens ?? Math.min(await countTokens(text), reserved.completionTokens);
+  const tokens = { promptTokens, completionTokens };
+  const isAbove = promptTokens + completionTokens > reserved.promptTokens + reserved.completionTokens;
+  return {
+    ...tokens,
+    costMicrocents: costOf(price, { ...tokens, cachedTokens }),
+    estimated: reported?.promptTokens === undefined || reported.completionTokens === undefined,
+    ...(isAbove && { aboveReservation: true as const }),
+  };
 }
 
 /** Counting costs the square of a word's length, so a long word is split. */

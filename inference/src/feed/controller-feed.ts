@@ -174,6 +174,11 @@ function settlementsOf(batch: Batch): Settlements {
     ),
   );
   const rows = new Map<string, ReturnType<typeof rowOf>>();
+  const above = new Map(
+    batch.settlements.flatMap(({ amounts, aboveReservation, provider, model }) =>
+      aboveReservation === true ? amounts.map(([account]): [string, string] => [account, `${provider}/${model}`]) : [],
+    ),
+  );
   for (const settlement of batch.settlements) {
     // The call used nothing: its reservation ends, without a usage row.
     if (settlement.requests === 0) continue;
@@ -195,6 +200,7 @@ function settlementsOf(batch: Batch): Settlements {
       account,
       organizationId: organizations.get(account) ?? "",
       amount: BigInt(amount),
+      modelAboveReservation: above.get(account) ?? "",
     })),
     rows: [...rows.values()],
   };

@@ -6,6 +6,8 @@ export interface ApiError {
   readonly message: string;
   /** The invalid member of the body. */
   readonly param?: string;
+  /** The provider's own type and code, which the client sees in place of ours. */
+  readonly provider?: { readonly type?: string; readonly code?: string };
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -34,9 +36,9 @@ export type ErrorCode = keyof typeof codes;
 export function apiError(
   code: ErrorCode,
   message: string,
-  its: { readonly param?: string; readonly headers?: Readonly<Record<string, string>>; readonly status?: number } = {},
+  its: Pick<ApiError, "param" | "headers" | "provider"> & { readonly status?: number } = {},
 ): ApiError {
-  const { param, headers, status } = its;
+  const { param, headers, provider, status } = its;
   return {
     ...codes[code],
     ...(status !== undefined && { status }),
@@ -44,10 +46,11 @@ export function apiError(
     message,
     ...(param !== undefined && { param }),
     ...(headers && { headers }),
+    ...(provider && { provider }),
   };
 }
 
 /** Body of an error response, and of an error event in a stream. */
-export function errorBody({ message, type, param, code }: ApiError): string {
-  return JSON.stringify({ error: { message, type, param: param ?? null, code } });
+export function errorBody({ message, type, param, code, provider }: ApiError): string {
+  return JSON.stringify({ error: { message, type, param: param ?? null, code, ...provider } });
 }

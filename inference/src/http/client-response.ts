@@ -1,6 +1,5 @@
 import type { ServerResponse } from "node:http";
 import type { HttpResponse } from "@holdfast/https/request-handler.ts";
-import type { Tokens } from "../journal/journal-state.ts";
 import type { Metrics } from "../metrics.ts";
 import { type ApiError, errorBody } from "./api-error.ts";
 
@@ -20,7 +19,6 @@ export interface ClientResponse {
   /** Sends a part of a stream; resolves when the client can take more or has disconnected. */
   event(text: string): Promise<void>;
   end(): void;
-  tokens(provider: string, used: Tokens): void;
   sinceStartS(): number;
 }
 
@@ -80,7 +78,6 @@ export function createClientResponse(response: HttpResponse, requestId: string, 
       metrics.answered(200, "ok", clientResponse.provider);
       stream.end();
     },
-    tokens: (provider, used) => metrics.tokens(provider, used),
     sinceStartS: () => (performance.now() - started) / 1_000,
   };
 

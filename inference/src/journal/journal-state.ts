@@ -27,8 +27,10 @@ export interface Reservation extends CallNames, Tokens {
 /** Usage of a call. */
 export interface Used extends Tokens {
   readonly costMicrocents: number;
-  /** True if the tokens are our own count. */
+  /** True if a part of the tokens is our own count. */
   readonly estimated: boolean;
+  /** The provider reported more tokens than the reservation. */
+  readonly aboveReservation?: true;
 }
 
 /** Usage of a call with its reservation. */
@@ -129,11 +131,12 @@ function requestsOf({ requests }: JournalState, account: string): number[] {
 
 function settlementOf(reservation: Reservation, used: Used, requests: 0 | 1): Settlement {
   const { id, at, organizationId, keyId, provider, model } = reservation;
-  const { promptTokens, completionTokens, costMicrocents, estimated } = used;
+  const { promptTokens, completionTokens, costMicrocents, estimated, aboveReservation } = used;
   const amounts = amountsUsed(reservation, used);
   // biome-ignore format: in the order of a line of the journal
   return {
     id, at, organizationId, keyId, provider, model, promptTokens, completionTokens, costMicrocents, estimated, requests, amounts,
+    ...(aboveReservation && { aboveReservation }),
   };
 }
 

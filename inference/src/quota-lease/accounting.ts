@@ -64,8 +64,9 @@ export function createAccounting({ quotaLeases, journal, now, newId }: Deps): Ac
     const amounts = amountsUsed(reservation, used);
     for (const [at, [account, reserved]] of reservation.amounts.entries())
       quotaLeases.settle(account, reserved, amounts[at]?.[1] ?? 0);
-    const { promptTokens, completionTokens, costMicrocents, estimated } = used;
-    const usage = { promptTokens, completionTokens, costMicrocents, estimated };
+    const { promptTokens, completionTokens, costMicrocents, estimated, aboveReservation } = used;
+    const counts = { promptTokens, completionTokens, costMicrocents, estimated };
+    const usage = { ...counts, ...(aboveReservation && { aboveReservation }) };
     // The state contains it even if the disk fails; without it on disk a restart charges the reservation.
     journal.append({ t: "used", id: reservation.id, used: usage, requests }).catch(ignoreLogged);
   }

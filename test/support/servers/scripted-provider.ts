@@ -7,6 +7,7 @@ import { createTestCertificate } from "../controller/test-certificate.ts";
 export interface ProviderCall {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
+  readonly text: string;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -60,10 +61,15 @@ const completeStream = [
 
 /** Bytes of the stream of model `cut-N`. */
 export const streamBytes = Buffer.from(completeStream.join(""));
+/** Number of bytes after which the first output is sent: its last line feed ends the event. */
+export const outputSentAt = Buffer.byteLength(completeStream[0] ?? "");
 /** Number of bytes after which the usage is sent. */
 export const usageSentAt = Buffer.byteLength(completeStream.slice(0, 5).join(""));
 
-export async function startScriptedProvider(): Promise<ScriptedProvider> {
+/** Responses of models by name, in place of the built-in ones. */
+export type ScriptedResponses = ReadonlyMap<string, (response: ServerResponse) => void>;
+
+export async function startScriptedProvider(responses: ScriptedResponses = new Map()): Promise<ScriptedProvider> {
   const { cert, key } = await createTestCertificate();
   const calls: ProviderCall[] = [];
   const ledger = new Map<string, Charged>();
@@ -185,7 +191,9 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
         return void waiting.push(() => json(response, 200, answer({ usage })));
       default: {
         const reported = Object.hasOwn(odd, model) ? odd[model] : usage;
-        if (!Object.hasOwn(odd, model) || model === "zero") charge(model, reported as typeof usage);
+        // The total of these is right.
+        if (["negative", "fraction", "huge"].includes(model)) charge(model);
+        else if (!Object.hasOwn(odd, model) || model === "zero") charge(model, reported as typeof usage);
         json(response, 200, answer({ usage: reported }));
       }
     }
@@ -196,9 +204,12 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     response.on("error", () => undefined);
     request.on("data", (each: Buffer) => void chunks.push(each));
     request.on("end", () => {
-      const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
-      calls.push({ path: request.url ?? "", headers: request.headers, body });
+      const text = Buffer.concat(chunks).toString();
+      const body = JSON.parse(text) as Record<string, unknown>;
+      calls.push({ path: request.url ?? "", headers: request.headers, text, body });
       const model = String(body["model"]);
+      const respond = responses.get(model);
+      if (respond !== undefined) return respond(response);
       if (request.url === "/v1/embeddings") {
         charge(model, { prompt_tokens: promptTokens, completion_tokens: 0 });
         const data = [{ object: "embedding", index: 0, embedding: [0.25, -0.5] }];

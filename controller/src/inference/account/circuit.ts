@@ -4,6 +4,9 @@ import { type InferenceLimits, inferenceSettingsKind } from "../settings/inferen
 import { opensCircuit } from "./quota-lease-plan.ts";
 import type { AccountStatus } from "./inference-account.ts";
 
+/** Least time between two events about usage above reservations. */
+const aboveReservationEveryMs = 24 * 3_600_000;
+
 /**
  * The cost account of an organization after a change: emits the budget warning and opens the circuit where the change
  * causes it.
@@ -16,12 +19,13 @@ export function applyCostLimits(
   change: {
     readonly limits: InferenceLimits;
     readonly refused?: { readonly least: number; readonly reserved: number };
+    readonly modelAboveReservation?: string;
     readonly now: number;
   },
 ): AccountStatus {
-  const { limits, refused, now } = change;
+  const { limits, refused, modelAboveReservation: model, now } = change;
   const limit = limits.monthlyCostLimitCents * microcentsPerCent;
-  const event = (type: string) =>
+  const event = (type: string, more: Readonly<Record<string, unknown>> = {}) =>
     unit.event({
       type,
       organizationId,
@@ -31,12 +35,17 @@ export function applyCostLimits(
         period: parseAccount(id)?.period ?? "",
         spent_cents: status.settled / microcentsPerCent,
         monthly_cost_limit_cents: limits.monthlyCostLimitCents,
+        ...more,
       },
     });
   let after = status;
   if (after.warnedAt === null && after.settled >= (limit * limits.alertPct) / 100 && after.settled > 0) {
     event("inference.budget_warning");
     after = { ...after, warnedAt: now };
+  }
+  if (model !== undefined && now - (after.aboveReservationAt ?? 0) >= aboveReservationEveryMs) {
+    event("inference.usage_above_reservation", { model });
+    after = { ...after, aboveReservationAt: now };
   }
   if (opensCircuit(after, limit, refused)) {
     event("inference.circuit_opened");

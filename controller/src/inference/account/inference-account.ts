@@ -26,6 +26,8 @@ export interface AccountStatus {
   readonly circuitOpenedAt: number | null;
   /** Time of `inference.budget_warning` in milliseconds since 1970; null before. */
   readonly warnedAt: number | null;
+  /** Time of the last `inference.usage_above_reservation` in milliseconds since 1970; absent before. */
+  readonly aboveReservationAt?: number;
   /**
    * By process id: the lease at the time when it was declared lost; ignored once the process is back. Absent for none.
    */

@@ -41,6 +41,8 @@ export interface Charge {
   readonly account: string;
   readonly organizationId: string;
   readonly amount: number;
+  /** Cost accounts: model of a call whose reported usage exceeds its reservation; absent: none. */
+  readonly modelAboveReservation?: string;
 }
 
 /**
@@ -184,13 +186,17 @@ export function createLedger(deps: LedgerDeps): Ledger {
       }),
 
     async settle(unit, processId, charges, signal) {
-      for (const { account, organizationId, amount } of charges) {
+      for (const { account, organizationId, amount, modelAboveReservation } of charges) {
         const before = await accounts.getCurrent(account, signal);
         const object = before?.object ?? newAccount(account, organizationId, clock.now());
         let status = settledBy(object.status, processId, amount);
         const limits = limitsOf(organizationId);
         if (parseAccount(account)?.kind === "cost" && limits !== undefined)
-          status = applyCostLimits(unit, account, organizationId, status, { limits, now: clock.now() });
+          status = applyCostLimits(unit, account, organizationId, status, {
+            limits,
+            ...(modelAboveReservation !== undefined && { modelAboveReservation }),
+            now: clock.now(),
+          });
         put(unit, before, { ...object, status });
       }
     },

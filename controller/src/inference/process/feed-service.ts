@@ -387,7 +387,12 @@ function takeAll(set: Set<string>): string[] {
 }
 
 function chargesOf({ charges }: Settlements) {
-  return charges.map(({ account, organizationId, amount }) => ({ account, organizationId, amount: Number(amount) }));
+  return charges.map(({ account, organizationId, amount, modelAboveReservation }) => ({
+    account,
+    organizationId,
+    amount: Number(amount),
+    ...(modelAboveReservation !== "" && { modelAboveReservation }),
+  }));
 }
 
 function rowsOf({ rows }: Settlements) {
