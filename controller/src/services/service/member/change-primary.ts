@@ -9,8 +9,15 @@ import type { ObservedService } from "../observed-service.ts";
 import type { FailureDetector } from "./failure-detector.ts";
 import { tryReadReplication } from "./read-replication.ts";
 import type { FenceOrders } from "./fence-orders.ts";
-import { type Candidate, fenceVerdict, shouldFence, type LeaseState } from "./fence-verdict.ts";
-import { hasReplayedBeyond, positionOf } from "./log-position.ts";
+import {
+  type Candidate,
+  candidateOf,
+  fenceVerdict,
+  shouldFence,
+  type LeaseState,
+  type ReplicaResponse,
+} from "./fence-verdict.ts";
+import { hasReplayedBeyond } from "./log-position.ts";
 import { standbysOf, failoverCandidatesOf } from "./members.ts";
 import { replicationModeOf, syncStandbysOf } from "./sync-standbys.ts";
 import { countedCandidatesOf } from "./suspicion.ts";
@@ -132,36 +139,20 @@ async function queryCandidates(
   const counted = countedCandidatesOf(service, observed).map(({ id }) => id);
   const candidateIds = failoverCandidatesOf(service).map(({ id }) => id);
   const ids = [...new Set([...candidateIds, ...needed, ...(forced === undefined ? [] : [forced])])];
-  const answers = await Promise.all(ids.map((id) => queryCandidate(service, id, deps, signal)));
-  return answers.flatMap((candidate) => {
-    if (candidate === undefined) return [];
-    return [
-      {
-        ...candidate,
-        comparisonOnly: !candidateIds.includes(candidate.nodeId),
-        isUncounted: !counted.includes(candidate.nodeId),
-      },
-    ];
-  });
+  const responses = await Promise.all(ids.map((id) => queryReplica(service, id, deps, signal)));
+  return responses
+    .flatMap((response) => response ?? [])
+    .map((response) => candidateOf(response, candidateIds, counted));
 }
 
-async function queryCandidate(
+async function queryReplica(
   service: ManagedServiceObject,
   nodeId: string,
   deps: PrimaryChangeDeps,
   signal: AbortSignal,
-): Promise<Candidate | undefined> {
+): Promise<ReplicaResponse | undefined> {
   const response = await tryReadReplication(service, nodeId, deps, signal, { replacesPrimary: true });
-  if (response?.role !== "replica") return undefined;
-  const { timeline, history, streaming } = response;
-  return {
-    nodeId,
-    timeline,
-    history,
-    streaming,
-    position: positionOf(response.position),
-    unchangedMs: Number(response.unchangedMs),
-  };
+  return response?.role === "replica" ? { ...response, nodeId } : undefined;
 }
 
 async function hasReplayedAll(

@@ -2,6 +2,7 @@ import { maxKnowledgeAgeMs } from "#fleet/session/primary-leases.ts";
 import { expect, test } from "vitest";
 import {
   type Candidate,
+  candidateOf,
   fenceVerdict,
   fenceTimeoutMs,
   isLeaseExpired,
@@ -63,6 +64,26 @@ test.each([
   ["no more once its host reports its end",      silent, lease({ ungrantedForMs: 0, isProven: true }),           { kind: "name", nodeId: "b" }],
 ] as const)("a candidate that a restarted agent does not count is skipped %s", (_, from, lease, verdict) => {
   expect(fenceVerdict(from, lease, uncounted)).toEqual(verdict);
+});
+
+const response = {
+  nodeId: "b",
+  timeline: 1,
+  history: "",
+  position: "0/64",
+  streaming: false,
+  unchangedMs: BigInt(leaseExpiredAfterMs),
+};
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  ["a failover candidate that the old primary counts is named",  ["b"], ["b"], { kind: "name", nodeId: "b" }],
+  ["one that the old primary may not count is skipped",          ["b"], [],    { kind: "wait" }],
+  ["a replica that is no failover candidate is compared alone",  [],    [],    { kind: "wait" }],
+] as const)("after the lease has expired, %s", (_, failoverCandidates, counted, verdict) => {
+  const replica = candidateOf(response, failoverCandidates, counted);
+  expect(replica).toMatchObject({ nodeId: "b", position: 100n, unchangedMs: leaseExpiredAfterMs });
+  expect(fenceVerdict(silent, lease({ ungrantedForMs: leaseExpiredAfterMs }), [replica])).toEqual(verdict);
 });
 
 test("the confirmation of the host replaces time, and is requested once no controller grants a lease", () => {

@@ -1,5 +1,7 @@
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
+import type { ReadReplicationResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { maxKnowledgeAgeMs, primaryLeaseMarginMs } from "#fleet/session/primary-leases.ts";
+import { positionOf } from "./log-position.ts";
 import { silentAfterMs } from "./suspicion.ts";
 import type { MemberState } from "./primary-change-plan.ts";
 
@@ -47,6 +49,30 @@ export interface Candidate {
    * after the old primary has certainly ended.
    */
   readonly isNotCounted?: boolean;
+}
+
+/** A replica's report of its replication state. */
+export interface ReplicaResponse
+  extends Pick<ReadReplicationResult, "timeline" | "history" | "position" | "streaming" | "unchangedMs"> {
+  readonly nodeId: string;
+}
+
+/** Pure: the replica as a candidate. `failoverCandidates`, `counted`: ids of nodes, as `Candidate` explains them. */
+export function candidateOf(
+  { nodeId, timeline, history, position, streaming, unchangedMs }: ReplicaResponse,
+  failoverCandidates: readonly string[],
+  counted: readonly string[],
+): Candidate {
+  return {
+    nodeId,
+    timeline,
+    history,
+    position: positionOf(position),
+    unchangedMs: Number(unchangedMs),
+    streaming,
+    comparisonOnly: !failoverCandidates.includes(nodeId),
+    isNotCounted: !counted.includes(nodeId),
+  };
 }
 
 /** Result of a check of a fence. */
