@@ -1,3 +1,4 @@
+import type { Engine } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { BackupFacet } from "./backup-facet.ts";
 import type { CollationsFacet, DatabasesFacet, UsersFacet } from "./contents-facets.ts";
 import type { IdentityFacet } from "./identity-facet.ts";
@@ -8,9 +9,6 @@ import type { FollowingState, LogicalSlot, ReplicationFacet } from "./replicatio
 import type { UpgradeFacet } from "./upgrade-facet.ts";
 
 export type { Instance, InstancePaths } from "./instance.ts";
-
-/** Values of `database_type` that this agent can run. */
-export type Engine = "postgresql" | "valkey";
 
 /**
  * One database engine as the agent sees it. Every method is idempotent and cancellable.

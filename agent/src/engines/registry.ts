@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
+import type { Engine } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { pipeProgram } from "../os/pipe-program.ts";
 import { runProgram } from "../os/program.ts";
 import type { EngineDeps } from "./engine-deps.ts";
-import type { Engine, EngineDriver } from "./engine-driver.ts";
+import type { EngineDriver } from "./engine-driver.ts";
 
 /** A missing engine is a compile error. Drivers are loaded on demand: an agent runs one engine and starts fast. */
 const loaders = {

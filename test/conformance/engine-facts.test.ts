@@ -1,0 +1,61 @@
+import { getExtension, hasExtension } from "@bufbuild/protobuf";
+import type { EngineDriver } from "@holdfast/agent/engines/engine-driver.ts";
+import { isEngine, loadDriver } from "@holdfast/agent/engines/registry.ts";
+import { type Engine, type EngineFacts, engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { engineProfileOf } from "@holdfast/controller/services/engine/engine-profiles.ts";
+import { field as fieldRules } from "@holdfast/proto/buf/validate/validate_pb.ts";
+import { CreateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { describe, expect, test } from "vitest";
+
+type Flag = { [K in keyof EngineFacts]-?: EngineFacts[K] extends boolean ? K : never }[keyof EngineFacts];
+
+/** Facets of a driver that each flag of the catalog promises. A new flag does not compile without its facet. */
+// biome-ignore format: a table, aligned so that it reads as one
+const facets = {
+  hasDatabases:       ({ databases }) => [databases],
+  hasQueues:          ({ queues }) => [queues],
+  hasQueryStatistics: ({ queryStats, sessions }) => [queryStats, sessions],
+  hasQueryConsole:    ({ readOnlyQuery }) => [readOnlyQuery],
+} satisfies Record<Exclude<Flag, "hasWarmPool" | "upgradesInPlace">, (driver: EngineDriver) => readonly unknown[]>;
+
+const runAsEngine = () => Promise.reject(new Error("no program runs here"));
+const drivers = new Map<Engine, EngineDriver>();
+for (const { engine } of engineCatalog) drivers.set(engine, await loadDriver(engine, runAsEngine));
+
+test("the API accepts the engines of the catalog, and agents have a driver for each", () => {
+  const rules = CreateManagedServiceRequestSchema.field["databaseType"]?.proto.options;
+  expect(rules !== undefined && hasExtension(rules, fieldRules)).toBe(true);
+  const { type } = getExtension(rules as NonNullable<typeof rules>, fieldRules);
+  const engines = engineCatalog.map(({ engine }) => engine);
+  expect(type).toMatchObject({ case: "string", value: { in: engines } });
+  expect(engines.filter((engine) => !isEngine(engine))).toEqual([]);
+});
+
+describe.each(engineCatalog)("$engine", (facts) => {
+  const driver = drivers.get(facts.engine) as EngineDriver;
+
+  test("the driver is the one of the engine", () => {
+    expect(driver.engine).toBe(facts.engine);
+  });
+
+  test.each(Object.keys(facets) as (keyof typeof facets)[])("%s matches the driver's facets", (flag) => {
+    for (const facet of facets[flag](driver)) expect(facet !== undefined).toBe(facts[flag]);
+  });
+
+  test("upgrades, backups and the pooler match the driver's facets", () => {
+    const { backup, upgrade, offersPooler } = driver;
+    expect(upgrade === undefined).toBe(facts.upgradesInPlace);
+    expect(offersPooler !== undefined).toBe(facts.pooler !== undefined);
+    expect(
+      backup && {
+        kind: backup.kind,
+        restorePoints: backup.log === undefined ? "snapshots" : "any_second",
+        increments: backup.pages !== undefined,
+      },
+    ).toEqual(facts.backups && { ...facts.backups, fork: undefined });
+  });
+
+  test("the controllers' profile has replicas if the driver replicates", () => {
+    expect(engineProfileOf(facts.engine).replicas !== undefined).toBe(driver.replication !== undefined);
+  });
+});
