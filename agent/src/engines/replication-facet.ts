@@ -15,9 +15,10 @@ export interface ReplicationFacet {
   copy(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
    * Makes a former primary's data follow the current primary, without the writes that it lacks. The engine must be
-   * stopped. If it throws, the data are usable for nothing but a `copy`.
+   * stopped. If it throws, the data are usable for nothing but a `copy`. Absent for an engine that always copies
+   * instead.
    */
-  rewind(instance: Instance, signal: AbortSignal): Promise<void>;
+  rewind?(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
    * Before a `rewind`: saves the log that a former primary has and the current primary lacks. Empties `directory` and
    * saves up to `limitBytes`, from the beginning on. Undefined if there is no such log. The engine must be stopped.

@@ -74,3 +74,16 @@ test("a replica copies its data again once its primary's files have another vers
   expect(done).toEqual(["copy", "copy"]);
   expect(await members.mustStop(engine, replica("18"))).toBe(false);
 });
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  ["is rewound",                              async () => void done.push("rewind"),               ["rewind"]],
+  ["is copied anew once a rewind fails",      () => Promise.reject(new Error("it has diverged")), ["copy"]],
+  ["is copied anew by an engine without one", undefined,                                          ["copy"]],
+])("a former primary that has commits of its own %s", async (_, rewind, expected) => {
+  const copy = async () => void done.push("copy");
+  const replication = { dataRole: async () => "primary" as const, copy, ...(rewind && { rewind }) };
+  const engine = { engine: "valkey", replication } as unknown as EngineDriver;
+  await members.ensure(engine, replica("8.1"), { isNew: false }, signal);
+  expect(done).toEqual(expected);
+});

@@ -89,7 +89,7 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
       status.setDiscardedLog(discarded);
       await writeMarker(paths.data, { ...marker, finished: false });
       await dropArchiveState(paths.data);
-      if (mayRewind && previousRole === "primary") {
+      if (mayRewind && previousRole === "primary" && facet.rewind !== undefined) {
         status.setState("preparing", "Its data are rewound to follow the primary.");
         status.setReplication({ role: "replica", state: "starting" });
         try {

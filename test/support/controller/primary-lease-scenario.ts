@@ -1,6 +1,7 @@
 import { createPrimaryLease, newPrimaryLease } from "@holdfast/agent/primary-lease/primary-lease.ts";
 import { createReplicationSilence } from "@holdfast/agent/primary-lease/replication-silence.ts";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
+import { bytePositions } from "@holdfast/controller/services/engine/log-positions.ts";
 import { maxKnowledgeAgeMs, refusalOf } from "@holdfast/controller/fleet/session/primary-leases.ts";
 import {
   type Candidate,
@@ -18,6 +19,8 @@ import {
   isWritable,
   type PrimaryLeaseModel,
 } from "./primary-lease-state.ts";
+
+const positions = bytePositions(BigInt);
 
 /** Faults of an incorrect protocol: the explorer has to find each. */
 export type Bug =
@@ -317,11 +320,11 @@ function decide(state: PrimaryLeaseModel, index: 0 | 1, bug: Bug | undefined): b
   const candidate: Candidate = {
     nodeId: "b",
     timeline: 1,
-    position: BigInt(state.received),
+    position: `${state.received}`,
     unchangedMs: bug === "noVotes" ? leaseExpiredAfterMs : quietOf(state).unchangedMs(receivedOf(state, bug)),
     streaming: state.isLinked && state.isUp,
   };
-  const verdict = fenceVerdict(from, right, state.isPromoted ? [] : [candidate]);
+  const verdict = fenceVerdict(from, right, state.isPromoted ? [] : [candidate], positions);
   if (verdict.kind === "wait") return false;
   controller.decided = { revision: controller.view.revision, primary: verdict.kind === "name" ? "b" : "a" };
   return true;

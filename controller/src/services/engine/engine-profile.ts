@@ -1,3 +1,5 @@
+import type { LogPositions } from "./log-positions.ts";
+
 /** Facts of one engine that controllers use, beside the catalog's data. Pure. */
 export interface EngineProfile {
   /** The form of a password that the engine stores; the password itself is never sent to a machine. */
@@ -10,6 +12,8 @@ export interface EngineProfile {
   uri(host: string, port: number): string;
   /** Absent for an engine without replicas. */
   readonly replicas?: {
+    /** Comparison of the positions that members report. */
+    readonly positions: LogPositions;
     /** They authenticate to the primary with a secret, beside their certificates. */
     readonly haveSecret?: true;
     /** Users do not replicate: each member has its own. */

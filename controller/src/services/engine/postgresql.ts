@@ -1,12 +1,14 @@
 import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { scramSha256Verifier } from "#kernel/secrets/passwords.ts";
 import type { EngineProfile } from "./engine-profile.ts";
+import { bytePositions } from "./log-positions.ts";
 
 export const postgresql: EngineProfile = {
   verifierOf: (password) => scramSha256Verifier(password),
   databases: [defaultDatabase],
   connectionDatabase: defaultDatabase,
   replicas: {
+    positions: bytePositions(lsnBytes),
     isSynchronous: true,
     primaryLeaseVersion: 1,
     minimumFromPrimary: [
@@ -20,3 +22,9 @@ export const postgresql: EngineProfile = {
     `postgres://${defaultUser}@${hosts.map((host) => `${host}:${port}`).join(",")}/${defaultDatabase}?sslmode=verify-full&target_session_attrs=read-write`,
   uri: (host, port) => `postgres://${defaultUser}@${host}:${port}/${defaultDatabase}?sslmode=verify-full`,
 };
+
+/** An LSN such as `0/5000148` (two hexadecimal halves) in bytes; 0 for any other text. */
+function lsnBytes(text: string): bigint {
+  const found = /^([0-9A-Fa-f]{1,8})\/([0-9A-Fa-f]{1,8})$/.exec(text);
+  return found === null ? 0n : (BigInt(`0x${found[1]}`) << 32n) | BigInt(`0x${found[2]}`);
+}

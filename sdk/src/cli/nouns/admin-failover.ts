@@ -24,7 +24,7 @@ export function addAdminFailover(admin: CliCommand): void {
       const force = (accepted: boolean) =>
         client.admin<Forced>("FailoverService", "ForceFailover", { serviceId, nodeId, acceptLoss: accepted });
       const { positions } = await force(false);
-      output.list(positions, ["nodeId", "role", "answers", "timeline", "position", "lostBytes"]);
+      output.list(positions, ["nodeId", "role", "answers", "timeline", "position", "lostBytes", "order"]);
       if (acceptLoss !== true) return;
       await confirm("Lose the data that the chosen replica lacks?", yes);
       const { operationId } = await force(true);

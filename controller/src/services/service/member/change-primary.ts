@@ -17,7 +17,7 @@ import {
   type LeaseState,
   type ReplicaResponse,
 } from "./fence-verdict.ts";
-import { hasReplayedBeyond } from "./log-position.ts";
+import { hasReplayedBeyond, positionsOf } from "./log-position.ts";
 import { standbysOf, failoverCandidatesOf } from "./members.ts";
 import { replicationModeOf, syncStandbysOf } from "./sync-standbys.ts";
 import { countedCandidatesOf } from "./suspicion.ts";
@@ -97,7 +97,7 @@ async function nameSuccessor(
   const decide = async (isProven: boolean) => {
     const candidates = await queryCandidates(object, observed, needed ?? [], deps, signal);
     const verdictBy = (state: LeaseState) =>
-      fenceVerdict(oldPrimaryState(object, observed), state, candidates, needed, forced);
+      fenceVerdict(oldPrimaryState(object, observed), state, candidates, positionsOf(object), needed, forced);
     return { verdict: verdictBy({ ...lease, isProven }), ifProven: verdictBy({ ...lease, isProven: true }) };
   };
   let { verdict, ifProven } = await decide(false);
@@ -165,5 +165,5 @@ async function hasReplayedAll(
   const end = oldPrimaryLogEnd(service, observed);
   const has =
     end === undefined ? undefined : await tryReadReplication(service, to, deps, signal, { replacesPrimary: true });
-  return end !== undefined && has?.role === "replica" && hasReplayedBeyond(has, end);
+  return end !== undefined && has?.role === "replica" && hasReplayedBeyond(positionsOf(service), has, end);
 }

@@ -1,7 +1,7 @@
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import type { ReadReplicationResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { maxKnowledgeAgeMs, primaryLeaseMarginMs } from "#fleet/session/primary-leases.ts";
-import { positionOf } from "./log-position.ts";
+import type { LogPositions } from "../../engine/log-positions.ts";
 import { silentAfterMs } from "./suspicion.ts";
 import type { MemberState } from "./primary-change-plan.ts";
 
@@ -37,8 +37,8 @@ export interface Candidate {
   readonly timeline: number;
   /** Positions of different histories cannot be compared; empty where timelines tell histories apart. */
   readonly history?: string;
-  /** Received position as a number. */
-  readonly position: bigint;
+  /** Received position. */
+  readonly position: string;
   /** Time for which the position has not changed. */
   readonly unchangedMs: number;
   readonly streaming: boolean;
@@ -67,7 +67,7 @@ export function candidateOf(
     nodeId,
     timeline,
     history,
-    position: positionOf(position),
+    position,
     unchangedMs: Number(unchangedMs),
     streaming,
     comparisonOnly: !failoverCandidates.includes(nodeId),
@@ -107,14 +107,15 @@ export function shouldFence({ revokedForMs, ungrantedForMs }: LeaseState, reques
 /**
  * Pure: the successor of a silent primary. Its engine has ended for certain if its agent reports that under the new
  * settings, if the host has ended its machine, or if its lease has expired and no failover candidate can have confirmed
- * it since, because a replica that receives nothing confirms nothing. `candidates`: the replicas that responded.
- * `needed`: every acknowledged commit is on one of these, so all must have responded; undefined if commits wait for no
- * replica. `forced`: only this replica is named, even if it lacks data.
+ * it since, because a replica that receives nothing confirms nothing. `candidates`: the replicas that responded, with
+ * positions that `positions` compares. `needed`: every acknowledged commit is on one of these, so all must have
+ * responded; undefined if commits wait for no replica. `forced`: only this replica is named, even if it lacks data.
  */
 export function fenceVerdict(
   from: MemberState,
   lease: LeaseState,
   candidates: readonly Candidate[],
+  positions: LogPositions,
   needed?: readonly string[],
   forced?: string,
 ): FenceVerdict {
@@ -138,7 +139,7 @@ export function fenceVerdict(
         isOut &&
         (hasEnded || (comparisonOnly !== true && isNotCounted !== true && unchangedMs >= leaseExpiredAfterMs)),
     );
-  const best = forced === undefined ? mostAdvanced(eligible, candidates) : chosen();
+  const best = forced === undefined ? mostAdvanced(eligible, candidates, positions) : chosen();
   if (best !== undefined) return { kind: "name", nodeId: best.nodeId };
   if (lease.revokedForMs < fenceTimeoutMs) return { kind: "wait" };
   // The old primary runs behind a network that it shares with its members, or has ended where no replica can replace
@@ -148,12 +149,21 @@ export function fenceVerdict(
 }
 
 /**
- * A replica is not named while another one that responds is ahead of it, has a newer timeline, or has another history.
+ * A replica is not named while another one that responds has data that it lacks, has a newer timeline, or has another
+ * history.
  */
-function mostAdvanced(eligible: readonly Candidate[], all: readonly Candidate[]): Candidate | undefined {
+function mostAdvanced(
+  eligible: readonly Candidate[],
+  all: readonly Candidate[],
+  positions: LogPositions,
+): Candidate | undefined {
+  const lacks = (candidate: Candidate, another: Candidate) => {
+    const order = positions.compare(candidate.position, another.position);
+    return order === "before" || order === "diverged";
+  };
   const isBehind = (candidate: Candidate, another: Candidate) =>
     candidate.timeline < another.timeline ||
     candidate.history !== another.history ||
-    (candidate.timeline === another.timeline && candidate.position < another.position);
+    (candidate.timeline === another.timeline && lacks(candidate, another));
   return eligible.find((candidate) => !all.some((another) => isBehind(candidate, another)));
 }

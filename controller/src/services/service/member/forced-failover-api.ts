@@ -11,6 +11,7 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../managed-service.ts";
 import { writeFailover } from "./automatic-failover.ts";
 import { forceFailover } from "./forced-failover.ts";
+import { positionsOf } from "./log-position.ts";
 import { tryReadReplication } from "./read-replication.ts";
 import { nodePositions } from "./forced-failover.ts";
 import { fencedGenerationOf } from "./suspicion.ts";
@@ -41,14 +42,14 @@ export function createForcedFailoverApi(deps: ForcedFailoverApiDeps): ServedServ
     return { answers: fleet.session(id) !== undefined, fencedGeneration };
   }
 
-  async function positionsOf(service: ManagedServiceObject, chosen: string, signal: AbortSignal) {
+  async function readPositions(service: ManagedServiceObject, chosen: string, signal: AbortSignal) {
     const queries = service.spec.nodes.map(
       async ({ id }) => [id, await tryReadReplication(service, id, deps, signal)] as const,
     );
     const responses = (await Promise.all(queries)).flatMap(([id, has]) =>
       has === undefined ? [] : [[id, has] as const],
     );
-    return nodePositions(service, chosen, new Map(responses));
+    return nodePositions(service, chosen, new Map(responses), positionsOf(service));
   }
 
   const handlers: Handlers<typeof FailoverService> = {
@@ -58,7 +59,7 @@ export function createForcedFailoverApi(deps: ForcedFailoverApiDeps): ServedServ
         const { object } = service;
         const now = clock.now();
         const change = forceFailover(object, node, oldPrimary(object), { operationId: deps.newId(), now });
-        const positions = await positionsOf(object, nodeId, call.signal);
+        const positions = await readPositions(object, nodeId, call.signal);
         if (!positions.some((each) => each.nodeId === nodeId && each.answers === true))
           throw new HoldfastError("MACHINE_UNREACHABLE", "The replica does not answer.");
         if (!acceptLoss) return { positions };

@@ -3,6 +3,9 @@ import { newServiceObject } from "../../../../../test/support/controller/service
 import type { ManagedServiceObject, ManagedServiceSpec } from "../managed-service.ts";
 import { forceFailover, type OldPrimary } from "./forced-failover.ts";
 import { nodePositions } from "./forced-failover.ts";
+import { bytePositions } from "../../engine/log-positions.ts";
+import { positionsOf } from "./log-position.ts";
+import { setPositions } from "../../../../../test/support/controller/set-positions.ts";
 
 const args = { operationId: "forced", now: 5_000 };
 const [a, b] = ["a", "b"].map((id, index) => ({ id, hostname: `${id}.local`, zone: "local", number: index + 1 }));
@@ -14,6 +17,7 @@ function pair(change: Partial<ManagedServiceSpec> = {}): ManagedServiceObject {
   return { ...service, spec: { ...service.spec, nodes, nextNodeNumber: 3, power: "on", ...change }, status };
 }
 
+const positions = positionsOf(pair());
 const replica = (service: ManagedServiceObject) => service.spec.nodes[1] as ManagedServiceSpec["nodes"][number];
 const answering: OldPrimary = { answers: true, fencedGeneration: 0 };
 const silent: OldPrimary = { answers: false, fencedGeneration: 7 };
@@ -55,13 +59,30 @@ test("log beyond the position of the chosen one is lost", () => {
     ["a", { timeline: 2, position: "0/3000", history: "" }],
     ["b", { timeline: 1, position: "0/1000", history: "" }],
   ]);
-  expect(nodePositions(pair(), "b", reports)).toEqual([
-    { nodeId: "a", role: "primary", answers: true, timeline: 2, position: "0/3000", lostBytes: 0x2000n },
-    { nodeId: "b", role: "replica", answers: true, timeline: 1, position: "0/1000", lostBytes: 0n },
+  expect(nodePositions(pair(), "b", reports, positions)).toEqual([
+    {
+      nodeId: "a",
+      role: "primary",
+      answers: true,
+      timeline: 2,
+      position: "0/3000",
+      lostBytes: 0x2000n,
+      order: "after",
+    },
+    { nodeId: "b", role: "replica", answers: true, timeline: 1, position: "0/1000", lostBytes: 0n, order: "same" },
   ]);
   reports.set("a", { timeline: 0, position: "50", history: "new" });
   reports.set("b", { timeline: 0, position: "1000", history: "old" });
-  expect(nodePositions(pair(), "b", reports)[0]).toMatchObject({ lostBytes: 50n });
+  expect(nodePositions(pair(), "b", reports, bytePositions(BigInt))[0]).toMatchObject({
+    lostBytes: 50n,
+    order: "after",
+  });
+  reports.set("a", { timeline: 0, position: "a:1-5", history: "" });
+  reports.set("b", { timeline: 0, position: "a:1-4,b:1", history: "" });
+  expect(nodePositions(pair(), "b", reports, setPositions)).toMatchObject([
+    { lostBytes: 0n, order: "diverged" },
+    { lostBytes: 0n, order: "same" },
+  ]);
   reports.delete("a");
-  expect(nodePositions(pair(), "b", reports)[0]).toEqual({ nodeId: "a", role: "primary", answers: false });
+  expect(nodePositions(pair(), "b", reports, positions)[0]).toEqual({ nodeId: "a", role: "primary", answers: false });
 });

@@ -10,7 +10,8 @@ import { candidatesCountedAt } from "./suspicion.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { NodePositionSchema } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
 import type { ReadReplicationResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { positionOf } from "./log-position.ts";
+import type { LogPositions } from "../../engine/log-positions.ts";
+import { lagOf } from "./log-position.ts";
 
 /** State of the primary that is replaced. */
 export interface OldPrimary {
@@ -69,13 +70,14 @@ export function forceFailover(
 type ReplicationReport = Pick<ReadReplicationResult, "timeline" | "history" | "position">;
 
 /**
- * Pure: the position of each node and the bytes that the chosen one lacks of it. `reports`: by node id, of the nodes
- * that responded.
+ * Pure: the position of each node, and whether and by how many bytes it is ahead of the chosen one. `reports`: by node
+ * id, of the nodes that responded.
  */
 export function nodePositions(
   service: ManagedServiceObject,
   chosen: string,
   reports: ReadonlyMap<string, ReplicationReport>,
+  positions: LogPositions,
 ): MessageInitShape<typeof NodePositionSchema>[] {
   const own = reports.get(chosen);
   return service.spec.nodes.map((node) => {
@@ -84,7 +86,9 @@ export function nodePositions(
     if (has === undefined) return { nodeId: node.id, role, answers: false };
     const { timeline, history, position } = has;
     // All data of another history are lost.
-    const ahead = positionOf(position) - (own !== undefined && history === own.history ? positionOf(own.position) : 0n);
-    return { nodeId: node.id, role, answers: true, timeline, position, lostBytes: ahead > 0n ? ahead : 0n };
+    const chosenHas = { replayedPosition: own?.history === history ? own.position : "", history };
+    const { bytes: lostBytes = 0n } = lagOf(positions, has, chosenHas);
+    const order = positions.compare(position, chosenHas.replayedPosition);
+    return { nodeId: node.id, role, answers: true, timeline, position, lostBytes, order };
   });
 }

@@ -1,3 +1,8 @@
+import assert from "node:assert/strict";
+import { engineProfileOf } from "../../engine/engine-profiles.ts";
+import type { LogPositions, PositionOrder } from "../../engine/log-positions.ts";
+import type { ManagedServiceObject } from "../managed-service.ts";
+
 /** A position in a log and the history that it belongs to; empty where timelines tell histories apart. */
 export interface LogEnd {
   readonly position: string;
@@ -10,27 +15,39 @@ export interface Replayed {
   readonly history: string;
 }
 
-/**
- * A log position as a number: an LSN of PostgreSQL such as `0/5000148` (two hexadecimal halves), or an offset of Valkey
- * in bytes such as `73012`. 0 for any other text.
- */
-export function positionOf(text: string): bigint {
-  if (/^\d{1,19}$/.test(text)) return BigInt(text);
-  const found = /^([0-9A-Fa-f]{1,8})\/([0-9A-Fa-f]{1,8})$/.exec(text);
-  return found === null ? 0n : (BigInt(`0x${found[1]}`) << 32n) | BigInt(`0x${found[2]}`);
+/** Position of a member without data of its primary's history. */
+const noData = "";
+
+/** Pure: the comparison of the service's positions. Throws for an engine that does not replicate from a primary. */
+export function positionsOf({ spec }: Pick<ManagedServiceObject, "spec">): LogPositions {
+  const { replicas } = engineProfileOf(spec.databaseType);
+  assert(replicas, `${spec.databaseType} does not replicate from a primary`);
+  return replicas.positions;
 }
 
-/** Pure: bytes that the replica lacks. A replica with another history lacks all data. */
-export function lagOf(primary: LogEnd, replica: Replayed): bigint {
-  const has = replica.history === primary.history ? positionOf(replica.replayedPosition) : 0n;
-  const lag = positionOf(primary.position) - has;
-  return lag > 0n ? lag : 0n;
+/** The part of its primary's log that a replica lacks. */
+export interface Lag {
+  /** Order of the replica to its primary. A replica with another history lacks all data. */
+  readonly order: PositionOrder;
+  /** Undefined for an engine whose positions count no bytes. */
+  readonly bytes: bigint | undefined;
+}
+
+/** Pure: the replica's lag. */
+export function lagOf(positions: LogPositions, primary: LogEnd, replica: Replayed): Lag {
+  const has = replica.history === primary.history ? replica.replayedPosition : noData;
+  return { order: positions.compare(has, primary.position), bytes: positions.bytesBetween?.(has, primary.position) };
+}
+
+/** Pure: true if the replica has replayed all of its primary's log. */
+export function isWithoutLag({ order }: Lag): boolean {
+  return order === "same" || order === "after";
 }
 
 /**
  * Pure: true if the replica has replayed beyond this end of a log. An end without a history compares by position alone.
  */
-export function hasReplayedBeyond(replica: Replayed, end: LogEnd): boolean {
+export function hasReplayedBeyond(positions: LogPositions, replica: Replayed, end: LogEnd): boolean {
   const isSame = end.history === "" || replica.history === end.history;
-  return isSame && positionOf(replica.replayedPosition) > positionOf(end.position);
+  return isSame && positions.compare(end.position, replica.replayedPosition) === "before";
 }

@@ -3,9 +3,12 @@ import { type ReadReplicationResult, ReadReplicationResultSchema } from "@holdfa
 import { describe, expect, test } from "vitest";
 import { observedNode, observedService } from "../../../../../test/support/controller/observed-service.ts";
 import { nodeOf, runningService } from "../../../../../test/support/controller/service-object.ts";
+import { setPositions } from "../../../../../test/support/controller/set-positions.ts";
+import { bytePositions } from "../../engine/log-positions.ts";
 import { isProven, withProvenReplicas } from "./proven-replicas.ts";
 import { updateMembers } from "./update-members.ts";
 
+const positions = bytePositions(BigInt);
 const node = { ...nodeOf("b"), number: 2 };
 const reported = (more: MessageInitShape<typeof ReadReplicationResultSchema>) =>
   create(ReadReplicationResultSchema, more);
@@ -25,7 +28,17 @@ test.each([
   ["it has received nothing for a while",        primary,                                              { ...replica, silentMs: 3_000n },  false],
   ["it has data of another start of a primary",    primary,                                            { ...replica, history: "old" },    false],
 ])("a replica follows, or not: %s", (_, of, own, expected) => {
-  expect(isProven(node, of, own)).toBe(expected);
+  expect(isProven(positions, node, of, own)).toBe(expected);
+});
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  ["less than its primary",                          "p:1-4",     true],
+  ["more, which its primary wrote after its answer", "p:1-6",     true],
+  ["a commit that its primary lacks, and less",      "p:1-4,r:1", false],
+])("a replica follows, or not, with %s", (_, position, expected) => {
+  const at = (report: ReadReplicationResult, has: string) => ({ ...report, position: has });
+  expect(isProven(setPositions, node, at(primary, "p:1-5"), at(replica, position))).toBe(expected);
 });
 
 describe("a replica that reported that it follows", () => {

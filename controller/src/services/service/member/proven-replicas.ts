@@ -2,12 +2,17 @@ import type { ReadReplicationResult } from "@holdfast/proto/holdfast/agent/v1/ta
 import type { Fleet } from "#fleet/fleet.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
+import type { LogPositions } from "../../engine/log-positions.ts";
+import { positionsOf } from "./log-position.ts";
 import { tryReadReplication } from "./read-replication.ts";
 import { isPrimary, numberOf, standbysOf } from "./members.ts";
 import type { FailureDetector } from "./failure-detector.ts";
 import { replicationSilentAfterMs, fencedGenerationOf, isSuspect } from "./suspicion.ts";
 
-type ReplicationReport = Pick<ReadReplicationResult, "role" | "streaming" | "silentMs" | "history" | "peers">;
+type ReplicationReport = Pick<
+  ReadReplicationResult,
+  "role" | "streaming" | "silentMs" | "history" | "position" | "peers"
+>;
 
 /** Time without following after which a replica is not waited for. */
 export const disconnectedAfterMs = 30_000;
@@ -34,8 +39,10 @@ export async function withProvenReplicas(
   const ids = [primaryNodeId, ...candidates.map(({ node }) => node.id)];
   const answers = await Promise.all(ids.map((id) => tryReadReplication(service, id, deps, signal)));
   const responses = new Map(ids.map((id, index) => [id, answers[index]]));
+  const positions = positionsOf(service);
   const nodes = observed.nodes.map((each) =>
-    candidates.includes(each) && isProven(each.node, responses.get(primaryNodeId), responses.get(each.node.id))
+    candidates.includes(each) &&
+    isProven(positions, each.node, responses.get(primaryNodeId), responses.get(each.node.id))
       ? { ...each, isProven: true as const }
       : each,
   );
@@ -59,8 +66,11 @@ export function canChangeVoters(service: ManagedServiceObject, observed: Observe
   return service.spec.primaryChange === undefined && service.spec.canary === undefined && isThere;
 }
 
-/** Pure: true if the replica receives what its primary writes, by the current reports of both. */
+/**
+ * Pure: true if the replica receives what its primary writes and has nothing else, by the current reports of both.
+ */
 export function isProven(
+  positions: LogPositions,
   node: NodeSpec,
   primary: ReplicationReport | undefined,
   own: ReplicationReport | undefined,
@@ -68,7 +78,8 @@ export function isProven(
   if (primary?.role !== "primary" || own?.role !== "replica") return false;
   const peer = primary.peers.find(({ number }) => number === numberOf(node));
   const isReceiving = own.streaming && Number(own.silentMs) < replicationSilentAfterMs;
-  return isReceiving && peer?.state === "streaming" && own.history === primary.history;
+  const isSame = own.history === primary.history && positions.compare(own.position, primary.position) !== "diverged";
+  return isReceiving && peer?.state === "streaming" && isSame;
 }
 
 /** True if the replica receives what its primary writes, by its agent's last report. */

@@ -7,7 +7,8 @@ import type { Fleet } from "#fleet/fleet.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { roleOf } from "../managed-service-message.ts";
 import { readReplication } from "./read-replication.ts";
-import { lagOf } from "./log-position.ts";
+import type { LogPositions } from "../../engine/log-positions.ts";
+import { isWithoutLag, lagOf, positionsOf } from "./log-position.ts";
 import { isPrimary, numberOf } from "./members.ts";
 
 /**
@@ -32,7 +33,7 @@ export async function replicationStatus(
   const state = stateOf(node, own, peer, fleet.observation(node.id)?.instance.replication?.state ?? "");
   return create(ReplicationStatusSchema, {
     ...common,
-    ...ofReplica(primary, own, peer),
+    ...ofReplica(positionsOf(service), primary, own, peer),
     syncState: state,
     connected: state === SyncState.STREAMING || state === SyncState.CATCHUP,
     ...(since && { since }),
@@ -49,6 +50,7 @@ function ofPrimary(primary: ReadReplicationResult | undefined): Part {
 
 /** A fully caught-up replica has no lag in bytes or seconds, even if the last commit is old. */
 function ofReplica(
+  positions: LogPositions,
   primary: ReadReplicationResult | undefined,
   own: ReadReplicationResult | undefined,
   peer: ReplicationPeer | undefined,
@@ -58,10 +60,15 @@ function ofReplica(
   const timeline = own === undefined || own.timeline === 0 ? {} : { timeline: own.timeline };
   if (primary === undefined) return { position, ...timeline };
   // The primary reports the positions of its peers in its own history.
-  const lagBytes = lagOf(primary, { replayedPosition: position, history: own?.history || primary.history });
-  const age = own?.replayAgeSeconds;
-  const lagSeconds = lagBytes === 0n ? 0 : age;
-  return { position, ...timeline, lagBytes, ...(lagSeconds !== undefined && { lagSeconds }) };
+  const replayed = { replayedPosition: position, history: own?.history || primary.history };
+  const lag = lagOf(positions, primary, replayed);
+  const lagSeconds = isWithoutLag(lag) ? 0 : own?.replayAgeSeconds;
+  return {
+    position,
+    ...timeline,
+    ...(lag.bytes !== undefined && { lagBytes: lag.bytes }),
+    ...(lagSeconds !== undefined && { lagSeconds }),
+  };
 }
 
 function stateOf(

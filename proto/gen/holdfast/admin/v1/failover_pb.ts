@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/admin/v1/failover.proto.
  */
 export const file_holdfast_admin_v1_failover: GenFile = /*@__PURE__*/
-  fileDesc("CiBob2xkZmFzdC9hZG1pbi92MS9mYWlsb3Zlci5wcm90bxIRaG9sZGZhc3QuYWRtaW4udjEiZgoURm9yY2VGYWlsb3ZlclJlcXVlc3QSHQoKc2VydmljZV9pZBgBIAEoCUIJukgGcgQQARhAEhoKB25vZGVfaWQYAiABKAlCCbpIBnIEEAEYQBITCgthY2NlcHRfbG9zcxgDIAEoCCJaCg5Gb3JjZWRGYWlsb3ZlchIUCgxvcGVyYXRpb25faWQYASABKAkSMgoJcG9zaXRpb25zGAIgAygLMh8uaG9sZGZhc3QuYWRtaW4udjEuTm9kZVBvc2l0aW9uInYKDE5vZGVQb3NpdGlvbhIPCgdub2RlX2lkGAEgASgJEgwKBHJvbGUYAiABKAkSDwoHYW5zd2VycxgDIAEoCBIQCgh0aW1lbGluZRgEIAEoBRIQCghwb3NpdGlvbhgFIAEoCRISCgpsb3N0X2J5dGVzGAYgASgDMoQBCg9GYWlsb3ZlclNlcnZpY2UScQoNRm9yY2VGYWlsb3ZlchInLmhvbGRmYXN0LmFkbWluLnYxLkZvcmNlRmFpbG92ZXJSZXF1ZXN0GiEuaG9sZGZhc3QuYWRtaW4udjEuRm9yY2VkRmFpbG92ZXIiFKq7GBASDnBsYXRmb3JtOndyaXRlYgZwcm90bzM", [file_buf_validate_validate, file_holdfast_v1_options]);
+  fileDesc("CiBob2xkZmFzdC9hZG1pbi92MS9mYWlsb3Zlci5wcm90bxIRaG9sZGZhc3QuYWRtaW4udjEiZgoURm9yY2VGYWlsb3ZlclJlcXVlc3QSHQoKc2VydmljZV9pZBgBIAEoCUIJukgGcgQQARhAEhoKB25vZGVfaWQYAiABKAlCCbpIBnIEEAEYQBITCgthY2NlcHRfbG9zcxgDIAEoCCJaCg5Gb3JjZWRGYWlsb3ZlchIUCgxvcGVyYXRpb25faWQYASABKAkSMgoJcG9zaXRpb25zGAIgAygLMh8uaG9sZGZhc3QuYWRtaW4udjEuTm9kZVBvc2l0aW9uIoUBCgxOb2RlUG9zaXRpb24SDwoHbm9kZV9pZBgBIAEoCRIMCgRyb2xlGAIgASgJEg8KB2Fuc3dlcnMYAyABKAgSEAoIdGltZWxpbmUYBCABKAUSEAoIcG9zaXRpb24YBSABKAkSEgoKbG9zdF9ieXRlcxgGIAEoAxINCgVvcmRlchgHIAEoCTKEAQoPRmFpbG92ZXJTZXJ2aWNlEnEKDUZvcmNlRmFpbG92ZXISJy5ob2xkZmFzdC5hZG1pbi52MS5Gb3JjZUZhaWxvdmVyUmVxdWVzdBohLmhvbGRmYXN0LmFkbWluLnYxLkZvcmNlZEZhaWxvdmVyIhSquxgQEg5wbGF0Zm9ybTp3cml0ZWIGcHJvdG8z", [file_buf_validate_validate, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.admin.v1.ForceFailoverRequest
@@ -144,11 +144,20 @@ export type NodePosition = Message<"holdfast.admin.v1.NodePosition"> & {
   position: string;
 
   /**
-   * Bytes of its log that the chosen replica lacks and that would be lost.
+   * Bytes of its log that the chosen replica lacks and that would be lost; 0 for an engine whose positions count no
+   * bytes.
    *
    * @generated from field: int64 lost_bytes = 6;
    */
   lostBytes: bigint;
+
+  /**
+   * Order of its log to that of the chosen replica: "before", "same", "after" or "diverged". Writes would be lost where
+   * it is "after" or "diverged". Empty when the node did not respond.
+   *
+   * @generated from field: string order = 7;
+   */
+  order: string;
 };
 
 /**
@@ -187,11 +196,20 @@ export type NodePositionJson = {
   position?: string;
 
   /**
-   * Bytes of its log that the chosen replica lacks and that would be lost.
+   * Bytes of its log that the chosen replica lacks and that would be lost; 0 for an engine whose positions count no
+   * bytes.
    *
    * @generated from field: int64 lost_bytes = 6;
    */
   lostBytes?: string;
+
+  /**
+   * Order of its log to that of the chosen replica: "before", "same", "after" or "diverged". Writes would be lost where
+   * it is "after" or "diverged". Empty when the node did not respond.
+   *
+   * @generated from field: string order = 7;
+   */
+  order?: string;
 };
 
 /**
