@@ -16,7 +16,7 @@ const facets = {
   hasQueues:          ({ queues }) => [queues],
   hasQueryStatistics: ({ queryStats, sessions }) => [queryStats, sessions],
   hasQueryConsole:    ({ readOnlyQuery }) => [readOnlyQuery],
-} satisfies Record<Exclude<Flag, "hasWarmPool" | "upgradesInPlace">, (driver: EngineDriver) => readonly unknown[]>;
+} satisfies Record<Exclude<Flag, "hasWarmPool" | "hasPreparedDisks" | "upgradesInPlace">, (driver: EngineDriver) => readonly unknown[]>;
 
 const runAsEngine = () => Promise.reject(new Error("no program runs here"));
 const drivers = new Map<Engine, EngineDriver>();

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parametersOf } from "./engine-catalog.ts";
-import { excessMessage, planExcesses, sharedBytes } from "./plan-limits.ts";
+import { excessMessage, planExcesses } from "./plan-limits.ts";
+import { sharedBytes } from "./postgresql-sizing.ts";
 import { printQuantity } from "./quantity.ts";
 
 const gib = 1024 ** 3;

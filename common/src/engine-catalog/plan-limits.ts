@@ -1,5 +1,6 @@
-import { parametersOf } from "./engine-catalog.ts";
-import { type PlanSize, planParameters } from "./plan-parameters.ts";
+import { engineOf, parametersOf } from "./engine-catalog.ts";
+import type { PlanMaximum, PlanSize } from "./engine-row.ts";
+import { planParameters } from "./plan-parameters.ts";
 import type { Parameter } from "./parameter.ts";
 import { parseQuantity, printQuantity } from "./quantity.ts";
 import { lookUp } from "../look-up.ts";
@@ -10,33 +11,11 @@ export interface PlanExcess {
   /** Maximum for the plan, as the engine prints it; undefined if even the smallest value is too large. */
   readonly maximum: string | undefined;
   /** The resource that is too small. */
-  readonly of: "memory" | "storage";
+  readonly of: PlanMaximum["of"];
 }
-
-type Values = ReadonlyMap<string, number>;
 
 const mib = 1024 ** 2;
 const kib = 1024;
-
-/** Maximum share of memory for shared memory; the remainder is for sessions and the agent. */
-const sharedShare = 0.6;
-/** Maximum share of memory for one sort, one maintenance command or the temporary tables of one session. */
-const sessionShare = 0.5;
-const sessionParameters = [
-  "work_mem",
-  "maintenance_work_mem",
-  "autovacuum_work_mem",
-  "temp_buffers",
-  "logical_decoding_work_mem",
-] as const;
-/** Approximate memory of an idle session, beside shared memory. */
-const connectionBytes = mib;
-const connectionsFloor = 500;
-/** Maximum share of memory for shared memory of an engine that only replays log, and its smallest buffers. */
-export const replayShare = 0.75;
-export const replayBuffersMib = 16;
-/** Maximum shares of the storage for WAL: before a checkpoint forces its removal, and WAL that is never removed. */
-const storageShares = { max_wal_size: 0.5, min_wal_size: 0.25 } as const;
 
 /**
  * Pure: those of the named parameters that exceed the plan, given all parameters of the instance in canonical form.
@@ -49,7 +28,8 @@ export function planExcesses(
   parameters: Readonly<Record<string, string>>,
   names: readonly string[],
 ): readonly PlanExcess[] {
-  if (engine !== "postgresql") return [];
+  const { maximumOf } = engineOf(engine)?.sizing ?? {};
+  if (maximumOf === undefined) return [];
   const catalog = parametersOf(engine, version);
   const byPlan = planParameters(engine, plan);
   const values = valuesOf(engine, version, plan, parameters);
@@ -75,11 +55,7 @@ export function canReplay(
   plan: PlanSize,
   settings: Readonly<Record<string, string>>,
 ): boolean {
-  if (engine !== "postgresql") return true;
-  const values = valuesOf(engine, version, plan, settings);
-  return (
-    sharedBytes(new Map([...values, ["shared_buffers", replayBuffersMib * mib]])) <= plan.memoryBytes * replayShare
-  );
+  return engineOf(engine)?.sizing.canReplay?.(valuesOf(engine, version, plan, settings), plan) ?? true;
 }
 
 /** Pure: a message for the user who set the parameter. */
@@ -94,7 +70,7 @@ function valuesOf(
   version: string,
   plan: PlanSize,
   parameters: Readonly<Record<string, string>>,
-): Values {
+): ReadonlyMap<string, number> {
   const byPlan = planParameters(engine, plan);
   const values = new Map<string, number>();
   for (const [name, parameter] of parametersOf(engine, version)) {
@@ -124,47 +100,4 @@ function printed(parameter: Parameter, value: number): string | undefined {
 function roundedDown(parameter: Parameter, number: number): number {
   const step = mib / bytesIn(parameter);
   return parameter.type === "bytes" && number > step ? Math.floor(number / step) * step : number;
-}
-
-function maximumOf(
-  name: string,
-  values: Values,
-  plan: PlanSize,
-): { readonly value: number; readonly of: PlanExcess["of"] } | undefined {
-  const { memoryBytes, storageBytes } = plan;
-  if (name === "max_wal_size" || name === "min_wal_size")
-    return { value: storageBytes * storageShares[name], of: "storage" };
-  if ((sessionParameters as readonly string[]).includes(name))
-    return { value: memoryBytes * sessionShare, of: "memory" };
-  const shared = sharedMaximum(name, values, memoryBytes * sharedShare);
-  if (shared === undefined) return undefined;
-  const connections = Math.max(connectionsFloor, Math.floor(memoryBytes / connectionBytes));
-  return { value: name === "max_connections" ? Math.min(shared, connections) : shared, of: "memory" };
-}
-
-/** Maximum value of a parameter for the shared memory budget. Shared memory is linear in each parameter. */
-function sharedMaximum(name: string, values: Values, budget: number): number | undefined {
-  const at = (value: number) => sharedBytes(new Map([...values, [name, value]]));
-  const baseBytes = at(0);
-  const bytesPerUnit = (at(mib) - baseBytes) / mib;
-  return bytesPerUnit <= 0 ? undefined : Math.floor((budget - baseBytes) / bytesPerUnit);
-}
-
-/**
- * Pure: shared memory of PostgreSQL 17 and 18 in bytes. It is at most a tenth above `postgres -C shared_memory_size`,
- * and never below. The lock table has entries for each session, worker and prepared transaction.
- */
-export function sharedBytes(values: Values): number {
-  const value = (name: string) => values.get(name) ?? 0;
-  // Autovacuum workers and WAL senders have process slots as well.
-  const sessions = value("max_connections") + value("max_worker_processes") + 30;
-  const slots = sessions + value("max_prepared_transactions");
-  const locks = value("max_locks_per_transaction") * 425 + value("max_pred_locks_per_transaction") * 270;
-  return (
-    8 * mib +
-    value("shared_buffers") * 1.035 +
-    sessions * value("track_activity_query_size") +
-    slots * (8 * kib + locks) +
-    value("pg_stat_statements.max") * 450
-  );
 }

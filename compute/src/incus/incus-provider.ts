@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { largestTreeBytes } from "@holdfast/image/image-manifest.ts";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
@@ -292,8 +293,10 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     edge: createMachineEdge(edge),
     paths: createHostPaths(deps.addressBlock, edge.networks),
     async prepare(signal) {
-      const image = nodeImages.find("postgresql", "17");
-      if (image !== undefined) await sources.ensure(image.root, AbortSignal.any([signal, closing.signal]));
+      for (const { engine, defaultVersion } of engineCatalog.filter(({ hasWarmPool }) => hasWarmPool)) {
+        const image = nodeImages.find(engine, defaultVersion);
+        if (image !== undefined) await sources.ensure(image.root, AbortSignal.any([signal, closing.signal]));
+      }
     },
     refill: (signal) => preparedDisks.refill(signal),
     async close() {

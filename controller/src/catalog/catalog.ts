@@ -1,4 +1,4 @@
-import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import type { PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
 import type { InstanceKind } from "@holdfast/compute/compute-provider.ts";
 
 /** The offer of an installation as data. An operator can replace it by a file of the same shape. */

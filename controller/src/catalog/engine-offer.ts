@@ -1,6 +1,5 @@
-import type { EngineBackups, EnginePooler } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { EngineBackups, EnginePooler, PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
 import type { PlanExcess } from "@holdfast/common/engine-catalog/plan-limits.ts";
-import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 
 /** One engine as it is offered here: versions that can run, and the check of its parameters. */
 export interface EngineOffer {

@@ -1,5 +1,5 @@
 import { excessMessage } from "@holdfast/common/engine-catalog/plan-limits.ts";
-import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import type { PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
 import type { FieldFault } from "@holdfast/common/errors.ts";
 import type { EngineOffer } from "./engine-offer.ts";
 

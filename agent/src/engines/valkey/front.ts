@@ -1,4 +1,4 @@
-import { clientsOf } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import { valkeyClients } from "@holdfast/common/engine-catalog/valkey-sizing.ts";
 import { listenersOf } from "../addresses.ts";
 import { planOf } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
@@ -16,7 +16,7 @@ const reservedPeers = 16;
  */
 export function frontOf(instance: Instance): Front {
   const { spec, paths } = instance;
-  const clients = clientsOf("valkey", planOf(spec));
+  const clients = valkeyClients(planOf(spec));
   return {
     nodeId: spec.nodeId,
     program: frontProgram(paths.software),

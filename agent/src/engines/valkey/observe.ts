@@ -1,5 +1,5 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import { clientsOf } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import { valkeyClients } from "@holdfast/common/engine-catalog/valkey-sizing.ts";
 import { connectionsCheck } from "../connections-check.ts";
 import { effectiveParameters, planOf } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
@@ -48,7 +48,7 @@ async function readEngine(instance: Instance, session: Session): Promise<EngineO
       ? undefined
       : observeReplication(instance, await readInfo(instance, session));
   const info = parseInfo(String(await session.call("INFO", "server", "clients", "persistence", "memory")));
-  const clients = clientsOf("valkey", planOf(instance.spec));
+  const clients = valkeyClients(planOf(instance.spec));
   const running = await runningParameters(instance, session);
   const catalog = parametersOf("valkey", instance.spec.version);
   const pendingRestart = [...effectiveParameters(instance)]

@@ -1,4 +1,4 @@
-import { clientsOf, valkeyMaxmemoryBytes } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import { valkeyClients, valkeySizing } from "@holdfast/common/engine-catalog/valkey-sizing.ts";
 import { effectiveParameters, planOf } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
 import { frontFiles } from "../front/front-config.ts";
@@ -36,7 +36,7 @@ export function desiredParameters(instance: Instance): Map<string, string> {
 
 /** Pure: limit of the memory for data, in bytes. */
 export function desiredMaxmemory({ spec, writesBlocked }: Instance): string {
-  return writesBlocked === true ? blocked.maxmemory : String(valkeyMaxmemoryBytes(planOf(spec)));
+  return writesBlocked === true ? blocked.maxmemory : String(valkeySizing.dataMemoryBytes(planOf(spec)));
 }
 
 /** Pure: `valkey.conf`, and the files of the front. */
@@ -56,7 +56,7 @@ function settings(instance: Instance): string {
     ["dir", dataDirectory(instance)],
     ["databases", String(platformDatabase + 1)],
     ["maxmemory", desiredMaxmemory(instance)],
-    ["maxclients", String(clientsOf("valkey", planOf(spec)) + reservedClients)],
+    ["maxclients", String(valkeyClients(planOf(spec)) + reservedClients)],
     ["appendonly", "yes"],
     ["aof-use-rdb-preamble", "yes"],
     ...noSnapshots,

@@ -1,6 +1,7 @@
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import type { PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { canReplay, excessMessage, planExcesses } from "@holdfast/common/engine-catalog/plan-limits.ts";
-import { type PlanSize, valkeyMaxmemoryBytes } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type CatalogData, planOf } from "#catalog/catalog.ts";
 import type { ServiceSize } from "../service/service-operations.ts";
@@ -73,8 +74,8 @@ function requirePlan(
   const { vcpu, memoryBytes, diskBytes: storageBytes } = machineSizeOf({ ...spec, planName }, catalog);
   const plan = { vcpu, memoryBytes, storageBytes };
   if (after.memoryGb < before.memoryGb) requireParameters(service, planName, plan, observed);
-  if (spec.databaseType !== "valkey") return;
-  const availableBytes = valkeyMaxmemoryBytes(plan);
+  const availableBytes = engineOf(spec.databaseType)?.sizing.dataMemoryBytes?.(plan);
+  if (availableBytes === undefined) return;
   const usedBytes = Math.max(0, ...observed.map((instance) => Number(instance?.memoryDataBytes ?? 0n)));
   if (usedBytes > availableBytes)
     throw new HoldfastError(

@@ -1,4 +1,5 @@
-import { engineOf, type PoolerMode } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { PoolerMode } from "@holdfast/common/engine-catalog/engine-row.ts";
 import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 

@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { replayBuffersMib, replayShare } from "@holdfast/common/engine-catalog/plan-limits.ts";
+import { replayBuffersMib, replayShare } from "@holdfast/common/engine-catalog/postgresql-sizing.ts";
 import { ProgramFailed } from "../../../os/program.ts";
 import { PlanTooSmall } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";

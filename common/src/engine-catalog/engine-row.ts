@@ -1,0 +1,87 @@
+import type { Parameter } from "./parameter.ts";
+
+/** A row of the engine catalog: versions, port, parameters and features of one engine. */
+export interface EngineRow {
+  readonly title: string;
+  readonly port: number;
+  /** Newest last. */
+  readonly versions: readonly string[];
+  readonly defaultVersion: string;
+  readonly parameters: readonly Parameter[];
+  /** Parameters that exist but are managed by the platform. */
+  readonly managedParameters: readonly RegExp[];
+  readonly sizing: EngineSizing;
+  /** Extensions that the default user may create; empty if the engine has none. */
+  readonly extensions: readonly string[];
+  /** True if the engine has databases that can be listed and created. */
+  readonly hasDatabases: boolean;
+  /** True if its databases can contain queues. */
+  readonly hasQueues: boolean;
+  /** True if it records query statistics and lists running queries. */
+  readonly hasQueryStatistics: boolean;
+  /** True if the query console can enforce read-only statements. */
+  readonly hasQueryConsole: boolean;
+  /** True if machines with this engine are created ahead of demand, in the warm pool. */
+  readonly hasWarmPool: boolean;
+  /** True if data disks are bootstrapped ahead of demand, because a bootstrap takes longer than a machine. */
+  readonly hasPreparedDisks: boolean;
+  /** True if a newer version runs on the data files of an older one without converting them. */
+  readonly upgradesInPlace: boolean;
+  /** Undefined for an engine without backups. */
+  readonly backups?: EngineBackups;
+  /** Undefined for an engine without a pooler. */
+  readonly pooler?: EnginePooler;
+}
+
+/** Connection pooler of an engine. */
+export interface EnginePooler {
+  readonly port: number;
+  /** Supported pooling modes; the first one is the default. */
+  readonly modes: readonly PoolerMode[];
+}
+
+export type PoolerMode = "transaction" | "session";
+
+/** Backup features of an engine. */
+export interface EngineBackups {
+  /** Kind of its base backups. */
+  readonly kind: "full" | "snapshot";
+  /** `any_second` needs an archived log; otherwise only the times of the backups can be restored. */
+  readonly restorePoints: "any_second" | "snapshots";
+  /** True if there are incremental backups. */
+  readonly increments: boolean;
+  readonly fork: boolean;
+}
+
+export interface PlanSize {
+  readonly vcpu: number;
+  readonly memoryBytes: number;
+  readonly storageBytes: number;
+}
+
+/** Settings of an engine that follow from a plan. Pure. */
+export interface EngineSizing {
+  /**
+   * Parameters that a plan determines, as the engine prints them. It includes every catalog parameter without a
+   * default.
+   */
+  parameters(plan: PlanSize): Readonly<Record<string, string>>;
+  /**
+   * Maximum of a parameter in this plan, given all parameters; undefined for one without. Sizes are in bytes. Absent
+   * for an engine whose parameters fit in every plan.
+   */
+  maximumOf?(name: string, values: ReadonlyMap<string, number>, plan: PlanSize): PlanMaximum | undefined;
+  /**
+   * True if an engine of this plan can replay log that was written under these parameters. Sizes are in bytes. Absent
+   * for an engine that replays any log.
+   */
+  canReplay?(values: ReadonlyMap<string, number>, plan: PlanSize): boolean;
+  /** Memory for data, of an engine that has all data in memory. */
+  dataMemoryBytes?(plan: PlanSize): number;
+}
+
+/** Maximum of a parameter, and the resource of the plan that limits it. */
+export interface PlanMaximum {
+  readonly value: number;
+  readonly of: "memory" | "storage";
+}
