@@ -3,6 +3,8 @@ import type { Parameter } from "./parameter.ts";
 /** A row of the engine catalog: versions, port, parameters and features of one engine. */
 export interface EngineRow {
   readonly title: string;
+  /** Further names of the engine in descriptors. */
+  readonly aliases?: readonly string[];
   readonly port: number;
   /** Newest last. */
   readonly versions: readonly string[];

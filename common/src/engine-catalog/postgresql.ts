@@ -5,6 +5,7 @@ import { postgresqlSizing } from "./postgresql-sizing.ts";
 
 export const postgresql: EngineRow = {
   title: "PostgreSQL",
+  aliases: ["postgres"],
   port: 5432,
   versions: ["17", "18"],
   defaultVersion: "17",

@@ -1,4 +1,5 @@
-import { connectionUri, type DatabaseOutputs, type FilesOutputs, machinesCaFile, type Outputs } from "./outputs.ts";
+import { engineProfileOf } from "#services/engine/engine-profiles.ts";
+import { type DatabaseOutputs, type FilesOutputs, machinesCaFile, type Outputs } from "./outputs.ts";
 
 /** An attached resource, with the prefix of its variables. */
 export interface Attached {
@@ -29,11 +30,15 @@ export function environmentOf(consumer: Consumer, attachments: readonly Attached
     );
   const databases = ofType("database");
   const files = ofType("files");
-  const postgres = databases.filter(({ outputs }) => outputs.engine === "postgresql");
-  const others = databases.filter(({ outputs }) => outputs.engine !== "postgresql");
+  const hasUrl = ({ outputs }: (typeof databases)[number]) => engineProfileOf(outputs.engine).hasDatabaseUrl === true;
+  const withUrl = databases.filter(hasUrl);
+  const others = databases.filter((each) => !hasUrl(each));
   return {
-    ...merged(postgres, ({ prefix, outputs }) => ({
-      [postgres.length === 1 ? "DATABASE_URL" : `${prefix}_DATABASE_URL`]: connectionUri(outputs, caFile),
+    ...merged(withUrl, ({ prefix, outputs }) => ({
+      [withUrl.length === 1 ? "DATABASE_URL" : `${prefix}_DATABASE_URL`]: engineProfileOf(outputs.engine).uri({
+        ...outputs,
+        caFile,
+      }),
     })),
     ...merged(others, ({ prefix, outputs }) => otherEngine(prefix, outputs)),
     ...merged(files, ({ prefix, outputs }) => (files.length === 1 ? onlyFiles(outputs) : oneOfFiles(prefix, outputs))),
@@ -82,7 +87,7 @@ function otherEngine(prefix: string, outputs: DatabaseOutputs): Variables {
     [`${prefix}_PORT`]: String(outputs.port),
     [`${prefix}_USERNAME`]: outputs.username,
     [`${prefix}_PASSWORD`]: outputs.password,
-    [`${prefix}_URL`]: connectionUri(outputs, null),
+    [`${prefix}_URL`]: engineProfileOf(outputs.engine).uri(outputs),
   };
 }
 

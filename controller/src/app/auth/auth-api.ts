@@ -14,7 +14,8 @@ import {
   type UpdateAuthRequest,
 } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
 import { auditOf, commitAndSee } from "#access/caller.ts";
-import { makePassword, scramSha256Verifier } from "#kernel/secrets/passwords.ts";
+import { makePassword } from "#kernel/secrets/passwords.ts";
+import { scramSha256Verifier } from "#services/engine/scram-verifier.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, newMetadata, type Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";

@@ -1,12 +1,13 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { PipelineConnectionsSchema } from "@holdfast/proto/holdfast/v1/pipeline_pb.ts";
-import { connectionUri, type DatabaseOutputs } from "#resource-kind/outputs.ts";
+import type { DatabaseOutputs } from "#resource-kind/outputs.ts";
+import { engineProfileOf } from "#services/engine/engine-profiles.ts";
 
 type Connections = MessageInitShape<typeof PipelineConnectionsSchema>;
 type ConnectionFormat = (outputs: DatabaseOutputs, showsSecrets: boolean) => Connections;
 
 const uri: ConnectionFormat = (outputs, showsSecrets) =>
-  showsSecrets ? { connectionUri: connectionUri(outputs, null) } : {};
+  showsSecrets ? { connectionUri: engineProfileOf(outputs.engine).uri(outputs) } : {};
 
 /** Connection details by role; other roles get a URI. */
 // biome-ignore format: a table, aligned so that it reads as one

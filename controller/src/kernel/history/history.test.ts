@@ -8,7 +8,7 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
 import type { AuditEntry, EventEntry } from "../store/outbox-entry.ts";
-import { scramSha256Verifier } from "../secrets/passwords.ts";
+import { scramSha256Verifier } from "#services/engine/scram-verifier.ts";
 import { createHistory, type History } from "./history.ts";
 import { migrate, type MigrationGroup, migrationSteps } from "./migrate.ts";
 

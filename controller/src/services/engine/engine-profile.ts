@@ -1,5 +1,17 @@
 import type { LogPositions } from "./log-positions.ts";
 
+/** Target of a connection URI. */
+export interface ConnectionTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly username: string;
+  /** Absent in URIs for display. */
+  readonly password?: string;
+  readonly database: string;
+  /** Path of the trust bundle; absent if the client is configured otherwise. */
+  readonly caFile?: string;
+}
+
 /** Facts of one engine that controllers use, beside the catalog's data. Pure. */
 export interface EngineProfile {
   /** The form of a password that the engine stores; the password itself is never sent to a machine. */
@@ -8,8 +20,12 @@ export interface EngineProfile {
   readonly databases: readonly string[];
   /** The database that a connection string names. */
   readonly connectionDatabase: string;
-  /** Connection URI of the default user, without the password. */
-  uri(host: string, port: number): string;
+  /** URI of a connection with a verified certificate. */
+  uri(target: ConnectionTarget): string;
+  /** Consumers get its URI as `DATABASE_URL`, and of other engines a variable for each part. */
+  readonly hasDatabaseUrl?: true;
+  /** Maximum lengths of names in the engine where it accepts less than the API, in characters. */
+  readonly nameMax?: { readonly user?: number; readonly database?: number };
   /** Absent for an engine without replicas. */
   readonly replicas?: {
     /** Comparison of the positions that members report. */
@@ -28,6 +44,14 @@ export interface EngineProfile {
     /** Integer parameters whose value must be at least the primary's. */
     readonly minimumFromPrimary?: readonly string[];
   };
-  /** URI with all nodes, for clients that find the primary among them; absent if clients cannot. */
+  /**
+   * URI of the default user with all nodes, for clients that find the primary among them; absent if clients cannot.
+   */
   allNodesUri?(hosts: readonly string[], port: number): string;
+}
+
+/** Pure: user, host and port of a URI. */
+export function authorityOf({ username, password, host, port }: ConnectionTarget): string {
+  const user = [username, ...(password === undefined ? [] : [password])].map(encodeURIComponent).join(":");
+  return `${user}@${host}:${port}`;
 }

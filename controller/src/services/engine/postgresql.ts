@@ -1,7 +1,7 @@
 import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
-import { scramSha256Verifier } from "#kernel/secrets/passwords.ts";
-import type { EngineProfile } from "./engine-profile.ts";
+import { authorityOf, type EngineProfile } from "./engine-profile.ts";
 import { bytePositions } from "./log-positions.ts";
+import { scramSha256Verifier } from "./scram-verifier.ts";
 
 export const postgresql: EngineProfile = {
   verifierOf: (password) => scramSha256Verifier(password),
@@ -20,7 +20,11 @@ export const postgresql: EngineProfile = {
   },
   allNodesUri: (hosts, port) =>
     `postgres://${defaultUser}@${hosts.map((host) => `${host}:${port}`).join(",")}/${defaultDatabase}?sslmode=verify-full&target_session_attrs=read-write`,
-  uri: (host, port) => `postgres://${defaultUser}@${host}:${port}/${defaultDatabase}?sslmode=verify-full`,
+  hasDatabaseUrl: true,
+  uri(target) {
+    const root = target.caFile === undefined ? "" : `&sslrootcert=${target.caFile}`;
+    return `postgres://${authorityOf(target)}/${target.database}?sslmode=verify-full${root}`;
+  },
 };
 
 /** An LSN such as `0/5000148` (two hexadecimal halves) in bytes; 0 for any other text. */

@@ -1,14 +1,14 @@
-import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
-import { valkeyVerifier } from "#kernel/secrets/passwords.ts";
-import type { EngineProfile } from "./engine-profile.ts";
+import { createHash } from "node:crypto";
+import { authorityOf, type EngineProfile } from "./engine-profile.ts";
 import { bytePositions } from "./log-positions.ts";
 
 export const valkey: EngineProfile = {
-  verifierOf: valkeyVerifier,
+  // The SHA-256 that its ACL accepts instead of a password.
+  verifierOf: (password) => `#${createHash("sha256").update(password).digest("hex")}`,
   databases: [],
   connectionDatabase: "0",
   replicas: { positions: bytePositions(offsetBytes), haveSecret: true, haveOwnUsers: true, primaryLeaseVersion: 2 },
-  uri: (host, port) => `rediss://${defaultUser}@${host}:${port}/0`,
+  uri: (target) => `rediss://${authorityOf(target)}/${target.database}`,
 };
 
 /** A replication offset such as `73012`, in bytes; 0 for any other text. */

@@ -18,12 +18,13 @@ export interface DatabaseSpec extends ResourceSpec {
 /** Alternative names of members in descriptors. */
 const shortNames = { plan: "plan_name", storage_gb: "storage_size_gb" } as const;
 
-/** Aliases of engines in descriptors. */
+/** Names of engines in descriptors. */
 // oxlint-disable-next-line holdfast/own-keys -- read by its entries
-export const databaseAliases: Readonly<Record<string, { readonly database_type: string }>> = {
-  postgres: { database_type: "postgresql" },
-  ...Object.fromEntries(engineCatalog.map(({ engine }) => [engine, { database_type: engine }])),
-};
+export const databaseAliases: Readonly<Record<string, { readonly database_type: string }>> = Object.fromEntries(
+  engineCatalog.flatMap(({ engine, aliases = [] }) =>
+    [...aliases, engine].map((name) => [name, { database_type: engine }]),
+  ),
+);
 
 /** Pure: the spec with its members under their full names, and with defaults. */
 export function normalizedDatabase(spec: ResourceSpec): DatabaseSpec {

@@ -17,23 +17,25 @@ export function connectionOf(service: ManagedServiceObject, trustBundle: string)
   const privateHost = privateNameOf(spec.hostname);
   const profile = engineProfileOf(spec.databaseType);
   const poolerPort = poolerPortOf(spec);
+  const uri = (host: string, port = spec.port) =>
+    profile.uri({ host, port, username: defaultUser, database: profile.connectionDatabase });
   return create(ConnectionSchema, {
     host: spec.hostname,
     port: spec.port,
     user: defaultUser,
     database: profile.connectionDatabase,
-    uri: profile.uri(spec.hostname, spec.port),
+    uri: uri(spec.hostname),
     caCertificate: trustBundle,
     privateHost,
-    privateUri: profile.uri(privateHost, spec.port),
-    replicaUri: profile.uri(replicaHostnameOf(spec.hostname), spec.port),
+    privateUri: uri(privateHost),
+    replicaUri: uri(replicaHostnameOf(spec.hostname)),
     ...(profile.allNodesUri && {
       allNodesUri: profile.allNodesUri(
         spec.nodes.map(({ hostname }) => hostname),
         spec.port,
       ),
     }),
-    ...(poolerPort !== undefined && { pooledUri: profile.uri(spec.hostname, poolerPort) }),
+    ...(poolerPort !== undefined && { pooledUri: uri(spec.hostname, poolerPort) }),
     listeners: Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
       { name, port, audience: "public", tls: "required", host: spec.hostname },
       { name, port, audience: "private", tls: "required", host: privateHost },

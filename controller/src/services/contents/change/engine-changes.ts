@@ -10,6 +10,7 @@ import {
   primaryOf,
   serviceSubject,
 } from "../../service/managed-service.ts";
+import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import type { ServiceAccess } from "../../service/service-access.ts";
 import { refuseWhileBusy } from "../../service/service-verbs.ts";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
@@ -33,6 +34,7 @@ import {
 } from "./engine-change.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { engineOperations } from "./engine-operations.ts";
+import { requireNameLength } from "./name-limits.ts";
 
 export interface EngineChangesDeps {
   readonly begin: () => UnitOfWork;
@@ -89,6 +91,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     const { serviceId, change, audit } = request;
     const service = access.requireRunning(serviceId, call);
     const { organizationId } = service.object.metadata;
+    requireNameLength(change, engineProfileOf(service.object.spec.databaseType));
     const current = await changes.getCurrent(engineChangeId(serviceId, targetOf(change)), call.signal);
     if (current !== undefined && !current.object.status.isGivenUp)
       return existingOperation(service.object, current.object, change, call);
