@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
+import type { EngineClient } from "./clients/engine-client.ts";
 import { UsageError } from "./exit-code.ts";
 
 /** A program to start, with the arguments that precede the caller's. */
@@ -14,16 +15,19 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /**
  * Finds an engine's client, such as psql, on the host or else in a node image. Throws UsageError when neither has it.
  */
-export function findClientProgram(names: readonly string[], environment: Environment): ClientProgram {
-  for (const name of names) {
+export function findClientProgram(
+  { programs, versionsIn }: Pick<EngineClient, "programs" | "versionsIn">,
+  environment: Environment,
+): ClientProgram {
+  for (const name of programs) {
     const found = onPath(name, environment.PATH ?? "");
     if (found !== undefined) return { command: found, args: [] };
   }
   for (const root of imageRoots(environment)) {
-    const found = names.map((name) => insideImage(root, name)).find((program) => program !== undefined);
+    const found = programs.map((name) => insideImage(root, name, versionsIn)).find((program) => program !== undefined);
     if (found !== undefined) return found;
   }
-  throw new UsageError(`${names[0]} is not installed here, and no node image has it`);
+  throw new UsageError(`${programs[0]} is not installed here, and no node image has it`);
 }
 
 function onPath(name: string, path: string): string | undefined {
@@ -43,9 +47,10 @@ function imageRoots(environment: Environment): string[] {
  * A program of an image, started by the image's loader with its libraries; it needs no privileges and sees the host's
  * files.
  */
-function insideImage(root: string, name: string): ClientProgram | undefined {
-  const versions = subdirectories(join(root, "usr/lib/postgresql")).map((directory) => join(directory, "bin", name));
-  const program = [...versions, join(root, "usr/bin", name)].find(isExecutable);
+function insideImage(root: string, name: string, versionsIn: string | undefined): ClientProgram | undefined {
+  const versions = versionsIn === undefined ? [] : subdirectories(join(root, versionsIn));
+  const versioned = versions.map((directory) => join(directory, "bin", name));
+  const program = [...versioned, join(root, "usr/bin", name)].find(isExecutable);
   const libraries = subdirectories(join(root, "usr/lib")).find((directory) => directory.endsWith("-linux-gnu"));
   if (program === undefined || libraries === undefined) return undefined;
   const loader = readdirSync(libraries).find((file) => /^ld-linux-.*\.so\.\d+$/.test(file));

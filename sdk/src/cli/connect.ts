@@ -2,7 +2,8 @@ import type { Connection, ManagedService } from "../responses.ts";
 import { spawn } from "node:child_process";
 import { connect } from "node:tls";
 import { findClientProgram } from "./client-program.ts";
-import { conninfo, passLine, primaryAddress } from "./conninfo.ts";
+import { type ClientSession, type EngineClient, primaryAddress } from "./clients/engine-client.ts";
+import { engineClientOf } from "./clients/engine-clients.ts";
 import type { Context } from "./context.ts";
 import { ChildEnded, Interrupted } from "./exit-code.ts";
 import { createTemporaryFiles } from "./private-files.ts";
@@ -14,60 +15,27 @@ export interface ConnectOptions {
   readonly args: readonly string[];
 }
 
-interface Session {
-  readonly names: readonly string[];
-  readonly args: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
-}
-
 /**
- * Starts psql or valkey-cli with full verification of the server certificate, and exits with its code. The password is
+ * Starts the engine's client with full verification of the server certificate, and exits with its code. The password is
  * passed in a temporary file or an environment variable, never as an argument.
  */
-export async function connectTo(context: Context, service: ManagedService, options: ConnectOptions): Promise<void> {
+export async function connectTo(
+  context: Context,
+  service: ManagedService,
+  { user: as, database, args }: ConnectOptions,
+): Promise<void> {
+  const client = engineClientOf(service);
   const connection = await context.client.services.connection(service.id);
-  const user = options.user ?? connection.user;
+  const user = as ?? connection.user;
   const { password } = await context.client.databaseUsers.revealPassword(service.id, user);
   const files = createTemporaryFiles();
   try {
-    const caFile = files.write("ca.pem", connection.ca_certificate);
-    const session =
-      service.database_type === "postgresql"
-        ? psqlSession(connection, caFile, files.write("passfile", passLine(connection, user, password)), options)
-        : valkeySession(connection, caFile, user, password);
-    // valkey-cli verifies the issuer of the certificate but not its host name.
-    if (service.database_type === "valkey") await verifyName(connection);
-    await run(session, options.args, context);
+    const session = client.session(connection, { user, password, database }, files);
+    if (client.ignoresHostName === true) await verifyName(connection);
+    await run(client, { ...session, args: [...session.args, ...args] }, context);
   } finally {
     files.remove();
   }
-}
-
-function psqlSession(
-  connection: Connection,
-  caFile: string,
-  passFile: string,
-  { user, database }: ConnectOptions,
-): Session {
-  return { names: ["psql"], args: [conninfo(connection, { caFile, passFile }, { user, database })], environment: {} };
-}
-
-function valkeySession(connection: Connection, caFile: string, user: string, password: string): Session {
-  const address = primaryAddress(connection) ?? connection.host;
-  const args = [
-    "-h",
-    address,
-    "-p",
-    String(connection.port),
-    "--tls",
-    "--sni",
-    connection.host,
-    "--cacert",
-    caFile,
-    "--user",
-    user,
-  ];
-  return { names: ["valkey-cli", "redis-cli"], args, environment: { REDISCLI_AUTH: password } };
 }
 
 /** Rejects unless the server's certificate has the host name of the service. */
@@ -86,9 +54,9 @@ function verifyName(connection: Connection): Promise<void> {
   });
 }
 
-function run({ names, args, environment }: Session, more: readonly string[], context: Context): Promise<void> {
-  const program = findClientProgram(names, context.environment);
-  const child = spawn(program.command, [...program.args, ...args, ...more], {
+function run(client: EngineClient, { args, environment }: ClientSession, context: Context): Promise<void> {
+  const program = findClientProgram(client, context.environment);
+  const child = spawn(program.command, [...program.args, ...args], {
     stdio: "inherit",
     env: { ...withoutCredentials(context.environment), ...environment },
   });

@@ -3,6 +3,7 @@ import { Option } from "commander";
 import type { PoolerChoice, ServiceChange, StorageAutoscaleChoice } from "../../requests.ts";
 import type { Verb } from "../../services.ts";
 import type { CliCommand } from "../command.ts";
+import { findConninfoForm } from "../clients/engine-clients.ts";
 import { removeConninfo, createConninfo } from "../conninfo.ts";
 import type { Context } from "../context.ts";
 import { omitUndefined, pair, several, take, integer } from "../flag-values.ts";
@@ -263,5 +264,6 @@ function addVerb(services: CliCommand, verb: Verb, target: "Running" | "Stopped"
 function printNextSteps({ output, program }: Context, { name, status, database_type: type }: ManagedService): void {
   if (status !== "Running") return output.info(`\nIt is being created: ${program} services wait ${name}`);
   output.info(`\n${program} services connect ${name}`);
-  if (type === "postgresql") output.info(`psql "$(${program} services connect ${name} --conninfo)"`);
+  const form = findConninfoForm(type);
+  if (form !== undefined) output.info(form.example(`${program} services connect ${name} --conninfo`));
 }

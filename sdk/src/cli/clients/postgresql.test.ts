@@ -1,6 +1,6 @@
-import type { Connection } from "../responses.ts";
+import type { Connection } from "../../responses.ts";
 import { expect, test } from "vitest";
-import { conninfo, passLine } from "./conninfo.ts";
+import { conninfo, passLine } from "./postgresql.ts";
 
 const connection: Connection = {
   host: "orders-abc.local.holdfast.test",

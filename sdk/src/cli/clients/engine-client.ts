@@ -1,0 +1,43 @@
+import type { Connection } from "../../responses.ts";
+import type { PrivateFiles } from "../private-files.ts";
+
+/** The command-line client of one engine. */
+export interface EngineClient {
+  /** Names of its program, the preferred one first. */
+  readonly programs: readonly [string, ...string[]];
+  /** Directory of an image with a directory for each version, which has the program in `bin`. */
+  readonly versionsIn?: string;
+  /**
+   * Pure apart from its files: arguments and environment of a session with a verified certificate. A password is in a
+   * file or the environment, never an argument.
+   */
+  session(connection: Connection, login: Login, files: Pick<PrivateFiles, "write">): ClientSession;
+  /** True if the client verifies the issuer of the certificate but not its host name. */
+  readonly ignoresHostName?: true;
+  /** Absent for an engine without connection strings that name files. */
+  readonly conninfo?: ConninfoForm;
+}
+
+export interface Login {
+  readonly user: string;
+  readonly password: string;
+  /** The default database unless given. */
+  readonly database?: string | undefined;
+}
+
+export interface ClientSession {
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Connection strings that contain no secret, because they name files. */
+export interface ConninfoForm {
+  print(connection: Connection, login: Login, files: Pick<PrivateFiles, "write">): string;
+  /** A shell command that connects with the output of a command. */
+  example(command: string): string;
+}
+
+/** Address of the primary's machine; undefined without one. */
+export function primaryAddress({ nodes }: Connection): string | undefined {
+  return (nodes.find((node) => node.role === "primary") ?? nodes[0])?.addresses[0];
+}

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { conninfoFormOf, engineClientOf, findConninfoForm } from "./engine-clients.ts";
+
+const service = (type: string) => ({ name: "orders", database_type: type });
+
+test("each engine has its own client", () => {
+  expect(engineClientOf(service("postgresql")).programs).toEqual(["psql"]);
+  expect(engineClientOf(service("valkey")).programs).toEqual(["valkey-cli", "redis-cli"]);
+});
+
+// A newer installation may have engines that an older program does not know.
+test.each(["kafka", "toString"])("no client is started for %s", (type) => {
+  expect(() => engineClientOf(service(type))).toThrow(`orders is ${type}: this version of the program has no client`);
+});
+
+test("connection strings are those of libpq", () => {
+  expect(findConninfoForm("valkey")).toBeUndefined();
+  expect(findConninfoForm("postgresql")?.example("holdfast x")).toBe('psql "$(holdfast x)"');
+  expect(() => conninfoFormOf(service("valkey"))).toThrow(
+    "orders is valkey: only postgresql has connection strings of libpq",
+  );
+});

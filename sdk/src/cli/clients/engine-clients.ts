@@ -1,0 +1,35 @@
+import type { ManagedService } from "../../responses.ts";
+import { UsageError } from "../exit-code.ts";
+import type { ConninfoForm, EngineClient } from "./engine-client.ts";
+import { postgresql } from "./postgresql.ts";
+import { valkey } from "./valkey.ts";
+
+type Service = Pick<ManagedService, "name" | "database_type">;
+
+/** Clients by `database_type`. */
+const clients: Readonly<Record<string, EngineClient>> = { postgresql, valkey };
+
+/** Throws UsageError for an engine without a client here. */
+export function engineClientOf({ name, database_type: type }: Service): EngineClient {
+  const client = findClient(type);
+  if (client === undefined)
+    throw new UsageError(`${name} is ${type}: this version of the program has no client for it`);
+  return client;
+}
+
+/** Throws UsageError for an engine without connection strings. */
+export function conninfoFormOf({ name, database_type: type }: Service): ConninfoForm {
+  const form = findConninfoForm(type);
+  if (form !== undefined) return form;
+  const others = Object.keys(clients).filter((each) => findConninfoForm(each) !== undefined);
+  throw new UsageError(`${name} is ${type}: only ${others.join(" and ")} has connection strings of libpq`);
+}
+
+/** Undefined for an engine without connection strings. */
+export function findConninfoForm(type: string): ConninfoForm | undefined {
+  return findClient(type)?.conninfo;
+}
+
+function findClient(type: string): EngineClient | undefined {
+  return Object.hasOwn(clients, type) ? clients[type] : undefined;
+}
