@@ -5,7 +5,8 @@ import type { IdentityFacet } from "./identity-facet.ts";
 import type { MetricsFacet, QueryStatsFacet, ReadOnlyQueryFacet, SessionsFacet } from "./insight-facets.ts";
 import type { Instance } from "./instance.ts";
 import type { QueuesFacet } from "./queues-facet.ts";
-import type { FollowingState, LogicalSlot, ReplicationFacet } from "./replication-facet.ts";
+import type { LogicalSlot } from "./logical-slot.ts";
+import type { FollowingState, ReplicationFacet } from "./replication-facet.ts";
 import type { UpgradeFacet } from "./upgrade-facet.ts";
 
 export type { Instance, InstancePaths } from "./instance.ts";
@@ -166,8 +167,10 @@ export interface EngineObservation {
   readonly dataBytes: number;
   /** For a service with replicas: the engine's current role and, of a replica, its state and what it has received. */
   readonly replication?:
-    | { readonly role: "primary"; readonly logicalSlots?: readonly LogicalSlot[] }
+    | { readonly role: "primary" }
     | { readonly role: "replica"; readonly state: FollowingState; readonly received?: string };
+  /** Logical slots of a primary with replicas; absent for an engine without such slots. */
+  readonly logicalSlots?: readonly LogicalSlot[];
   /** Memory that the data take, for an engine that has all data in memory. */
   readonly memoryDataBytes?: number;
 }

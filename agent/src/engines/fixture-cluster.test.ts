@@ -11,6 +11,13 @@ conformsToEngineDriver({
   verifierOf: valkeyVerifier,
   connect: clusterClient,
   connectPlain: (machine, options) => clusterClient(machine, { ...options, plain: true }),
+  refusals: {
+    wrongPassword: /^wrong password$|^no such user$/,
+    platformUser: /^no such user$/,
+    notAllowed: /ECONNRESET|EPIPE|disconnected|closed/,
+    withoutTls: /ECONNRESET|EPIPE|closed/,
+    mayNotWrite: /^read only$/,
+  },
   live: ["interval", "7"],
   atStart: ["shards", "3"],
 });

@@ -57,13 +57,6 @@ export interface ShutdownPosition {
   readonly history?: string;
 }
 
-/** A logical replication slot: the position in the log that a consumer of changes resumes from. */
-export interface LogicalSlot {
-  readonly name: string;
-  readonly database: string;
-  readonly plugin: string;
-}
-
 /** Log that no other member had. */
 export interface DiscardedLog {
   readonly from: string;

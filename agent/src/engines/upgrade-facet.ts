@@ -28,18 +28,8 @@ export interface UpgradeFacet {
 }
 
 export interface UpgradeObstacle {
-  readonly code: UpgradeObstacleCode;
+  /** Code of the engine's own list, which users see: `UpgradeFinding.code` in the proto names each. */
+  readonly code: string;
   /** Sentence for users: the obstacle and its remedy. */
   readonly message: string;
 }
-
-export type UpgradeObstacleCode =
-  | "no_room"
-  | "prepared_transactions"
-  | "replication_slots"
-  | "closed_databases"
-  | "invalid_databases"
-  | "column_types"
-  | "not_null_constraints"
-  | "extensions"
-  | "statistics_views";

@@ -8,7 +8,8 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { EngineCheck, EngineObservation } from "../engines/engine-driver.ts";
-import type { DiscardedLog, FollowingState, LogicalSlot, ShutdownPosition } from "../engines/replication-facet.ts";
+import type { LogicalSlot } from "../engines/logical-slot.ts";
+import type { DiscardedLog, FollowingState, ShutdownPosition } from "../engines/replication-facet.ts";
 import type { DiskSpace } from "../os/disk-space.ts";
 import type { CollationStatus } from "./collation-check.ts";
 
@@ -23,8 +24,6 @@ export interface ReplicationState {
   readonly position?: string;
   /** Position of a primary that was shut down cleanly. */
   readonly stoppedAt?: ShutdownPosition | undefined;
-  /** Logical replication slots of an observed primary. */
-  readonly logicalSlots?: readonly LogicalSlot[];
   /** Role of a stopped engine's data: a primary's, or a replica's without writes of its own. */
   readonly dataRole?: "primary" | "replica";
 }
@@ -99,6 +98,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
   let textLibraries: readonly string[] = [];
   let reported = "";
   let replication: ReplicationState | undefined;
+  let logicalSlots: readonly LogicalSlot[] | undefined;
   let fencedGeneration = 0n;
   let discardedLog: DiscardedLog | undefined;
   const checks = new Map<string, EngineCheck & { readonly since: number }>();
@@ -178,7 +178,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       newestObservation = number;
       engine = observation;
       // An observation that started before the engine ended says nothing about its data.
-      if (state !== "stopped") replication = observation.replication;
+      if (state !== "stopped") ({ replication, logicalSlots } = observation);
       settle();
     },
     setDiskSpace(space) {
@@ -187,6 +187,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
     },
     setReplication(next) {
       replication = next;
+      logicalSlots = undefined;
       settle();
     },
     setDiscardedLog(log) {
@@ -252,7 +253,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
         offersPooler,
         ...(spec.replication &&
           (replication !== undefined || fencedGeneration > 0n) && {
-            replication: replicationMessage(replication, fencedGeneration, discardedLog),
+            replication: replicationMessage(replication, logicalSlots, fencedGeneration, discardedLog),
           }),
       });
     },
@@ -261,10 +262,11 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
 
 function replicationMessage(
   replication: ReplicationState | undefined,
+  slots: readonly LogicalSlot[] | undefined,
   fencedGeneration: bigint,
   discarded: DiscardedLog | undefined,
 ) {
-  const { role, state, copiedBytes = 0, stoppedAt, dataRole, logicalSlots: slots } = replication ?? {};
+  const { role, state, copiedBytes = 0, stoppedAt, dataRole } = replication ?? {};
   return create(ReplicationObservationSchema, {
     fencedGeneration,
     ...(discarded && {

@@ -13,6 +13,17 @@ export interface ConformanceSubject {
   connect(machine: EngineMachine, options: ConnectOptions): Promise<ConformanceClient>;
   /** Tries to sign in without TLS; rejects. */
   connectPlain(machine: EngineMachine, options: ConnectOptions): Promise<unknown>;
+  /** The engine's own text of each refusal, so that no other failure passes for one. */
+  readonly refusals: {
+    readonly wrongPassword: RegExp;
+    /** Of the platform's user, whose name no client may use. */
+    readonly platformUser: RegExp;
+    /** Of an address that the allow-list lacks. */
+    readonly notAllowed: RegExp;
+    readonly withoutTls: RegExp;
+    /** Of a write by a user that only reads. */
+    readonly mayNotWrite: RegExp;
+  };
   /** A parameter that applies live and one that needs a restart, with values other than the defaults. */
   readonly live: readonly [name: string, value: string];
   readonly atStart: readonly [name: string, value: string];

@@ -13,6 +13,13 @@ for (const version of ["17", "18"]) {
     verifierOf: scramVerifier,
     connect: postgresqlClient,
     connectPlain: (machine, options) => connectPostgresql(machine, { ...options, plain: true }),
+    refusals: {
+      wrongPassword: /password authentication failed/,
+      platformUser: /pg_hba/,
+      notAllowed: /pg_hba/,
+      withoutTls: /no encryption/,
+      mayNotWrite: /read-only transaction/,
+    },
     live: ["work_mem", "7MB"],
     atStart: ["max_connections", "60"],
     console: {

@@ -21,7 +21,10 @@ describe.skipIf(!hasEngine("postgresql", version))("logical slots of a primary",
     const { nodeId } = machine.instance.spec;
     const replication = create(ReplicationSchema, { primaryNodeId: nodeId });
     const instance = { ...machine.instance, spec: { ...machine.instance.spec, replication } };
-    const reported = async () => (await machine.driver.observe(instance, machine.signal)).replication;
+    const reported = async () => {
+      const { replication: state, logicalSlots } = await machine.driver.observe(instance, machine.signal);
+      return { ...state, logicalSlots };
+    };
     expect(await reported()).toEqual({ role: "primary", logicalSlots: [] });
     await withSession(machine.instance, machine.signal, async (session) => {
       await session.rows("SELECT pg_create_logical_replication_slot('passing', 'pgoutput', true)");

@@ -1,7 +1,7 @@
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { roleOf } from "../members.ts";
-import type { LogicalSlot } from "../replication-facet.ts";
+import type { LogicalSlot } from "../logical-slot.ts";
 import { activityChecks, readActivity } from "./activity-checks.ts";
 import { endForbiddenSessions } from "./allow-list.ts";
 import { retainUnarchived } from "./backup/archive-state.ts";
@@ -89,6 +89,7 @@ async function readEngine(
     pendingRestart: following ? row.pending : [...row.pending, ...raisedParameters(instance)],
     effectiveParameters: Object.fromEntries([...row.settings, ...pinnedParameters(instance)]),
     ...(replication && { replication: replication.reported }),
+    ...(replication?.logicalSlots && { logicalSlots: replication.logicalSlots }),
   };
 }
 
@@ -111,10 +112,11 @@ function databasesCheck(invalid: readonly string[]): EngineCheck {
 async function observeReplication(session: Session): Promise<{
   readonly reported: NonNullable<EngineObservation["replication"]>;
   readonly checks: readonly EngineCheck[];
+  readonly logicalSlots?: readonly LogicalSlot[];
 }> {
   const status = await readStatus(session);
   if (status.role === "primary")
-    return { reported: { role: "primary", logicalSlots: await session.rows<LogicalSlot>(logicalSlots) }, checks: [] };
+    return { reported: { role: "primary" }, checks: [], logicalSlots: await session.rows<LogicalSlot>(logicalSlots) };
   const state = followingState(status);
   return { reported: { role: "replica", state, received: status.position }, checks: [replicationCheck(state)] };
 }

@@ -11,6 +11,13 @@ for (const version of ["8.1", "9"]) {
     verifierOf: valkeyVerifier,
     connect: valkeyClient,
     connectPlain: (machine, options) => connectValkey(machine, { ...options, plain: true }),
+    refusals: {
+      wrongPassword: /WRONGPASS/,
+      platformUser: /WRONGPASS/,
+      notAllowed: /ECONNRESET|EPIPE|disconnected|closed/,
+      withoutTls: /ECONNRESET|EPIPE|closed/,
+      mayNotWrite: /NOPERM/,
+    },
     live: ["maxmemory-policy", "allkeys-lru"],
     atStart: ["io-threads", "2"],
   });

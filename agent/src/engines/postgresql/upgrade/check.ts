@@ -1,7 +1,7 @@
 import { postgresqlExtensions } from "@holdfast/common/engine-catalog/postgresql-extensions.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
-import type { UpgradeObstacle, UpgradeObstacleCode } from "../../upgrade-facet.ts";
+import type { UpgradeObstacle } from "../../upgrade-facet.ts";
 import { statisticsExtension } from "../required-objects.ts";
 import {
   type DatabaseState,
@@ -13,8 +13,23 @@ import {
 import { type Session, withSession } from "../session.ts";
 import { shortageOf, measureCopySpace } from "./copy-space.ts";
 
+type ObstacleCode =
+  | "no_room"
+  | "prepared_transactions"
+  | "replication_slots"
+  | "closed_databases"
+  | "invalid_databases"
+  | "column_types"
+  | "not_null_constraints"
+  | "extensions"
+  | "statistics_views";
+
+interface Obstacle extends UpgradeObstacle {
+  readonly code: ObstacleCode;
+}
+
 interface Rule {
-  readonly code: UpgradeObstacleCode;
+  readonly code: ObstacleCode;
   /** Returns the names of the objects at fault as `name`. */
   readonly sql: string;
   readonly values?: readonly unknown[];
@@ -111,11 +126,7 @@ const statisticsInUse: Rule = {
 };
 
 /** Finds what pg_upgrade would refuse while the engine still serves. pg_upgrade repeats the checks before it begins. */
-export async function check(
-  deps: EngineDeps,
-  instance: Instance,
-  signal: AbortSignal,
-): Promise<readonly UpgradeObstacle[]> {
+export async function check(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<readonly Obstacle[]> {
   const found = new Map<Rule, string[]>();
   const addNames = (rule: Rule, names: readonly string[]) => found.set(rule, [...(found.get(rule) ?? []), ...names]);
   await withSession(instance, signal, async (session) => {
@@ -140,7 +151,7 @@ export async function check(
       ),
   );
   const shortage = shortageOf(await measureCopySpace(deps, instance, signal));
-  const obstacles = [...found].flatMap(([{ code, message }, names]): UpgradeObstacle[] =>
+  const obstacles = [...found].flatMap(([{ code, message }, names]): Obstacle[] =>
     names.length === 0 ? [] : [{ code, message: message(summarizeNames(names)) }],
   );
   return shortage === undefined ? obstacles : [...obstacles, { code: "no_room", message: shortage }];
