@@ -2,10 +2,12 @@ import { getExtension, hasExtension } from "@bufbuild/protobuf";
 import type { EngineDriver } from "@holdfast/agent/engines/engine-driver.ts";
 import { isEngine, loadDriver } from "@holdfast/agent/engines/registry.ts";
 import { type Engine, type EngineFacts, engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { engineConsoleOf } from "@holdfast/controller/insight/query-console/engine-consoles.ts";
 import { engineProfileOf } from "@holdfast/controller/services/engine/engine-profiles.ts";
 import { field as fieldRules } from "@holdfast/proto/buf/validate/validate_pb.ts";
 import { CreateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { describe, expect, test } from "vitest";
+import { engineClientOf } from "../../sdk/src/cli/clients/engine-clients.ts";
 
 type Flag = { [K in keyof EngineFacts]-?: EngineFacts[K] extends boolean ? K : never }[keyof EngineFacts];
 
@@ -15,7 +17,6 @@ const facets = {
   hasDatabases:       ({ databases }) => [databases],
   hasQueues:          ({ queues }) => [queues],
   hasQueryStatistics: ({ queryStats, sessions }) => [queryStats, sessions],
-  hasQueryConsole:    ({ readOnlyQuery }) => [readOnlyQuery],
 } satisfies Record<Exclude<Flag, "hasWarmPool" | "hasPreparedDisks" | "upgradesInPlace">, (driver: EngineDriver) => readonly unknown[]>;
 
 const runAsEngine = () => Promise.reject(new Error("no program runs here"));
@@ -53,6 +54,14 @@ describe.each(engineCatalog)("$engine", (facts) => {
         increments: backup.pages !== undefined,
       },
     ).toEqual(facts.backups && { ...facts.backups, fork: undefined });
+  });
+
+  test("the query console has the engine's grammar if the driver runs its statements", () => {
+    expect(engineConsoleOf(facts.engine) !== undefined).toBe(driver.readOnlyQuery !== undefined);
+  });
+
+  test("the command line has a client of the engine", () => {
+    expect(engineClientOf({ name: "x", database_type: facts.engine }).programs).not.toEqual([]);
   });
 
   test("the controllers' profile has replicas if the driver replicates", () => {

@@ -3,6 +3,7 @@ import { createPostgresqlDriver } from "@holdfast/agent/engines/postgresql/drive
 import { withSession } from "@holdfast/agent/engines/postgresql/session.ts";
 import type { ReadOnlyResult, ReadOnlyQuery } from "@holdfast/agent/engines/insight-facets.ts";
 import { requestPosition } from "@holdfast/controller/insight/query-console/statement-positions.ts";
+import { postgresql } from "@holdfast/controller/insight/query-console/postgresql/console.ts";
 import { createGuardThread } from "@holdfast/controller/insight/query-console/guard-thread.ts";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Client } from "pg";
@@ -70,7 +71,7 @@ const extended = `
   GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO PUBLIC`;
 
 describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
-  const guard = createGuardThread();
+  const guard = createGuardThread(postgresql);
   let machine: EngineMachine;
   let owner: Client;
 

@@ -1,3 +1,4 @@
+import { postgresql } from "@holdfast/controller/insight/query-console/postgresql/console.ts";
 import { createGuardThread } from "@holdfast/controller/insight/query-console/guard-thread.ts";
 import { ms, percentile, print } from "../support/figures.ts";
 
@@ -6,7 +7,7 @@ const bytes = 4_096;
 /** Time of the console's guard for one statement, including the hop to its thread and back. */
 export async function measureGuard(rounds: number): Promise<void> {
   const sql = statement();
-  const guard = createGuardThread();
+  const guard = createGuardThread(postgresql);
   try {
     await guard.check("SELECT 1");
     const took: number[] = [];

@@ -21,8 +21,6 @@ export interface EngineRow {
   readonly hasQueues: boolean;
   /** True if it records query statistics and lists running queries. */
   readonly hasQueryStatistics: boolean;
-  /** True if the query console can enforce read-only statements. */
-  readonly hasQueryConsole: boolean;
   /** True if machines with this engine are created ahead of demand, in the warm pool. */
   readonly hasWarmPool: boolean;
   /** True if data disks are bootstrapped ahead of demand, because a bootstrap takes longer than a machine. */

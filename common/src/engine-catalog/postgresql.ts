@@ -16,7 +16,6 @@ export const postgresql: EngineRow = {
   hasDatabases: true,
   hasQueues: true,
   hasQueryStatistics: true,
-  hasQueryConsole: true,
   hasWarmPool: true,
   hasPreparedDisks: true,
   upgradesInPlace: false,

@@ -14,7 +14,6 @@ export const valkey: EngineRow = {
   hasDatabases: false,
   hasQueues: false,
   hasQueryStatistics: false,
-  hasQueryConsole: false,
   hasWarmPool: false,
   hasPreparedDisks: false,
   upgradesInPlace: true,

@@ -33,7 +33,7 @@ import { createSampleCollector, type SampleCollector } from "./metric/sample-col
 import { createSamples, type Samples } from "./metric/samples/samples.ts";
 import { createChatModel, type ModelSettings, modelSettings } from "./query-console/chat-model.ts";
 import { createConsoleRunner } from "./query-console/console-runner.ts";
-import { createGuardThread } from "./query-console/guard-thread.ts";
+import { createGuardThreads } from "./query-console/guard-thread.ts";
 import { createQueryConsoleApi } from "./query-console/query-console-api.ts";
 import { createQueryApi } from "./query-stats/query-api.ts";
 import { createStatisticsTasks } from "./query-stats/statistics-tasks.ts";
@@ -102,7 +102,7 @@ function openInsightSystem(kernel: Kernel, use: Use, settings: ModelSettings): S
   const { asynchronous, taskIds: ids, addTaskSource } = use(operationPart);
   const statistics = createStatisticsTasks({ ...all, tasks: collections.open(taskKind), ids, newKey: randomUUID });
   addTaskSource(statistics.source);
-  const guard = createGuardThread();
+  const guards = createGuardThreads();
   const { auditNow } = kernel.outbox;
   const model = createChatModel(settings, { egress: use(egressPart).operators, log: kernel.log });
   return {
@@ -112,7 +112,7 @@ function openInsightSystem(kernel: Kernel, use: Use, settings: ModelSettings): S
       createHealthApi({ ...all, events }),
       createMetricApi(all),
       createQueryApi({ ...all, tasks: createEngineTasks(all), statistics, asynchronous, auditNow }),
-      createQueryConsoleApi({ runner: createConsoleRunner(all), guard, model, auditNow }),
+      createQueryConsoleApi({ runner: createConsoleRunner(all), guards, model, auditNow }),
       createAlertApi({ ...all, evaluateRules: createEvaluateRules({ ...all, samples: storedSamples }) }),
     ],
     schemaRules: insightSchemaRules,
@@ -132,7 +132,7 @@ function openInsightSystem(kernel: Kernel, use: Use, settings: ModelSettings): S
     async close() {
       await alerts.stop();
       await collector.close();
-      await guard.close();
+      await guards.close();
     },
   };
 }

@@ -1,4 +1,3 @@
-import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type {
@@ -11,7 +10,9 @@ import type { Fleet } from "#fleet/fleet.ts";
 import type { PackedContents } from "#fleet/payload/packed-contents.ts";
 import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
-import type { StatementVerdict } from "./console-guard.ts";
+import type { EngineConsole } from "./engine-console.ts";
+import { engineConsoleOf } from "./engine-consoles.ts";
+import type { StatementVerdict } from "./statement-verdict.ts";
 
 /** A statement that the guard accepted: its printed text, and the names in it. */
 export type AcceptedStatement = Exclude<StatementVerdict, { readonly refused: string }>;
@@ -25,9 +26,10 @@ export type ConsoleAnswer =
 /** Runs accepted statements by the agent of a service's primary. */
 export interface ConsoleRunner {
   /**
-   * The service. Throws INVALID_REQUEST, never a 409, when the console does not support its engine, or it does not run.
+   * The service and its engine's console. Throws INVALID_REQUEST, never a 409, when the engine has no console, or the
+   * service does not run.
    */
-  require(serviceId: string, call: Call): ManagedServiceObject;
+  require(serviceId: string, call: Call): { readonly service: ManagedServiceObject; readonly engine: EngineConsole };
   /**
    * Throws RATE_LIMITED while four statements of the service run, and MACHINE_UNREACHABLE. A refusal by the engine is a
    * result.
@@ -61,11 +63,12 @@ export function createConsoleRunner({
     require(serviceId, call) {
       const { object } = access.require(serviceId, call);
       const { state } = object.status;
-      if (engineOf(object.spec.databaseType)?.hasQueryConsole !== true)
+      const engine = engineConsoleOf(object.spec.databaseType);
+      if (engine === undefined)
         throw wrongService("not_supported", `The console is not for services of ${object.spec.databaseType}.`);
       if (state !== "Running" || object.spec.power !== "on" || object.metadata.deletionRequestedAt !== undefined)
         throw wrongService("wrong_state", `The service must be Running for this; it is ${state}.`);
-      return object;
+      return { service: object, engine };
     },
 
     async run(service, database, { sql, functions = [], types = [], relations = [], qualified = [] }, signal) {

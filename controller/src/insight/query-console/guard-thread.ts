@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { createSemaphore } from "@holdfast/common/semaphore.ts";
-import type { StatementVerdict } from "./console-guard.ts";
+import type { EngineConsole } from "./engine-console.ts";
+import type { StatementVerdict } from "./statement-verdict.ts";
 
 /** Checks statements one after the other in a worker thread, each within a limit of CPU time. */
 export interface GuardThread {
@@ -15,13 +16,33 @@ const elapsedMaxMs = 5_000;
 /** Limit for the start, until the parser is loaded. */
 const readyWithinMs = 20_000;
 
+/** The guards of all engines, each with a thread of its own. */
+export interface GuardThreads {
+  of(engine: EngineConsole): GuardThread;
+  close(): Promise<void>;
+}
+
+export function createGuardThreads(): GuardThreads {
+  const threads = new Map<EngineConsole, GuardThread>();
+  return {
+    of(engine) {
+      const thread = threads.get(engine) ?? createGuardThread(engine);
+      threads.set(engine, thread);
+      return thread;
+    },
+    async close() {
+      await Promise.all([...threads.values()].map((thread) => thread.close()));
+    },
+  };
+}
+
 /** The thread starts with the first statement, and again after a statement that it did not survive. */
-export function createGuardThread(): GuardThread {
+export function createGuardThread({ guardWorker }: Pick<EngineConsole, "guardWorker">): GuardThread {
   const lane = createSemaphore(1);
   let thread: Promise<Worker> | undefined;
 
   async function start(): Promise<Worker> {
-    const worker = new Worker(new URL("./guard-worker.ts", import.meta.url), {
+    const worker = new Worker(guardWorker, {
       resourceLimits: { maxOldGenerationSizeMb: 128 },
     });
     worker.unref();

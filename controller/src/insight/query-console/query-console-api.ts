@@ -1,18 +1,19 @@
 import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
-import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
 import { QueryConsoleService } from "@holdfast/proto/holdfast/v1/query_console_pb.ts";
 import { auditOf } from "#access/caller.ts";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import { engineProfileOf } from "#services/engine/engine-profiles.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { ChatModel } from "./chat-model.ts";
 import type { ConsoleRunner } from "./console-runner.ts";
-import type { GuardThread } from "./guard-thread.ts";
+import type { GuardThreads } from "./guard-thread.ts";
 import { requestPosition } from "./statement-positions.ts";
 import { requireModel, translateQuestion } from "./translate-question.ts";
 
 export interface QueryConsoleApiDeps {
   readonly runner: ConsoleRunner;
-  readonly guard: GuardThread;
+  readonly guards: Pick<GuardThreads, "of">;
   /** Undefined where operators have configured none. */
   readonly model: ChatModel | undefined;
   readonly auditNow: (entry: NewAudit) => Promise<void>;
@@ -21,31 +22,31 @@ export interface QueryConsoleApiDeps {
 const sqlBytesMax = 65_536;
 
 /**
- * The RPCs of the query console. A statement is parsed and checked in a worker thread (`console-guard.ts`: only nodes
+ * The RPCs of the query console. A statement is parsed and checked in a worker thread (`<engine>/guard.ts`: only nodes
  * that read are allowed), printed again from its parse tree, written to the audit log without constants, and run by the
  * agent of the service's primary as a login that only reads. A question in words becomes a statement by a language
  * model and passes the same checks.
  */
 export function createQueryConsoleApi(deps: QueryConsoleApiDeps): ServedService {
-  const { runner, guard, auditNow } = deps;
+  const { runner, guards, auditNow } = deps;
 
   const handlers: Handlers<typeof QueryConsoleService> = {
-    async translateQuestion({ serviceId, question, databaseName = defaultDatabase }, call) {
-      const service = runner.require(serviceId, call);
+    async translateQuestion({ serviceId, question, databaseName }, call) {
+      const { service, engine } = runner.require(serviceId, call);
       const model = requireModel(deps.model);
       await auditNow(auditOf(call, "query-console.translate", "managed-service", serviceId));
-      const request = { service, database: databaseName, question };
-      const { sql, explanation, warning } = await translateQuestion({ model, runner, guard }, request, call.signal);
+      const request = { service, engine, database: databaseName ?? databaseOf(service), question };
+      const { sql, explanation, warning } = await translateQuestion({ model, runner, guards }, request, call.signal);
       const { databaseType } = service.spec;
       return { sql, explanation, databaseType, ...(warning !== undefined && { warning }) };
     },
 
-    async executeQuery({ serviceId, sql, databaseName = defaultDatabase }, call) {
-      const service = runner.require(serviceId, call);
-      const verdict = await guard.check(sql);
+    async executeQuery({ serviceId, sql, databaseName }, call) {
+      const { service, engine } = runner.require(serviceId, call);
+      const verdict = await guards.of(engine).check(sql);
       if ("refused" in verdict) throw sqlRefused(verdict.refused, verdict.position);
       await auditNow(auditOf(call, "query-console.execute", "managed-service", serviceId, verdict.auditText));
-      const answer = await runner.run(service, databaseName, verdict, call.signal);
+      const answer = await runner.run(service, databaseName ?? databaseOf(service), verdict, call.signal);
       if ("refusal" in answer) throw sqlRefused(answer.refusal.message, requestPosition(answer.refusal, verdict));
       return answer;
     },
@@ -54,6 +55,10 @@ export function createQueryConsoleApi(deps: QueryConsoleApiDeps): ServedService 
     executeQuery: ({ sql }) => faultsOf(sql),
     translateQuestion: ({ question }) => faultsOfQuestion(question),
   });
+}
+
+function databaseOf({ spec }: ManagedServiceObject): string {
+  return engineProfileOf(spec.databaseType).connectionDatabase;
 }
 
 /** The limit of bytes, which the protos cannot express. */

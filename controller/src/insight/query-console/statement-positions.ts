@@ -1,4 +1,5 @@
-import type { Tree } from "./console-grammar.ts";
+/** A node of a parse tree, in JSON. */
+export type Tree = Record<string, unknown>;
 
 /** A text and its parse tree, whose locations count bytes from 0. */
 export interface ParsedText {

@@ -3,8 +3,8 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { ChatModel } from "./chat-model.ts";
 import type { ConsoleRunner } from "./console-runner.ts";
-import { schemaSql, tablesOf } from "./console-schema.ts";
-import type { GuardThread } from "./guard-thread.ts";
+import type { EngineConsole } from "./engine-console.ts";
+import type { GuardThreads } from "./guard-thread.ts";
 import { parseTranslation, translationPrompt } from "./translation-prompt.ts";
 
 export interface TranslatedQuestion {
@@ -14,10 +14,17 @@ export interface TranslatedQuestion {
   readonly warning: string | undefined;
 }
 
+export interface TranslationRequest {
+  readonly service: ManagedServiceObject;
+  readonly engine: EngineConsole;
+  readonly database: string;
+  readonly question: string;
+}
+
 interface Deps {
   readonly model: ChatModel;
   readonly runner: ConsoleRunner;
-  readonly guard: Pick<GuardThread, "check">;
+  readonly guards: Pick<GuardThreads, "of">;
 }
 
 /**
@@ -25,16 +32,17 @@ interface Deps {
  * EXPLAIN in the engine.
  */
 export async function translateQuestion(
-  { model, runner, guard }: Deps,
-  { service, database, question }: { service: ManagedServiceObject; database: string; question: string },
+  { model, runner, guards }: Deps,
+  request: TranslationRequest,
   signal: AbortSignal,
 ): Promise<TranslatedQuestion> {
+  const { service, engine, database, question } = request;
   const { databaseType, version } = service.spec;
-  const schema = await runner.run(service, database, { sql: schemaSql(question) }, signal);
+  const schema = await runner.run(service, database, { sql: engine.schemaSql(question) }, signal);
   if ("refusal" in schema) return withoutSql(schema.refusal.message);
   const rows = JSON.parse(Buffer.from(schema.rows).toString("utf8")) as unknown[][];
   const dialect = `${engineOf(databaseType)?.title ?? databaseType} ${version}`;
-  const prompt = translationPrompt({ question, dialect, tables: tablesOf(rows) });
+  const prompt = translationPrompt({ question, dialect, tables: engine.tablesOf(rows) });
   const answer = parseTranslation(await model.complete(prompt, signal));
   if (answer === undefined) return withoutSql("The model's answer could not be parsed. Rephrase the question.");
   const { sql, explanation } = answer;
@@ -46,12 +54,11 @@ export async function translateQuestion(
     : { sql: "", explanation, warning: `The model's statement is refused: ${refusal}` };
 
   async function refusalOf(statement: string): Promise<string | undefined> {
-    const verdict = await guard.check(statement);
+    const verdict = await guards.of(engine).check(statement);
     if ("refused" in verdict) return verdict.refused;
-    // EXPLAIN resolves every name and runs nothing. SHOW and EXPLAIN cannot be explained.
-    if (!/^(SELECT|WITH|VALUES)\b/i.test(verdict.sql)) return undefined;
-    const plan = { ...verdict, sql: `EXPLAIN ${verdict.sql}` };
-    const answer = await runner.run(service, database, plan, signal);
+    const explained = engine.explain(verdict.sql);
+    if (explained === undefined) return undefined;
+    const answer = await runner.run(service, database, { ...verdict, sql: explained }, signal);
     return "refusal" in answer ? answer.refusal.message : undefined;
   }
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { schemaSql, type SchemaTable, wordsOf } from "./console-schema.ts";
+import { schemaSql } from "./postgresql/schema.ts";
+import { type SchemaTable, wordsOf } from "./schema-table.ts";
 import { parseTranslation, promptBytesMax, translationPrompt } from "./translation-prompt.ts";
 
 const table = (name: string, columns: readonly string[] = ["id"]): SchemaTable => ({

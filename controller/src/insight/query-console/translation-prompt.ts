@@ -1,5 +1,5 @@
 import type { ChatPrompt } from "./chat-model.ts";
-import { type SchemaTable, wordsOf } from "./console-schema.ts";
+import { type SchemaTable, wordsOf } from "./schema-table.ts";
 
 /** Limit of the complete prompt. */
 export const promptBytesMax = 32 << 10;

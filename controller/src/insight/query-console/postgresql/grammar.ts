@@ -1,6 +1,3 @@
-/** A node of the parse tree, as libpg-query prints it in JSON. */
-export type Tree = Record<string, unknown>;
-
 /**
  * The content of a node's member: a plain value, other nodes (each with its own type), or one node of a type that the
  * grammar fixes.

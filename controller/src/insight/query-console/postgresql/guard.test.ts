@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from "vitest";
-import { createGuardThread } from "./guard-thread.ts";
+import { createGuardThread } from "../guard-thread.ts";
+import { postgresql } from "./console.ts";
 
-const guard = createGuardThread();
+const guard = createGuardThread(postgresql);
 afterAll(() => guard.close());
 
 test("a statement that crashes or blocks the thread does not affect later statements", async () => {

@@ -1,15 +1,9 @@
-import type { Tree } from "./console-grammar.ts";
+import type { Tree } from "../statement-positions.ts";
+import type { QualifiedName } from "../statement-verdict.ts";
 
 /** Gets every node of a statement while it is checked. */
 export interface Names {
   record(type: string, node: Tree): void;
-}
-
-/** A name with a schema other than `pg_catalog`. */
-export interface QualifiedName {
-  readonly kind: "function" | "operator" | "type";
-  readonly schema: string;
-  readonly name: string;
 }
 
 interface FoundNames {

@@ -1,13 +1,4 @@
-/** A table or view with the columns that the console's role may select. */
-export interface SchemaTable {
-  /** Qualified name, such as `public.orders`. */
-  readonly name: string;
-  readonly kind: "table" | "view";
-  readonly comment: string | null;
-  readonly columns: readonly { readonly name: string; readonly type: string; readonly comment: string | null }[];
-  /** Definitions of primary, foreign and unique keys, as `pg_get_constraintdef` prints them. */
-  readonly keys: readonly string[];
-}
+import { type SchemaTable, wordsOf } from "../schema-table.ts";
 
 /** Limit of tables; those whose names are in the question come first. */
 const tablesMax = 1_000;
@@ -49,11 +40,4 @@ export function tablesOf(rows: readonly (readonly unknown[])[]): SchemaTable[] {
 function listOf(json: unknown): readonly unknown[] {
   const list: unknown = typeof json === "string" ? JSON.parse(json) : [];
   return Array.isArray(list) ? list : [];
-}
-
-/** The lower-case words of three letters or more; words with a plural s also without it. */
-export function wordsOf(text: string): string[] {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
-  const all = words.flatMap((word) => (word.length > 3 && word.endsWith("s") ? [word, word.slice(0, -1)] : [word]));
-  return [...new Set(all)];
 }

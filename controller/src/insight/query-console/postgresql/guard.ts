@@ -1,31 +1,11 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { deparseSync } from "pgsql-parser";
 import { loadModule, parseSync, scanSync } from "libpg-query";
-import { explainOptions, locationMembers, readingNodes, refusedWords, type Tree } from "./console-grammar.ts";
-import { type Names, type QualifiedName, ScopedNames } from "./scoped-names.ts";
-import { redactQuery } from "../query-stats/redact-query.ts";
-import { characterPositions, type PositionMap, positionMapOf } from "./statement-positions.ts";
-
-/**
- * The verdict on a statement: the text that may run, or the reason why it is refused. Positions count characters of the
- * caller's text from 1; 0 means none.
- */
-export type StatementVerdict =
-  | {
-      readonly sql: string;
-      /** Functions without a schema or with `pg_catalog`; types are collected in the same way. */
-      readonly functions: readonly string[];
-      readonly types: readonly string[];
-      readonly relations: readonly string[];
-      readonly qualified: readonly QualifiedName[];
-      /** Text for the audit log: constants are replaced by parameters, and it is truncated. */
-      readonly auditText: string;
-      /** Maps positions in `sql` to positions in the caller's text. */
-      readonly positions: PositionMap;
-      /** Positions of functions and relations in the caller's text, by name. */
-      readonly named: ReadonlyMap<string, number>;
-    }
-  | { readonly refused: string; readonly position: number };
+import { redactQuery } from "../../query-stats/redact-query.ts";
+import { characterPositions, positionMapOf, type Tree } from "../statement-positions.ts";
+import type { StatementVerdict } from "../statement-verdict.ts";
+import { explainOptions, locationMembers, readingNodes, refusedWords } from "./grammar.ts";
+import { type Names, ScopedNames } from "./scoped-names.ts";
 
 /** Limit of nesting: the tree is walked by recursion. */
 const depthMax = 100;

@@ -1,0 +1,11 @@
+import type { Engine } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { EngineConsole } from "./engine-console.ts";
+import { postgresql } from "./postgresql/console.ts";
+
+/** An engine that is not here has no query console. */
+const consoles: Readonly<Partial<Record<Engine, EngineConsole>>> = { postgresql };
+
+/** Undefined for an engine without a query console. */
+export function engineConsoleOf(engine: string): EngineConsole | undefined {
+  return Object.hasOwn(consoles, engine) ? consoles[engine as Engine] : undefined;
+}

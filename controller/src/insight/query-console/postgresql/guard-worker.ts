@@ -1,0 +1,5 @@
+import { serveGuard } from "../serve-guard.ts";
+import { checkStatement, loadParser } from "./guard.ts";
+
+await loadParser();
+serveGuard(checkStatement, "SELECT a, count(*) FROM b WHERE c IN (1, 'x') GROUP BY 1 ORDER BY 2 LIMIT 5");
