@@ -10,8 +10,6 @@ await Promise.all([
   import("@holdfast/common/log.ts"),
   import("./agent.ts"),
   import("./config.ts"),
-  import("./engines/postgresql/driver.ts"),
-  import("./engines/registry.ts"),
-  import("./engines/valkey/driver.ts"),
+  import("./engines/registry.ts").then(({ loadDriverModules }) => loadDriverModules()),
   import("./os/keeper-client.ts"),
 ]);

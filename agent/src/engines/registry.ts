@@ -7,13 +7,19 @@ import type { EngineDriver } from "./engine-driver.ts";
 
 /** A missing engine is a compile error. Drivers are loaded on demand: an agent runs one engine and starts fast. */
 const loaders = {
-  postgresql: async (deps) => (await import("./postgresql/driver.ts")).createPostgresqlDriver(deps),
-  valkey: async (deps) => (await import("./valkey/driver.ts")).createValkeyDriver(deps),
-} satisfies Record<Engine, (deps: EngineDeps) => Promise<EngineDriver>>;
+  postgresql: async () => (await import("./postgresql/driver.ts")).createPostgresqlDriver,
+  valkey: async () => (await import("./valkey/driver.ts")).createValkeyDriver,
+} satisfies Record<Engine, () => Promise<(deps: EngineDeps) => EngineDriver>>;
 
 /** The driver of an engine. It runs programs that are installed where this process runs. */
-export function loadDriver(engine: Engine, runAsEngine: EngineDeps["runAsEngine"]): Promise<EngineDriver> {
-  return loaders[engine]({ run: runProgram, runAsEngine, pipe: pipeProgram, randomBytes });
+export async function loadDriver(engine: Engine, runAsEngine: EngineDeps["runAsEngine"]): Promise<EngineDriver> {
+  const create = await loaders[engine]();
+  return create({ run: runProgram, runAsEngine, pipe: pipeProgram, randomBytes });
+}
+
+/** Loads the modules of every driver, and runs nothing of them. */
+export async function loadDriverModules(): Promise<void> {
+  await Promise.all(Object.values(loaders).map((load) => load()));
 }
 
 /** True if there is a driver with this name. */

@@ -9,7 +9,8 @@ export function createStatisticsTasks(deps: MachineTaskDeps): MachineTasks {
     {
       type: "query_stats",
       scope: "services:read",
-      resultOf: (output) => (output.case === "readQueryStatistics" ? statisticsJson(output.value) : "null"),
+      resultOf: (output, { spec }) =>
+        output.case === "readQueryStatistics" ? statisticsJson(output.value, spec.databaseType) : "null",
     },
     deps,
   );
@@ -34,7 +35,7 @@ export interface StatisticsJson {
 }
 
 /** The agent's statistics as JSON text, queries without literals. */
-async function statisticsJson(result: ReadQueryStatisticsResult): Promise<string> {
+async function statisticsJson(result: ReadQueryStatisticsResult, databaseType: string): Promise<string> {
   const queries = await statisticMessages(result.queries);
   return JSON.stringify({
     queries: queries.map((entry) => ({
@@ -49,7 +50,7 @@ async function statisticsJson(result: ReadQueryStatisticsResult): Promise<string
     })),
     total_count: Number(result.totalCount),
     collected_at: textOf(result.collectedAt),
-    database_type: "postgresql",
+    database_type: databaseType,
     since: textOf(result.since),
   } satisfies StatisticsJson);
 }

@@ -25,13 +25,15 @@ export interface MachineTasks {
   submit(service: ManagedServiceObject, input: TaskInput, deadlineMs: number, call: Call): Promise<string>;
 }
 
-/** `resultOf` builds the JSON text of the result from the agent's response. */
+/** `resultOf` builds the JSON text of the result from the agent's response and its service. */
 export function createMachineTasks(
   {
     type,
     scope,
     resultOf,
-  }: Pick<TaskSource, "type" | "scope"> & { resultOf(output: TaskResult["output"]): Promise<string> | string },
+  }: Pick<TaskSource, "type" | "scope"> & {
+    resultOf(output: TaskResult["output"], service: ManagedServiceObject): Promise<string> | string;
+  },
   { fleet, tasks, access, ids, newKey }: MachineTaskDeps,
 ): MachineTasks {
   const taskIdOf = ({ key }: Pick<TaskRef, "key">) => `${type}-${key}`;
@@ -52,12 +54,13 @@ export function createMachineTasks(
         const object = tasks.get(taskIdOf(ref))?.object;
         const state = fleet.task(taskIdOf(ref));
         const isThere = object !== undefined && state !== undefined && object.spec.ownerId === ref.serviceId;
-        if (!isThere || access.find(ref.serviceId, call) === undefined) return undefined;
+        const service = isThere ? access.find(ref.serviceId, call)?.object : undefined;
+        if (!isThere || service === undefined) return undefined;
         const { createdAt } = object.metadata;
         const finishedAt = object.status.finishedAt ?? undefined;
         const error = state.result?.failure;
         const succeeded = state.status === "completed" && state.result !== undefined && error === undefined;
-        const result = succeeded ? await resultOf(state.result.output) : undefined;
+        const result = succeeded ? await resultOf(state.result.output, service) : undefined;
         return { status: state.status, result, error, createdAt, finishedAt };
       },
     },

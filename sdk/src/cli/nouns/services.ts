@@ -227,7 +227,9 @@ function addUpdate(services: CliCommand): void {
 function addConnect(services: CliCommand): void {
   services
     .command("connect <service> [args...]")
-    .description("open psql or valkey-cli with a verified connection; arguments after -- are passed to it")
+    .description(
+      "open the engine's client, such as psql, with a verified connection; arguments after -- are passed to it",
+    )
     .option("--user <user>", "user; the default user by default")
     .option("--database <database>", "database; the default database by default")
     .option("--conninfo", "only print a connection string for libpq; the password is in a file that only you can read")
