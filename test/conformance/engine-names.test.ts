@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { expect, test } from "vitest";
+import { sourceFiles } from "../../bin/source-files.js";
+
+const checkout = join(import.meta.dirname, "../..");
+
+/** Files with an entry for each engine: a new engine edits these, besides its own files. */
+const registries = [
+  "agent/src/engines/registry.ts",
+  "common/src/engine-catalog/engine-catalog.ts",
+  "common/src/metric-catalog.ts",
+  "controller/src/insight/query-console/engine-consoles.ts",
+  "controller/src/services/engine/engine-profiles.ts",
+  "image/src/catalog.ts",
+  "image/src/host-engines.ts",
+  "sdk/src/cli/clients/engine-clients.ts",
+];
+
+/** Other files that name an engine, each with the reason why a new engine does not change it. */
+// biome-ignore format: a table, aligned so that it reads as one
+const exceptions: Readonly<Record<string, string>> = {
+  "common/src/errors.ts":                                        "the key of an error of apps",
+  "controller/src/app/app/app-api.ts":                           "apps attach databases of PostgreSQL alone",
+  "controller/src/app/app/app-message.ts":                       "the same: the kind of an attachment",
+  "controller/src/app/auth/auth-api.ts":                         "the issuer stores users of apps in PostgreSQL alone",
+  "issuer/src/store/database.ts":                                "the same: settings of its sessions",
+  "controller/src/resource-kind/database-spec.ts":               "an example in a description",
+  "controller/src/services/service/service-event-definitions.ts": "examples of events",
+  "gateway/src/openapi/openapi.ts":                              "an example",
+  "gateway/src/openapi/request-examples.ts":                     "examples",
+  "gateway/src/openapi/response-examples.ts":                    "examples",
+  "local/src/history.ts":                                        "the platform's own history is a PostgreSQL",
+  "local/src/platform.ts":                                       "the same",
+  "local/src/software.ts":                                       "the same",
+  "local/src/up.ts":                                             "an example of a command",
+  "sdk/src/cli/nouns/projects.ts":                               "an example of a descriptor",
+  "sdk/src/cli/nouns/services.ts":                               "examples of commands",
+  "sdk/src/cli/program.ts":                                      "an example of a command",
+};
+
+/** Tests and benches, and code that is printed from protos and tables. */
+const unchecked = [
+  /^(test|bench|docs|proto)\//,
+  /\.test\.(ts|js)$|-conformance\.ts$/,
+  /^bin\/(suites|faults)\.js$/,
+  /^gateway\/src\/openapi\/proto-comments\.ts$|^sdk\/src\/(responses|requests|methods|event-types)\.ts$/,
+];
+
+/** True if the file's code names an engine and is not the engine's own. */
+function namesEngine(path: string, text: string): boolean {
+  const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/(^|\s)\/\/.*$/gm, "");
+  return engineCatalog.some(({ engine, title }) => {
+    // A title is prose.
+    const withoutTitle = code.replaceAll(new RegExp(String.raw`(?<!\w)${title}(?!\w)`, "g"), "");
+    return !isOwn(path, engine) && withoutTitle.toLowerCase().includes(engine);
+  });
+}
+
+/** True for a file or folder of the engine, such as `valkey/render.ts` and `common/src/engine-catalog/valkey.ts`. */
+function isOwn(path: string, engine: string): boolean {
+  return path
+    .split("/")
+    .some((part) => part === engine || part.startsWith(`${engine}-`) || part.startsWith(`${engine}.`));
+}
+
+const read = (path: string) => readFileSync(join(checkout, path), "utf8");
+
+test("no file names an engine, except its own files and those that are listed", () => {
+  const files = sourceFiles().filter(
+    (path) => /\.(ts|js)$/.test(path) && !unchecked.some((pattern) => pattern.test(path)),
+  );
+  expect(files.length).toBeGreaterThan(1_000);
+  const naming = files.filter((path) => namesEngine(path, read(path)));
+  // An entry whose file names no engine any more is refused too.
+  expect(naming.toSorted()).toEqual([...registries, ...Object.keys(exceptions)].toSorted());
+});
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  ["a comparison",                     "controller/src/a.ts",          'if (databaseType === "valkey") return;',                  true],
+  ["an import of an engine's module",  "agent/src/instance/a.ts",      'import { render } from "../engines/postgresql/render.ts";', true],
+  ["part of a name",                   "common/src/a.ts",              "export const defaultPostgresqlPort = 5432;",              true],
+  ["another engine's file",            "agent/src/engines/valkey/a.ts", 'const other = "postgresql";',                            true],
+  ["code after a comment",             "common/src/a.ts",              'call(); /* x */ call("valkey");',                         true],
+  ["comments",                         "common/src/a.ts",              "// valkey and\n/** postgresql */\ncall();",                false],
+  ["titles",                           "common/src/a.ts",              'const text = "PostgreSQL and Valkey";',                   false],
+  ["its own folder",                   "agent/src/engines/valkey/a.ts", 'const own = "valkey";',                                  false],
+  ["its own file",                     "common/src/valkey-sizing.ts",  'const own = "valkey";',                                   false],
+])("%s is found, or allowed", (_, path, text, expected) => {
+  expect(namesEngine(path, text)).toBe(expected);
+});
