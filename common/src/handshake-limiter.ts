@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { createKeyedCounter } from "./concurrency/keyed-counter.ts";
 import { createSourceGroups, type SourceGroup, type SourceGroups } from "./source-groups.ts";
 
 /**
@@ -62,13 +63,13 @@ export function createHandshakeLimiter(options: HandshakeLimiterOptions): Handsh
   const maxPerSource = options.maxPerSource ?? Math.max(1, Math.ceil((maxInFlight * 3) / 4));
   const inFlight = new Map<string, { readonly timer: NodeJS.Timeout; readonly key: SourceKey }>();
   /** Handshakes in flight by source, and by site. */
-  const counts = new Map<string, number>();
+  const counts = createKeyedCounter();
   /** Connections that sent their first bytes, by site and source; the next one to start is first. */
   const sites = new Map<string, Map<string, WaitQueue>>();
 
   function start(socket: Socket, key: SourceKey): void {
     const address = peerAddressOf(socket);
-    for (const name of namesOf(key)) counts.set(name, (counts.get(name) ?? 0) + 1);
+    for (const name of namesOf(key)) counts.add(name);
     inFlight.set(address, { timer: setTimeout(() => finish(address), stalledMs).unref(), key });
     socket.once("close", () => finish(address));
     begin(socket);
@@ -79,11 +80,7 @@ export function createHandshakeLimiter(options: HandshakeLimiterOptions): Handsh
     if (ended === undefined) return;
     clearTimeout(ended.timer);
     inFlight.delete(address);
-    for (const name of namesOf(ended.key)) {
-      const remaining = (counts.get(name) ?? 1) - 1;
-      if (remaining === 0) counts.delete(name);
-      else counts.set(name, remaining);
-    }
+    for (const name of namesOf(ended.key)) counts.add(name, -1);
     startNext();
   }
 
@@ -97,7 +94,7 @@ export function createHandshakeLimiter(options: HandshakeLimiterOptions): Handsh
     }
   }
 
-  const hasCapacity = (name: string) => (counts.get(name) ?? 0) < maxPerSource;
+  const hasCapacity = (name: string) => counts.of(name) < maxPerSource;
 
   function startOf(site: string): void {
     if (!hasCapacity(site)) return;

@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { createTokenBuckets } from "./token-bucket.ts";
+import { createTokenBuckets } from "./concurrency/token-buckets.ts";
 
 export type LogFields = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 import { createSourceGroups } from "@holdfast/common/source-groups.ts";
-import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
+import { createTokenBuckets } from "@holdfast/common/concurrency/token-buckets.ts";
 
 /** Rate limit of queries by source. */
 export interface QueryRateLimit {

@@ -1,4 +1,5 @@
 import { createServer, type Socket } from "node:net";
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
 import { networkOf, type QueryRateLimit } from "./query-rate-limit.ts";
@@ -32,17 +33,17 @@ export async function startTcpServer(deps: TcpServerDeps): Promise<TcpServer> {
   const { host, port, answer, rate, log, idleMs = 10_000, connections = 400, connectionsPerSource = 100 } = deps;
   /** Open connections with their source; the one that is idle longest is first. */
   const open = new Map<Socket, string>();
-  const bySource = new Map<string, number>();
+  const bySource = createKeyedCounter();
 
   const server = createServer((socket) => {
     const source = networkOf(socket.remoteAddress ?? "");
-    const count = (bySource.get(source) ?? 0) + 1;
+    const count = bySource.of(source) + 1;
     if (count > connectionsPerSource || (open.size >= connections && !evictIdle(count))) {
       socket.destroy();
       return;
     }
     open.set(socket, source);
-    bySource.set(source, count);
+    bySource.add(source);
     socket.setTimeout(idleMs, () => socket.destroy());
     socket.on("error", (error) => log.debug("dns connection broke", { error: error.message }));
     socket.on("close", () => remove(socket));
@@ -54,10 +55,10 @@ export async function startTcpServer(deps: TcpServerDeps): Promise<TcpServer> {
 
   /** Closes an idle connection. False if the new connection's own source has the most. */
   function evictIdle(count: number): boolean {
-    const [fullest, most] = [...bySource].reduce((best, each) => (each[1] > best[1] ? each : best), ["", 0]);
-    if (count > most) return false;
+    const fullest = bySource.highest();
+    if (fullest === undefined || count > fullest.count) return false;
     for (const [socket, source] of open) {
-      if (source !== fullest) continue;
+      if (source !== fullest.key) continue;
       remove(socket);
       socket.destroy();
       return true;
@@ -69,9 +70,7 @@ export async function startTcpServer(deps: TcpServerDeps): Promise<TcpServer> {
     const source = open.get(socket);
     if (source === undefined) return;
     open.delete(socket);
-    const remaining = (bySource.get(source) ?? 1) - 1;
-    if (remaining === 0) bySource.delete(source);
-    else bySource.set(source, remaining);
+    bySource.add(source, -1);
   }
 
   const listening = await listenAt(server, { host, port });

@@ -1,4 +1,5 @@
 import type { Principal } from "@holdfast/common/call.ts";
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 
 /** The largest number of concurrent things of one kind, for each credential, each organization and in all. */
@@ -18,41 +19,29 @@ const retryAfterS = 5;
 
 /** `noun` names the things in the error, in the plural: "streams". */
 export function createConcurrencyLimit(limits: ConcurrencyLimits, noun: string): ConcurrencyLimit {
-  const taken = new Map<string, number>();
+  const counter = createKeyedCounter();
 
-  function countersOf(principal: Principal | undefined): [name: string, max: number, owner: string][] {
+  function limitsOf(principal: Principal | undefined) {
     const { organizationId } = principal ?? {};
     return [
       ...(principal === undefined
         ? []
-        : [[`${principal.kind}:${principal.id}`, limits.credential, "This credential"] as [string, number, string]]),
+        : [{ key: `${principal.kind}:${principal.id}`, max: limits.credential, owner: "This credential" }]),
       ...(organizationId === undefined
         ? []
-        : [[`org ${organizationId}`, limits.organization, "The organization"] as [string, number, string]]),
-      ["", limits.all, "The installation"],
+        : [{ key: `org ${organizationId}`, max: limits.organization, owner: "The organization" }]),
+      { key: "", max: limits.all, owner: "The installation" },
     ];
   }
 
   return {
     take(principal) {
-      const counters = countersOf(principal);
-      for (const [name, max, owner] of counters) {
-        if ((taken.get(name) ?? 0) < max) continue;
-        throw new HoldfastError("RATE_LIMITED", `${owner} has reached its limit of ${max} concurrent ${noun}.`, {
-          retryAfterS,
-        });
-      }
-      for (const [name] of counters) taken.set(name, (taken.get(name) ?? 0) + 1);
-      let isTaken = true;
-      return () => {
-        if (!isTaken) return;
-        isTaken = false;
-        for (const [name] of counters) {
-          const remaining = (taken.get(name) ?? 0) - 1;
-          if (remaining > 0) taken.set(name, remaining);
-          else taken.delete(name);
-        }
-      };
+      const taken = counter.take(limitsOf(principal));
+      if (taken.exceeded === undefined) return taken.release;
+      const { owner, max } = taken.exceeded;
+      throw new HoldfastError("RATE_LIMITED", `${owner} has reached its limit of ${max} concurrent ${noun}.`, {
+        retryAfterS,
+      });
     },
   };
 }

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { Idempotency, StoredResponse, Principal } from "@holdfast/common/call.ts";
+import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { invalidRequest, type ParsedBody } from "./input.ts";
@@ -38,8 +39,7 @@ type Work = () => Promise<{
 }>;
 
 export function createIdempotentCalls({ stored, log }: { stored: StoredResponses; log: Log }): IdempotentCalls {
-  /** The last request of each key's queue. */
-  const queues = new Map<string, Promise<unknown>>();
+  const runExclusive = createKeyedMutex();
 
   async function once(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<Outcome> {
     const earlier = await stored.find(idempotency, signal);
@@ -69,18 +69,9 @@ export function createIdempotentCalls({ stored, log }: { stored: StoredResponses
   }
 
   return {
-    async run(idempotency, signal, work) {
-      const name = `${idempotency.scope} ${idempotency.key}`;
-      // Each request waits for its predecessor only, so that a response wakes one request and not all of them.
-      const call = (queues.get(name) ?? Promise.resolve()).then(() => once(idempotency, signal, work));
-      const over = call.then(ignore, ignore);
-      queues.set(name, over);
-      try {
-        return await call;
-      } finally {
-        if (queues.get(name) === over) queues.delete(name);
-      }
-    },
+    // A response wakes the next request of the key only, not all of them.
+    run: (idempotency, signal, work) =>
+      runExclusive(`${idempotency.scope} ${idempotency.key}`, () => once(idempotency, signal, work)),
   };
 }
 
@@ -121,8 +112,4 @@ function withQuery(bodyHash: string, query: string): string {
 /** True for responses worth storing: not refusals about credentials or rates, and not internal errors. */
 function isLasting(status: number): boolean {
   return status < 500 && status !== 401 && status !== 403 && status !== 429;
-}
-
-function ignore(): void {
-  // The first caller gets the error; repetitions of the call only wait for its end.
 }

@@ -1,7 +1,8 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import type { Clock } from "@holdfast/common/clock.ts";
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { createSourceBuckets } from "@holdfast/common/source-buckets.ts";
+import { createSourceBuckets } from "@holdfast/common/concurrency/source-buckets.ts";
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 
 /** Limits requests and streams without a credential, by source address. */
@@ -33,8 +34,7 @@ const allStreamsMax = 512;
 
 export function createPublicRateLimit({ perSecond, sources }: PublicRateLimitOptions, clock: Clock): PublicRateLimit {
   const buckets = createSourceBuckets({ perSecond, burst: perSecond * burstS, sources }, clock.monotonicMs);
-  const streams = new Map<string, number>();
-  let all = 0;
+  const streams = createKeyedCounter();
 
   return {
     take(source) {
@@ -45,23 +45,10 @@ export function createPublicRateLimit({ perSecond, sources }: PublicRateLimitOpt
       });
     },
     stream(source) {
-      const groups = sources(source);
-      const full = groups.some(({ name, factor }) => (streams.get(name) ?? 0) >= streamsMax * factor);
-      if (full || all >= allStreamsMax)
-        throw new HoldfastError("RATE_LIMITED", "There are too many streams without a credential.", { retryAfterS: 5 });
-      all += 1;
-      for (const { name } of groups) streams.set(name, (streams.get(name) ?? 0) + 1);
-      let isOpen = true;
-      return () => {
-        if (!isOpen) return;
-        isOpen = false;
-        all -= 1;
-        for (const { name } of groups) {
-          const remaining = (streams.get(name) ?? 0) - 1;
-          if (remaining > 0) streams.set(name, remaining);
-          else streams.delete(name);
-        }
-      };
+      const limits = sources(source).map(({ name, factor }) => ({ key: name, max: streamsMax * factor }));
+      const taken = streams.take([...limits, { key: "", max: allStreamsMax }]);
+      if (taken.exceeded === undefined) return taken.release;
+      throw new HoldfastError("RATE_LIMITED", "There are too many streams without a credential.", { retryAfterS: 5 });
     },
   };
 }

@@ -57,6 +57,14 @@ test("credentials of one organization share its rate, apart from other organizat
   take("another", read, "other");
 });
 
+test("a call that the organization's rate refuses is not charged to the credential", () => {
+  const { clock, take } = limitAt();
+  for (let n = 0; n < 100; n += 1) take(`key-${n}`);
+  for (let n = 0; n < 20; n += 1) expect(() => take("quiet")).toThrow("All credentials of the organization");
+  clock.nowMs = 2_000;
+  for (let n = 0; n < 20; n += 1) take("quiet");
+});
+
 test("zero is no limit", () => {
   const limit = createRateLimit({ reads: 0, changes: 0 }, { now: () => 0, monotonicMs: () => 0 });
   limit.take(principal("a"), read, () => expect.unreachable());

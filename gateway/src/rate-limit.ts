@@ -1,7 +1,7 @@
 import type { Principal } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { createTokenBuckets, type TakeResult, type TokenBuckets } from "@holdfast/common/token-bucket.ts";
+import { createTokenBuckets, type TakeResult, type TokenBuckets } from "@holdfast/common/concurrency/token-buckets.ts";
 
 /** Requests per second; 0 for no limit. */
 export interface RateLimitOptions {
@@ -58,13 +58,16 @@ export function createRateLimit({ reads, changes }: RateLimitOptions, clock: Clo
     weight: number,
     report: (own: TakeResult) => void,
   ) {
-    const own = credentials.take(`${principal.kind}:${principal.id}`, Math.min(weight, credentials.rate.burst));
+    const name = `${principal.kind}:${principal.id}`;
+    const tokens = Math.min(weight, credentials.rate.burst);
+    const own = credentials.take(name, tokens);
     report(own);
     if (own.waitS > 0)
       throw refusal(`This credential may make ${credentials.rate.perSecond} ${noun} a second`, own.waitS);
     const { organizationId } = principal;
     const shared = organizationId === undefined ? undefined : organizations.take(organizationId, weight);
     if (shared === undefined || shared.waitS === 0) return;
+    credentials.refund(name, tokens);
     throw refusal(
       `All credentials of the organization may make ${organizations.rate.perSecond} ${noun} a second`,
       shared.waitS,

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
+import { createMutex } from "@holdfast/common/concurrency/mutex.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
@@ -60,7 +61,7 @@ const quotaLeases = createQuotaLeases(journal.state, {
 });
 const accounting = createAccounting({ quotaLeases, journal, now, newId: randomUUID });
 const drains = createDrains();
-let writing = Promise.resolve();
+const writing = createMutex();
 let connectedAtMs = monotonicMs();
 const feed = createControllerFeed({
   processId: await processId(),
@@ -164,9 +165,9 @@ async function processId(): Promise<string> {
 
 function takeConfiguration(): void {
   quotaLeases.configurationChanged();
-  writing = writing
-    .then(() => configurationFile.write(configuration.snapshot()))
-    .catch((error: unknown) => log.error("configuration not written", { error }));
+  writing(() => configurationFile.write(configuration.snapshot())).catch((error: unknown) =>
+    log.error("configuration not written", { error }),
+  );
 }
 
 /** Waits until the controllers have confirmed all settlements. */

@@ -1,8 +1,9 @@
 import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
+import { createSourceBuckets } from "@holdfast/common/concurrency/source-buckets.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { createSourceBuckets } from "@holdfast/common/source-buckets.ts";
 import { createEgress, type Egress } from "@holdfast/egress/create-egress.ts";
 import { createCertificates } from "@holdfast/https/certificates.ts";
 import type { HttpRequest, HttpResponse } from "@holdfast/https/request-handler.ts";
@@ -82,7 +83,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     { perSecond: rateSource, burst: rateSource * burstS, sources },
     clock.monotonicMs,
   );
-  const sending = new Map<string, number>();
+  const sending = createKeyedCounter();
   let platformNetworks: OwnNetworks | undefined;
   let egress: Egress | undefined;
   const stopping = new AbortController();
@@ -98,19 +99,14 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
 
   function send(app: App, mailId: string): void {
     const { appId } = app.config;
-    const inFlight = sending.get(appId) ?? 0;
-    if (inFlight >= mailsInFlightMax) return;
-    sending.set(appId, inFlight + 1);
+    const taken = sending.take([{ key: appId, max: mailsInFlightMax }]);
+    if (taken.exceeded !== undefined) return;
     mailSender
       .send(app, mailId, stopping.signal)
       .catch((error: unknown) => {
         log.warn("mail not sent", { app: appId, error: error instanceof Error ? error.name : "unknown" });
       })
-      .finally(() => {
-        const remaining = (sending.get(appId) ?? 1) - 1;
-        if (remaining === 0) sending.delete(appId);
-        else sending.set(appId, remaining);
-      });
+      .finally(taken.release);
   }
 
   async function responseTo(request: HttpRequest, peer: string): Promise<OutgoingResponse> {

@@ -5,6 +5,7 @@ import {
   ServerListenerBuilder,
   status as Code,
 } from "@grpc/grpc-js";
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
 import type { AnyCall } from "./peer.ts";
 
 /**
@@ -14,7 +15,7 @@ import type { AnyCall } from "./peer.ts";
  */
 export function createCallLimit(minimum: number, callsAtOnce: (call: AnyCall) => number) {
   /** Calls in flight by host:port. */
-  const inFlight = new Map<string, number>();
+  const inFlight = createKeyedCounter();
 
   return (
     method: { readonly requestStream: boolean },
@@ -23,17 +24,10 @@ export function createCallLimit(minimum: number, callsAtOnce: (call: AnyCall) =>
     // The unwrapped call: a wrapper would process every message of a stream again.
     if (method.requestStream) return call as unknown as ServerInterceptingCall;
     const address = call.getPeer();
-    const count = inFlight.get(address) ?? 0;
-    if (count >= minimum && count >= callsAtOnce(call as AnyCall)) return refused(call);
-    inFlight.set(address, count + 1);
-    let isReleased = false;
-    const release = () => {
-      if (isReleased) return;
-      isReleased = true;
-      const remaining = (inFlight.get(address) ?? 1) - 1;
-      if (remaining === 0) inFlight.delete(address);
-      else inFlight.set(address, remaining);
-    };
+    const isBelowMinimum = inFlight.of(address) < minimum;
+    const taken = inFlight.take([{ key: address, max: isBelowMinimum ? minimum : callsAtOnce(call as AnyCall) }]);
+    if (taken.exceeded !== undefined) return refused(call);
+    const { release } = taken;
     const listener = new ServerListenerBuilder().withOnCancel(release).build();
     const responder = new ResponderBuilder()
       .withStart((next) => next(listener))

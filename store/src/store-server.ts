@@ -7,7 +7,7 @@ import { signatureFault, storeBucket, type StoreKey } from "@holdfast/common/obj
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 import { ObjectExists } from "@holdfast/common/objects/object-store.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
-import { createSourceBuckets } from "@holdfast/common/source-buckets.ts";
+import { createSourceBuckets } from "@holdfast/common/concurrency/source-buckets.ts";
 import type { DirectoryIdentity } from "@holdfast/feed/identity-directory.ts";
 import { createPublicPort } from "@holdfast/https/public-port.ts";
 

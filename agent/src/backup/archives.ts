@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { toBinary } from "@bufbuild/protobuf";
+import { createMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { ArchiveObservation, DataKey } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { DrivenInstance, Instance } from "../engines/engine-driver.ts";
@@ -41,7 +42,7 @@ export function createArchives({ component, now, onChange }: ArchivesDeps): Arch
   /** The job that the running component was started with by this agent. */
   let started: ArchiveOrder | undefined;
   let latest: TimedReport | undefined;
-  let lastSettled: Promise<void> = Promise.resolve();
+  const settling = createMutex();
 
   /** Identity of a job: a component is restarted when it changes. */
   const identityOf = ({ archiveId, term, service, idleMs }: ArchiveOrder) =>
@@ -63,21 +64,15 @@ export function createArchives({ component, now, onChange }: ArchivesDeps): Arch
     started = order;
   }
 
-  function settleNext(): Promise<void> {
-    const done = lastSettled.then(settle);
-    lastSettled = done.catch(() => undefined);
-    return done;
-  }
-
   return {
     async follow({ driver, instance }) {
       desired = driver.backup?.log === undefined ? undefined : orderOf(instance);
       if (desired === undefined) latest = undefined;
-      await settleNext();
+      await settling(settle);
     },
     async stop() {
       desired = undefined;
-      await settleNext();
+      await settling(settle);
     },
     baseStored: () => component.send({ base: true }),
     archiveId: () => (desired ?? started)?.archiveId,
@@ -101,7 +96,7 @@ export function createArchives({ component, now, onChange }: ArchivesDeps): Arch
         await sleep(restartMs, undefined, { signal }).catch(() => undefined);
         // After a gap the controller starts a new archive.
         if (!signal.aborted && desired !== undefined && latest?.report.state !== "gap")
-          await settleNext().catch(() => undefined);
+          await settling(settle).catch(() => undefined);
       }
     },
   };

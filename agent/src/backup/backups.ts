@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { toBinary } from "@bufbuild/protobuf";
 import { inBackground } from "@holdfast/common/background.ts";
+import { createMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { BackupLocation } from "@holdfast/common/backup/object-names.ts";
 import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import type { Log } from "@holdfast/common/log.ts";
@@ -62,19 +63,17 @@ export function createBackups({ component, stateDir, now, log, onChange }: Backu
   let current: CurrentBackup | undefined;
   /** Id of the backup that a task canceled, whose end then counts as a cancellation instead of a failure. */
   let canceledId = "";
-  let starting = Promise.resolve();
-  let saving = Promise.resolve();
+  const starting = createMutex();
+  const saving = createMutex();
 
   /**
    * Serializes writes, so that the last one has the newest state: a late report may arrive while the next backup
    * starts.
    */
   function save(): Promise<void> {
-    const saved = saving.then(async () => {
+    return saving(async () => {
       if (current !== undefined) await writeDurably(file, currentFormat.format(current));
     });
-    saving = saved.catch(() => undefined);
-    return saved;
   }
 
   async function record(report: Report): Promise<void> {
@@ -134,11 +133,7 @@ export function createBackups({ component, stateDir, now, log, onChange }: Backu
   }
 
   return {
-    start(backup) {
-      const started = starting.then(() => start(backup));
-      starting = started.catch(() => undefined);
-      return started;
-    },
+    start: (backup) => starting(() => start(backup)),
     async cancel(backupId) {
       if (!isOver(find(backupId).latest.report.state)) {
         canceledId = backupId;

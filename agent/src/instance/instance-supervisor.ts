@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
+import { createMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { agentSlots } from "../../keeper/agent-handover.ts";
@@ -61,8 +62,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
   let desired: InstanceSpec | undefined;
   let saved: InstanceSpec | undefined;
   let loaded: Promise<void> | undefined;
-  /** Settles once the newest settings are on disk or could not be written. */
-  let lastSave: Promise<unknown> = Promise.resolve();
+  const saving = createMutex();
   let changed = new AbortController();
   let urgent = new AbortController();
   let woken = new AbortController();
@@ -98,9 +98,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
       waiters.push({ spec, resolve, reject });
     });
     done.catch(() => undefined);
-    const saving = lastSave.then(() => files.saveSpec(spec));
-    lastSave = saving.catch(() => undefined);
-    await saving;
+    await saving(() => files.saveSpec(spec));
     saved = spec;
     status.specSaved(spec.generation);
     changed.abort();
@@ -177,8 +175,9 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
       while (!signal.aborted) {
         woken = new AbortController();
         const spec = desired;
-        // Only settings on disk are reported, since those are the ones found after a restart of the machine.
-        await lastSave;
+        // Only settings on disk are reported, since those are the ones found after a restart of the machine: wait until
+        // the newest ones are on disk or could not be written.
+        await saving(async () => undefined);
         if (desired !== spec) continue;
         const waitMs = spec === undefined ? idleMs : await runRound(spec, signal);
         firstRound.resolve();

@@ -1,5 +1,6 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { createMutex } from "@holdfast/common/concurrency/mutex.ts";
 import { segmentsOf } from "../../keeper/segment-log.ts";
 import { ProgramFailed, type RunProgram } from "./program.ts";
 import type { ComponentStatus, KeeperClient } from "./keeper-client.ts";
@@ -17,7 +18,7 @@ export function createEnginePrograms(keeper: KeeperClient, stateDir: string): Ru
   const name = programComponent;
   const path = join(stateDir, "log", name);
   const stop = { signal: "SIGKILL", graceMs: 0 } as const;
-  let last: Promise<unknown> = Promise.resolve();
+  const exclusive = createMutex();
 
   async function takeOutput(): Promise<string> {
     const files = segmentsOf(path).map((segment) => `${path}.${segment}`);
@@ -27,7 +28,6 @@ export function createEnginePrograms(keeper: KeeperClient, stateDir: string): Ru
   }
 
   const run: RunProgram = async (argv, { input, env = {}, signal }) => {
-    signal.throwIfAborted();
     // A program of an earlier agent may still run: it is stopped and its output discarded.
     await keeper.order({ op: "stop", name, ...stop });
     await takeOutput();
@@ -56,9 +56,5 @@ export function createEnginePrograms(keeper: KeeperClient, stateDir: string): Ru
     }
   };
 
-  return (argv, options) => {
-    const done = last.then(() => run(argv, options));
-    last = done.catch(() => undefined);
-    return done;
-  };
+  return (argv, options) => exclusive(() => run(argv, options), { signal: options.signal });
 }

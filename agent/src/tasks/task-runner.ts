@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import { createSemaphore } from "@holdfast/common/semaphore.ts";
+import { createSemaphore } from "@holdfast/common/concurrency/semaphore.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import {
   Lane as LaneName,
@@ -114,10 +114,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
       if (remainingMs <= 0) throw late;
       if (kind === undefined) throw new TaskFailed("not_supported", "this agent does not know the kind of the task");
       await admit(task, kind);
-      return await laneOf(task).run(() => {
-        cancel.signal.throwIfAborted();
-        return perform(kind, task, cancel.signal);
-      });
+      return await laneOf(task).run(() => perform(kind, task, cancel.signal), { signal: cancel.signal });
     } catch (error) {
       const failed = TaskFailed.from(error, cancel.signal);
       log.info("task failed", { task: task.id, kind, code: failed.code, reason: failed.message });

@@ -1,6 +1,6 @@
 import assert from "node:assert";
 import { createHash, randomBytes } from "node:crypto";
-import { createPool } from "../pool.ts";
+import { createPool } from "../concurrency/pool.ts";
 import { sealStream } from "../sealed/sealed-stream.ts";
 import { type BackupPart, type BackupStream, labelsOf, partFormat, type SealingKey } from "./backup-manifest.ts";
 import { type BackupLocation, partObject } from "./object-names.ts";

@@ -1,7 +1,7 @@
-import { createSlotCounts, type SlotLimits } from "#kernel/runtime/slot-counts.ts";
+import { createFairShare, type FairShareLimits } from "@holdfast/common/concurrency/fair-share.ts";
 
 /** Limits of concurrent streams of one controller. */
-const exportLimits: SlotLimits = { total: 64, organization: 8, unhealthyShare: 1 / 4 };
+const exportLimits: FairShareLimits = { total: 64, organization: 8, unhealthyShare: 1 / 4 };
 
 /** The standing of a destination: it accepts items, it has not accepted anything yet, or its last tick failed. */
 export type Standing = "healthy" | "new" | "failing";
@@ -24,10 +24,10 @@ export interface ExportPermit {
  * Failing destinations share a quarter of all streams, new ones half, and both a quarter of their organization's; the
  * remainder is for healthy ones.
  */
-export function createExportConcurrency(limits: SlotLimits = exportLimits): ExportConcurrency {
-  const all = createSlotCounts(limits);
+export function createExportConcurrency(limits: FairShareLimits = exportLimits): ExportConcurrency {
+  const all = createFairShare(limits);
   const { total, organization } = limits;
-  const untested = createSlotCounts({ total: total / 2, organization: organization / 4, unhealthyShare: 1 });
+  const untested = createFairShare({ total: total / 2, organization: organization / 4, unhealthyShare: 1 });
 
   function capacity(organizationId: string, standing: Standing): number {
     const free = all.available(organizationId, 0, standing === "failing");

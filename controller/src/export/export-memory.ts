@@ -1,19 +1,14 @@
+import { type Capacity, createCapacityQueue } from "@holdfast/common/concurrency/capacity-queue.ts";
 import type { LogItem, MetricItem } from "./export-item.ts";
 
 /** Limits the memory of all batches of one controller, from the read of a batch until its destination has it. */
 export interface ExportMemory {
   /**
-   * Reserves memory for the largest batch, first come first served. Failing integrations get at most a quarter of the
-   * total. Rejects with the reason of the signal.
+   * Reserves bytes for the largest batch, first come first served; the caller shrinks and releases them. Failing
+   * integrations get at most a quarter of the total. Rejects with the reason of the signal.
    */
-  reserve(isFailing: boolean, signal: AbortSignal): Promise<BatchBudget>;
+  reserve(isFailing: boolean, signal: AbortSignal): Promise<Capacity>;
   readonly usedBytes: number;
-}
-
-export interface BatchBudget {
-  /** Releases what the batch does not need. */
-  shrink(bytes: number): void;
-  release(): void;
 }
 
 export interface MemoryLimits {
@@ -25,68 +20,16 @@ export interface MemoryLimits {
 
 export const exportMemoryLimits: MemoryLimits = { totalBytes: 64 << 20, batchBytes: 8 << 20, failingPart: 1 / 4 };
 
-interface Waiting {
-  readonly isFailing: boolean;
-  readonly begin: (budget: BatchBudget) => void;
-}
-
 export function createExportMemory(limits: MemoryLimits = exportMemoryLimits): ExportMemory {
   const { totalBytes, batchBytes, failingPart } = limits;
-  const used = { all: 0, failing: 0 };
-  const waiting = new Set<Waiting>();
-
-  function hasCapacity(isFailing: boolean): boolean {
-    if (used.all + batchBytes > totalBytes) return false;
-    return !isFailing || used.failing + batchBytes <= totalBytes * failingPart;
-  }
-
-  function add(bytes: number, isFailing: boolean): void {
-    used.all += bytes;
-    if (isFailing) used.failing += bytes;
-  }
-
-  function serve(): void {
-    for (const each of waiting) {
-      if (!hasCapacity(each.isFailing)) continue;
-      waiting.delete(each);
-      each.begin(budgetOf(each.isFailing));
-    }
-  }
-
-  function budgetOf(isFailing: boolean): BatchBudget {
-    let reserved = batchBytes;
-    add(reserved, isFailing);
-    const shrink = (bytes: number) => {
-      const remaining = Math.min(reserved, bytes);
-      add(remaining - reserved, isFailing);
-      reserved = remaining;
-      serve();
-    };
-    return { shrink, release: () => shrink(0) };
-  }
-
+  const memory = createCapacityQueue();
+  const all = { key: "all", max: totalBytes };
+  const failing = { key: "failing", max: totalBytes * failingPart };
   return {
-    reserve(isFailing, signal) {
-      signal.throwIfAborted();
-      const { promise, resolve, reject } = Promise.withResolvers<BatchBudget>();
-      const cancel = () => {
-        waiting.delete(entry);
-        reject(signal.reason as Error);
-      };
-      const entry: Waiting = {
-        isFailing,
-        begin(budget) {
-          signal.removeEventListener("abort", cancel);
-          resolve(budget);
-        },
-      };
-      signal.addEventListener("abort", cancel, { once: true });
-      waiting.add(entry);
-      serve();
-      return promise;
-    },
+    reserve: (isFailing, signal) =>
+      memory.acquire({ limits: isFailing ? [all, failing] : [all], amount: batchBytes }, signal),
     get usedBytes() {
-      return used.all;
+      return memory.used("all");
     },
   };
 }

@@ -1,9 +1,9 @@
+import type { Capacity } from "@holdfast/common/concurrency/capacity-queue.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { type Delivered, DeliveryFailed, deliverItems, fewestItems } from "./deliver-items.ts";
 import type { EncodeContext, Encoder, VendorUrls } from "./destinations/destination.ts";
 import {
-  type BatchBudget,
   bytesOfEntries,
   bytesOfSamples,
   type ExportMemory,
@@ -174,10 +174,7 @@ export function createExportShipper(deps: Deps): ExportShipper {
     position,
   });
 
-  async function withBudget<T>(
-    { standing, signal }: ExportTick,
-    work: (budget: BatchBudget) => Promise<T>,
-  ): Promise<T> {
+  async function withBudget<T>({ standing, signal }: ExportTick, work: (budget: Capacity) => Promise<T>): Promise<T> {
     const budget = await memory.reserve(standing === "failing", signal);
     try {
       return await work(budget);

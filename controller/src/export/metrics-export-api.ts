@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
+import { createTokenBuckets } from "@holdfast/common/concurrency/token-buckets.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import {
   MetricsExportSchema,

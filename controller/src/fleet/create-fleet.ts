@@ -1,4 +1,4 @@
-import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
+import { createTokenBuckets } from "@holdfast/common/concurrency/token-buckets.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
 import { status as Code } from "@grpc/grpc-js";

@@ -1,5 +1,5 @@
 import type { Identity } from "@holdfast/common/identity.ts";
-import type { Rate } from "@holdfast/common/token-bucket.ts";
+import type { Rate } from "@holdfast/common/concurrency/token-buckets.ts";
 import type { SessionLimits } from "./session/session-limits.ts";
 
 /** Limits on agents' traffic, and timeouts of the fleet. */

@@ -2,7 +2,7 @@ import { status as Code } from "@grpc/grpc-js";
 import { inBackground } from "@holdfast/common/background.ts";
 import type { MintObjectUrlsRequest, ObjectUrls } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { TokenBuckets } from "@holdfast/common/token-bucket.ts";
+import type { TokenBuckets } from "@holdfast/common/concurrency/token-buckets.ts";
 import type { MtlsListener } from "@holdfast/mtls/mtls-listener.ts";
 import { logRefusal, requirePeer, unary } from "@holdfast/mtls/rpc-handlers.ts";
 import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";

@@ -19,7 +19,7 @@ import { auditOf, commitAndSee, requireUnlimited } from "#access/caller.ts";
 import type { EngineTasks } from "#services/service/engine-task.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import { pageByName } from "#kernel/page/page-by-name.ts";
-import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
+import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";

@@ -1,4 +1,5 @@
 import { hash, randomUUID, timingSafeEqual } from "node:crypto";
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
 import { costOf, hasEuRoute, providerNamed } from "@holdfast/common/inference/catalog.ts";
 import { rpmAccount } from "@holdfast/common/inference/accounts.ts";
 import type { Log } from "@holdfast/common/log.ts";
@@ -40,7 +41,7 @@ const noRetry = { "x-should-retry": "false" };
 /** Serves calls in the format of OpenAI's API. docs/inference.md has the order in which calls are checked. */
 export function createHandler(deps: HandlerDeps): (request: HttpRequest, response: HttpResponse) => void {
   const { configuration, accounting, quotaLeases, metrics, now, log } = deps;
-  const inFlight = new Map<string, number>();
+  const inFlight = createKeyedCounter();
 
   async function respond(request: HttpRequest, client: ClientResponse): Promise<void> {
     const path = (request.url ?? "").split("?", 1)[0] ?? "";
@@ -53,18 +54,15 @@ export function createHandler(deps: HandlerDeps): (request: HttpRequest, respons
     const key = keyOf(request);
     if (key === undefined) return client.fail(apiError("invalid_key", "The inference key is missing or invalid."));
     if (route.kind === "models") return client.json(modelsOf(configuration.organization(key.organizationId)));
-    const ownCount = inFlight.get(key.id) ?? 0;
-    if (ownCount >= inFlightMax) {
+    const taken = inFlight.take([{ key: key.id, max: inFlightMax }]);
+    if (taken.exceeded !== undefined) {
       setRateHeaders(key, client);
       return client.fail(rateLimited(`The key has ${inFlightMax} requests in flight.`, 1_000));
     }
-    inFlight.set(key.id, ownCount + 1);
     try {
       await call(route.kind, key, request, client);
     } finally {
-      const remaining = (inFlight.get(key.id) ?? 1) - 1;
-      if (remaining === 0) inFlight.delete(key.id);
-      else inFlight.set(key.id, remaining);
+      taken.release();
     }
   }
 

@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from "node:buffer";
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
 import type { HttpRequest } from "@holdfast/https/request-handler.ts";
 
 /** Memory budget of request bodies, shared among organizations. */
@@ -14,21 +15,15 @@ const allMax = 256 << 20;
 const organizationMax = allMax / 4;
 
 export function createBodyBudget(): BodyBudget {
-  let all = 0;
-  const each = new Map<string, number>();
+  const reserved = createKeyedCounter();
+  const limitsOf = (organizationId: string) => [
+    { key: "", max: allMax },
+    { key: organizationId, max: organizationMax },
+  ];
   return {
-    reserve(organizationId, bytes) {
-      const ownBytes = each.get(organizationId) ?? 0;
-      if (all + bytes > allMax || ownBytes + bytes > organizationMax) return false;
-      all += bytes;
-      each.set(organizationId, ownBytes + bytes);
-      return true;
-    },
+    reserve: (organizationId, bytes) => reserved.take(limitsOf(organizationId), bytes).exceeded === undefined,
     release(organizationId, bytes) {
-      all -= bytes;
-      const remaining = (each.get(organizationId) ?? 0) - bytes;
-      if (remaining <= 0) each.delete(organizationId);
-      else each.set(organizationId, remaining);
+      for (const { key } of limitsOf(organizationId)) reserved.add(key, -bytes);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
-import { createTokenBuckets, type TokenBuckets } from "@holdfast/common/token-bucket.ts";
+import { createTokenBuckets, type TokenBuckets } from "@holdfast/common/concurrency/token-buckets.ts";
 import { type App, clientOf } from "../app.ts";
 import { type OutgoingResponse, type IncomingRequest, json } from "../http/messages.ts";
 import { type TokenCredentials, readTokenCredentials } from "./token-credentials.ts";

@@ -1,6 +1,6 @@
-import { createSourceBuckets } from "@holdfast/common/source-buckets.ts";
+import { createSourceBuckets } from "@holdfast/common/concurrency/source-buckets.ts";
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
-import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
+import { createTokenBuckets, takeTokens } from "@holdfast/common/concurrency/token-buckets.ts";
 
 /**
  * Rate limit of mail requests of one app, in the memory of this process, so that refused requests need no SQL. It
@@ -23,10 +23,8 @@ export function createMailRateLimit(monotonicMs: () => number, sources: SourceGr
   return {
     admits(email, address) {
       if (bySource.take(address).waitS > 0) return false;
-      if (!ofMoment.admits(email, 1)) return false;
-      if (ofHour.admits(email, 1)) return true;
-      ofMoment.refund(email, 1);
-      return false;
+      const shares = [ofMoment, ofHour].map((buckets) => ({ buckets, name: email, tokens: 1 }));
+      return takeTokens(shares).exceeded === undefined;
     },
   };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Database as DatabaseAddress } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
+import { createSemaphore, type Semaphore, type SemaphoreOptions } from "@holdfast/common/concurrency/semaphore.ts";
 import { startupOptions } from "@holdfast/common/postgresql/session-settings.ts";
 import pg from "pg";
 
@@ -34,12 +35,16 @@ export class DatabaseBusy extends DatabaseUnavailable {}
 
 const connectionsMax = 4;
 const formsInFlightMax = 2;
-/** Maximum number of waiting statements of each kind; further ones are refused. */
-const waitingMax = 200;
 const idleMs = 60_000;
 const connectMs = 2_000;
 const waitMs = 5_000;
 const retryMs = 150;
+/** At most 200 statements of each kind wait; further ones are refused. */
+const waiting: SemaphoreOptions = {
+  waitingMax: 200,
+  refusal: (reason) =>
+    new DatabaseBusy(reason === "queue_full" ? "too many statements wait" : "no free connection in time"),
+};
 
 /** Limits of an app's statements, in addition to the settings of every platform session. */
 const limits = {
@@ -99,7 +104,7 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
     const use = <T>(work: (rows: Rows) => Promise<T>) => {
       // One deadline for both waits: for a permit and for a connection.
       const until = performance.now() + waitMs;
-      return semaphore(() => withClient(work, until));
+      return semaphore.run(() => withClient(work, until), { waitMs });
     };
     return {
       rows: (sql, values) => use((rows) => rows(sql, values)),
@@ -114,8 +119,8 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
   };
 
   return {
-    ...statementsOf(createSemaphore(formsInFlightMax)),
-    tokens: statementsOf(createSemaphore(connectionsMax)),
+    ...statementsOf(createSemaphore(formsInFlightMax, waiting)),
+    tokens: statementsOf(createSemaphore(connectionsMax, waiting)),
     moveTo(address, trust) {
       const before = pool;
       pool = poolOf(address, trust);
@@ -125,54 +130,6 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
       isClosed = true;
       await pool.end().catch(() => undefined);
     },
-  };
-}
-
-type Semaphore = <T>(work: () => Promise<T>) => Promise<T>;
-
-/**
- * Bounds concurrent work; further work waits, first come first served. Throws DatabaseBusy above the maximum wait or
- * queue length.
- */
-function createSemaphore(permits: number): Semaphore {
-  let free = permits;
-  const waiting = new Set<() => void>();
-
-  async function acquire(): Promise<void> {
-    if (free > 0) {
-      free -= 1;
-      return;
-    }
-    if (waiting.size >= waitingMax) throw new DatabaseBusy("too many statements wait");
-    await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        waiting.delete(proceed);
-        reject(new DatabaseBusy("no free connection in time"));
-      }, waitMs);
-      const proceed = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      waiting.add(proceed);
-    });
-  }
-
-  function release(): void {
-    const [first] = waiting;
-    if (first === undefined) free += 1;
-    else {
-      waiting.delete(first);
-      first();
-    }
-  }
-
-  return async (work) => {
-    await acquire();
-    try {
-      return await work();
-    } finally {
-      release();
-    }
   };
 }
 

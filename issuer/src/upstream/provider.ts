@@ -1,3 +1,4 @@
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
 import type { IdentityProvider } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import * as client from "openid-client";
 import type { App } from "../app.ts";
@@ -28,17 +29,11 @@ const signInsMax = 32;
 export function createProviders(monotonicMs: () => number): Providers {
   const discovered = new Map<string, { readonly provider: Promise<Provider>; readonly until: number }>();
   /** Sign-ins in flight by app. */
-  const inFlight = new Map<string, number>();
+  const inFlight = createKeyedCounter();
   return {
     run({ config: { appId } }, work) {
-      const before = inFlight.get(appId) ?? 0;
-      if (before >= signInsMax) return undefined;
-      inFlight.set(appId, before + 1);
-      return work().finally(() => {
-        const remaining = (inFlight.get(appId) ?? 1) - 1;
-        if (remaining === 0) inFlight.delete(appId);
-        else inFlight.set(appId, remaining);
-      });
+      const taken = inFlight.take([{ key: appId, max: signInsMax }]);
+      return taken.exceeded === undefined ? work().finally(taken.release) : undefined;
     },
     of(app, provider) {
       const { issuerUrl, clientId, clientSecret, caCertificate } = provider;

@@ -58,7 +58,7 @@ interface Row {
 /** Statistics of pg_stat_statements. */
 export const queryStats: QueryStatsFacet = {
   read: (instance, { limit, order }, signal) =>
-    insightLane.run(() =>
+    insightLane(() =>
       withSession(instance, signal, (session) => readStatistics(session, limit, order), { statementMs }),
     ),
 };

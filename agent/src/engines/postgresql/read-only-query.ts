@@ -1,3 +1,4 @@
+import { createSemaphore } from "@holdfast/common/concurrency/semaphore.ts";
 import type { Instance } from "../engine-driver.ts";
 import { EngineBusy } from "../engine-errors.ts";
 import type { ReadOnlyResult, ReadOnlyQuery, ReadOnlyQueryFacet } from "../insight-facets.ts";
@@ -13,7 +14,11 @@ const maxConcurrent = 4;
 const fetchRows = 100;
 /** Bytes for the checks and the protocol, on top of the result. */
 const overheadBytes = 2 << 20;
-let running = 0;
+/** An agent runs a single engine. */
+const semaphore = createSemaphore(maxConcurrent, {
+  waitingMax: 0,
+  refusal: () => new EngineBusy(`${maxConcurrent} console queries are running already.`),
+});
 
 const declare = "DECLARE result NO SCROLL CURSOR FOR ";
 
@@ -26,10 +31,8 @@ export const readOnlyQuery: ReadOnlyQueryFacet = {
   async run(instance, query, signal) {
     if (isReserved(query.database) || query.database.startsWith("template"))
       return refusal(`database "${query.database}" does not exist`);
-    if (running >= maxConcurrent) throw new EngineBusy(`${maxConcurrent} console queries are running already.`);
-    running += 1;
     try {
-      return await inTransaction(instance, query, signal);
+      return await semaphore.run(() => inTransaction(instance, query, signal));
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof ResultTooLarge) return refusal("A row of the result is too large.");
@@ -40,8 +43,6 @@ export const readOnlyQuery: ReadOnlyQueryFacet = {
       // A code of five characters is an SQLSTATE of the engine; other errors are failures of the connection.
       if (!/^[0-9A-Z]{5}$/.test(codeOf(error))) throw error;
       return refusal(messageOf(error), { position: positionOf(error, query.sql) });
-    } finally {
-      running -= 1;
     }
   },
 };

@@ -33,7 +33,7 @@ export async function limitSession(instance: Instance, pid: string, bytes: numbe
   // Without rows nothing is written to the program.
   const sql = `COPY (SELECT 1 WHERE false) TO PROGRAM 'prlimit --pid=${pid} --data=${bytes}'`;
   const run = () => withSession(instance, signal, (session) => session.rows(sql), { statementMs: 5_000 });
-  await insightLane.run(run, signal).catch((cause: unknown) => {
+  await insightLane(run, { signal }).catch((cause: unknown) => {
     signal.throwIfAborted();
     // The error has an SQLSTATE but is no result of the user's statement.
     throw new Error("the memory limit of a console session could not be set", { cause });

@@ -1,4 +1,4 @@
-import { createSemaphore, type Semaphore } from "@holdfast/common/semaphore.ts";
+import { createMutex, type Mutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { EngineSession, SessionsFacet } from "../insight-facets.ts";
 import { platformRoles } from "./layout.ts";
 import { type Session, withSession } from "./session.ts";
@@ -60,7 +60,7 @@ function inInsightLane<T>(
   signal: AbortSignal,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
-  return insightLane.run(() => withSession(instance, signal, work, { statementMs }));
+  return insightLane(() => withSession(instance, signal, work, { statementMs }), { signal });
 }
 
 function runningOf(row: Row) {
@@ -83,4 +83,4 @@ function runningOf(row: Row) {
  * Statistics and session lists share one of the connections that are reserved for the platform; metrics use another
  * one, and probes, users and databases the remaining ones. An agent runs a single engine.
  */
-export const insightLane: Semaphore = createSemaphore(1);
+export const insightLane: Mutex = createMutex();

@@ -1,3 +1,9 @@
+import {
+  type Capacity,
+  type CapacityRequest,
+  createCapacityQueue,
+} from "@holdfast/common/concurrency/capacity-queue.ts";
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 
@@ -28,61 +34,34 @@ interface Limits {
 
 export function createPasswordQueue(limits: Limits, sources: SourceGroups): PasswordQueue {
   const { concurrency, unfamiliarConcurrency, queueMax, queueMaxPerSource } = limits;
-  const recent: (() => void)[] = [];
-  const unfamiliar: (() => void)[] = [];
-  const waiting = new Map<string, number>();
-  /** Number of running checks, and of those from unfamiliar sources among them. */
-  let running = 0;
-  let runningUnfamiliar = 0;
+  const checks = createCapacityQueue();
+  const waiting = createKeyedCounter();
 
-  function refuse(): never {
-    throw new HoldfastError("RATE_LIMITED", "Too many passwords are being checked.", { retryAfterS: 2 });
+  function requestOf(isRecent: boolean): CapacityRequest {
+    const all = { key: "all", max: concurrency };
+    const unfamiliar = { key: "unfamiliar", max: unfamiliarConcurrency };
+    return { limits: isRecent ? [all] : [all, unfamiliar], isUrgent: isRecent };
   }
 
-  async function wait({ source, isRecent }: Presenter): Promise<void> {
-    const queue = isRecent ? recent : unfamiliar;
-    const groups = sources(source);
-    if (queue.length >= queueMax) refuse();
-    if (groups.some(({ name, factor }) => (waiting.get(name) ?? 0) >= queueMaxPerSource * factor)) refuse();
-    for (const { name } of groups) waiting.set(name, (waiting.get(name) ?? 0) + 1);
-    await new Promise<void>((resolve) => {
-      queue.push(resolve);
-    });
-    for (const { name } of groups) {
-      const remaining = (waiting.get(name) ?? 0) - 1;
-      if (remaining > 0) waiting.set(name, remaining);
-      else waiting.delete(name);
+  async function wait({ source, isRecent }: Presenter): Promise<Capacity> {
+    const ofSource = sources(source).map(({ name, factor }) => ({ key: name, max: queueMaxPerSource * factor }));
+    const place = waiting.take([{ key: isRecent ? "recent" : "unfamiliar", max: queueMax }, ...ofSource]);
+    if (place.exceeded !== undefined)
+      throw new HoldfastError("RATE_LIMITED", "Too many passwords are being checked.", { retryAfterS: 2 });
+    try {
+      return await checks.acquire(requestOf(isRecent));
+    } finally {
+      place.release();
     }
-  }
-
-  const hasCapacity = (isRecent: boolean) =>
-    running < concurrency && (isRecent || runningUnfamiliar < unfamiliarConcurrency);
-
-  function begin(isRecent: boolean): void {
-    running += 1;
-    if (!isRecent) runningUnfamiliar += 1;
-  }
-
-  /** Ends a check and starts the next waiting one at once, before any new caller. */
-  function end(isRecent: boolean): void {
-    running -= 1;
-    if (!isRecent) runningUnfamiliar -= 1;
-    const nextIsRecent = recent.length > 0;
-    if (!hasCapacity(nextIsRecent)) return;
-    const next = nextIsRecent ? recent.shift() : unfamiliar.shift();
-    if (next === undefined) return;
-    begin(nextIsRecent);
-    next();
   }
 
   return {
     async run(who, work) {
-      if (hasCapacity(who.isRecent)) begin(who.isRecent);
-      else await wait(who);
+      const capacity = checks.tryAcquire(requestOf(who.isRecent)) ?? (await wait(who));
       try {
         return await work();
       } finally {
-        end(who.isRecent);
+        capacity.release();
       }
     },
   };

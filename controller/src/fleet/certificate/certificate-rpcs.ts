@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { status as Code } from "@grpc/grpc-js";
 import type { Log } from "@holdfast/common/log.ts";
-import type { TokenBuckets } from "@holdfast/common/token-bucket.ts";
+import type { TokenBuckets } from "@holdfast/common/concurrency/token-buckets.ts";
 import {
   type CertificateResponse,
   CertificateResponseSchema,

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { create } from "@bufbuild/protobuf";
 import { status as Code, type ServerReadableStream, type ServerWritableStream } from "@grpc/grpc-js";
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
+import type { TokenBuckets } from "@holdfast/common/concurrency/token-buckets.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { TokenBuckets } from "@holdfast/common/token-bucket.ts";
 import {
   type PayloadChunk,
   PayloadChunkSchema,
@@ -37,24 +38,21 @@ const streamsPerMachine = 8;
 /** ReadPayload and WritePayload: payloads of a machine's own tasks, streamed in chunks. */
 export function createPayloadRpcs(deps: PayloadRpcsDeps) {
   const { installationId, certificates, payloads, payloadBytes, payloadQuota, rateLimit, rates, log } = deps;
-  const running = new Map<string, number>();
+  const running = createKeyedCounter();
 
   async function admitted<T>(call: AnyPayloadCall, work: (machineId: string, signal: AbortSignal) => Promise<T>) {
     const peer = requirePeer(call, installationId, "machine");
     const machineId = peer.identity.id;
-    const count = running.get(machineId) ?? 0;
     if (!rates.admits(machineId, 1)) throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many payload streams");
-    if (count >= streamsPerMachine) throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many payload streams at once");
-    running.set(machineId, count + 1);
+    const taken = running.take([{ key: machineId, max: streamsPerMachine }]);
+    if (taken.exceeded !== undefined) throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many payload streams at once");
     const cancellation = new AbortController();
     call.on("cancelled", () => cancellation.abort());
     try {
       await certificates.check(peer);
       return await work(machineId, cancellation.signal);
     } finally {
-      const remaining = (running.get(machineId) ?? 1) - 1;
-      if (remaining === 0) running.delete(machineId);
-      else running.set(machineId, remaining);
+      taken.release();
     }
   }
 

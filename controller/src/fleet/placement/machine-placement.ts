@@ -3,7 +3,7 @@ import { ComputeFailure, ComputePending } from "@holdfast/compute/compute-failur
 import type { HostsProvider } from "@holdfast/compute/router/hosts-provider.ts";
 import type { MachinePlacement } from "../machine/machine-steps.ts";
 import { machineKind, type MachineObject } from "../machine/machine.ts";
-import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
+import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";

@@ -2,7 +2,7 @@ import { create, equals, fromJson, type JsonValue, toJson } from "@bufbuild/prot
 import { inBackground } from "@holdfast/common/background.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
+import { createTokenBuckets } from "@holdfast/common/concurrency/token-buckets.ts";
 import {
   ArchiveObservationSchema,
   BackupObservationSchema,

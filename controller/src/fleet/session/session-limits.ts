@@ -1,5 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
-import { createTokenBuckets, type Rate } from "@holdfast/common/token-bucket.ts";
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
+import { createTokenBuckets, type Rate } from "@holdfast/common/concurrency/token-buckets.ts";
 
 /** Limits and timeouts of one agent's stream. */
 export interface SessionLimits {
@@ -48,19 +49,16 @@ export function createStreamLimit(
   { streamsPerMachine, openings }: Pick<SessionLimits, "streamsPerMachine" | "openings">,
   clock: Clock,
 ): StreamLimit {
-  const counts = new Map<string, number>();
+  const streams = createKeyedCounter();
   const rates = createTokenBuckets(openings, clock.monotonicMs);
   return {
     take(machineId) {
-      const count = counts.get(machineId) ?? 0;
-      if (count >= streamsPerMachine || !rates.admits(machineId, 1)) return false;
-      counts.set(machineId, count + 1);
+      if (streams.of(machineId) >= streamsPerMachine || !rates.admits(machineId, 1)) return false;
+      streams.add(machineId);
       return true;
     },
     leave(machineId) {
-      const remaining = (counts.get(machineId) ?? 1) - 1;
-      if (remaining === 0) counts.delete(machineId);
-      else counts.set(machineId, remaining);
+      streams.add(machineId, -1);
     },
   };
 }

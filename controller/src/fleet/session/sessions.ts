@@ -1,7 +1,7 @@
 import { status as Code } from "@grpc/grpc-js";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { createTokenBucket } from "@holdfast/common/token-bucket.ts";
+import { createTokenBucket } from "@holdfast/common/concurrency/token-buckets.ts";
 import type { Peer } from "@holdfast/mtls/peer.ts";
 import type {
   InstanceObservation,
@@ -10,7 +10,7 @@ import type {
   TaskProgress,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
+import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { ReceivedFrame } from "./agent-definitions.ts";
 import { helloFault } from "./bounded-frames.ts";
 import { createSession, sendWelcome, type Session, type SessionCall, type WelcomeDeps } from "./session.ts";

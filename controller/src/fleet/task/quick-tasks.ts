@@ -1,5 +1,5 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { createSemaphore, type Semaphore } from "@holdfast/common/semaphore.ts";
+import { createKeyedSemaphore } from "@holdfast/common/concurrency/semaphore.ts";
 import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { TaskNotSent } from "../task-not-sent.ts";
 import type { Session } from "../session/session.ts";
@@ -24,25 +24,13 @@ export interface QuickTasks {
 }
 
 export function createQuickTasks({ limits, sessionOf }: QuickTasksDeps): QuickTasks {
-  const lanes = new Map<string, { readonly lane: Semaphore; tasks: number }>();
-
-  async function runInLane(lane: Semaphore, machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal) {
-    const begunMs = performance.now();
-    const late = new AbortController();
-    const timer = setTimeout(
-      () => late.abort(new TaskNotSent("The machine was too busy to start the task in time.")),
-      timeoutMs,
-    );
-    const work = () => {
-      clearTimeout(timer);
-      return send(machineId, task, timeoutMs - (performance.now() - begunMs), signal);
-    };
-    try {
-      return await lane.run(work, signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]));
-    } finally {
-      clearTimeout(timer);
-    }
-  }
+  const lanes = createKeyedSemaphore(limits.atOnce, {
+    waitingMax: limits.queued,
+    refusal: (reason) =>
+      reason === "queue_full"
+        ? tooManyRequests()
+        : new TaskNotSent("The machine was too busy to start the task in time."),
+  });
 
   async function send(machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult> {
     const session = sessionOf(machineId);
@@ -51,18 +39,10 @@ export function createQuickTasks({ limits, sessionOf }: QuickTasksDeps): QuickTa
   }
 
   return {
-    async run(machineId, task, timeoutMs, signal) {
-      const name = `${machineId} ${task.lane}`;
-      const queue = lanes.get(name) ?? { lane: createSemaphore(limits.atOnce), tasks: 0 };
-      if (queue.lane.waiting >= limits.queued) throw tooManyRequests();
-      lanes.set(name, queue);
-      queue.tasks += 1;
-      try {
-        return await runInLane(queue.lane, machineId, task, timeoutMs, signal);
-      } finally {
-        queue.tasks -= 1;
-        if (queue.tasks === 0) lanes.delete(name);
-      }
+    run(machineId, task, timeoutMs, signal) {
+      const begunMs = performance.now();
+      const work = () => send(machineId, task, timeoutMs - (performance.now() - begunMs), signal);
+      return lanes.run(`${machineId} ${task.lane}`, work, { signal, waitMs: timeoutMs });
     },
   };
 }

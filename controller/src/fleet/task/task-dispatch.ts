@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { status as Code } from "@grpc/grpc-js";
 import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
+import { createTokenBuckets } from "@holdfast/common/concurrency/token-buckets.ts";
 import type { TaskProgress } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Session } from "../session/session.ts";

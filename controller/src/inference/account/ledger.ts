@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { microcentsPerCent, parseAccount } from "@holdfast/common/inference/accounts.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
-import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
+import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { createSemaphore } from "@holdfast/common/semaphore.ts";
+import { createMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { EngineConsole } from "./engine-console.ts";
 import type { StatementVerdict } from "./statement-verdict.ts";
 
@@ -38,7 +38,7 @@ export function createGuardThreads(): GuardThreads {
 
 /** The thread starts with the first statement, and again after a statement that it did not survive. */
 export function createGuardThread({ guardWorker }: Pick<EngineConsole, "guardWorker">): GuardThread {
-  const lane = createSemaphore(1);
+  const exclusive = createMutex();
   let thread: Promise<Worker> | undefined;
 
   async function start(): Promise<Worker> {
@@ -52,7 +52,7 @@ export function createGuardThread({ guardWorker }: Pick<EngineConsole, "guardWor
 
   return {
     check: (sql) =>
-      lane.run(async () => {
+      exclusive(async () => {
         thread ??= start();
         let worker: Worker | undefined;
         try {

@@ -1,5 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
-import { createTokenBucket } from "@holdfast/common/token-bucket.ts";
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
+import { createTokenBucket } from "@holdfast/common/concurrency/token-buckets.ts";
 import type { NewAudit, OutboxEntry } from "../store/outbox-entry.ts";
 
 /** Audit entries of refused calls that wait for the history, in order of arrival and bounded for each caller. */
@@ -49,7 +50,7 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
   /** By id, oldest first. */
   const waiting = new Map<string, Waiting>();
   /** Number of waiting entries of each caller. */
-  const countByCaller = new Map<string, number>();
+  const byCaller = createKeyedCounter();
   let evicted: string[] = [];
   let counts = new Map<string, Count>();
   let endsAt = 0;
@@ -59,16 +60,14 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
     const complete: OutboxEntry = { ...entry, entry: "audit", id: ids(), occurredAt: clock.now() };
     const caller = callerOf(entry);
     waiting.set(complete.id, { entry: complete, caller, since: clock.monotonicMs(), isSaved: false });
-    countByCaller.set(caller, (countByCaller.get(caller) ?? 0) + 1);
+    byCaller.add(caller);
   }
 
   function dequeue(id: string): void {
     const each = waiting.get(id);
     if (each === undefined) return;
     waiting.delete(id);
-    const remaining = (countByCaller.get(each.caller) ?? 1) - 1;
-    if (remaining === 0) countByCaller.delete(each.caller);
-    else countByCaller.set(each.caller, remaining);
+    byCaller.add(each.caller, -1);
   }
 
   function hasCapacity(caller: string): boolean {
@@ -114,13 +113,11 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
 
   /** Evicts the newest entry of the caller with most entries; false when that is this caller. */
   function evictFor(caller: string): boolean {
-    const [fullest, most] = countByCaller
-      .entries()
-      .reduce((a, b) => (b[1] > a[1] ? b : a), ["", 0] as [string, number]);
-    if (most <= (countByCaller.get(caller) ?? 0) + 1) return false;
+    const fullest = byCaller.highest();
+    if (fullest === undefined || fullest.count <= byCaller.of(caller) + 1) return false;
     const last = waiting
       .values()
-      .filter((each) => each.caller === fullest)
+      .filter((each) => each.caller === fullest.key)
       .toArray()
       .at(-1);
     if (last === undefined || last.entry.entry !== "audit") return false;

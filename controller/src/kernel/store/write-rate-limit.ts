@@ -1,5 +1,5 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
+import { createTokenBuckets, takeTokens } from "@holdfast/common/concurrency/token-buckets.ts";
 
 /** Limits the bytes that each caller writes to etcd in an hour. Quotas bound stored objects; this bounds the churn. */
 export interface WriteRateLimit {
@@ -36,24 +36,15 @@ export function createWriteRateLimit(bytesPerHour: number, monotonicMs: () => nu
 
   return {
     take(writer, bytes) {
-      const refunds: (() => void)[] = [];
-      const refund = () => {
-        for (const each of refunds.splice(0)) each();
-      };
-      if (!caller.test(writer.actor)) return refund;
-      for (const { buckets, name, subject } of limits) {
-        const subjectId = name(writer);
-        if (subjectId === "") continue;
-        const { waitS } = buckets.take(subjectId, bytes);
-        if (waitS === 0) {
-          refunds.push(() => buckets.refund(subjectId, bytes));
-          continue;
-        }
-        refund();
-        const detail = `${subject} may have ${buckets.rate.burst} bytes written in an hour. Nothing was done.`;
-        throw new HoldfastError("RATE_LIMITED", detail, { retryAfterS: Math.ceil(waitS) });
-      }
-      return refund;
+      if (!caller.test(writer.actor)) return () => undefined;
+      const shares = limits.flatMap(({ buckets, name, subject }) =>
+        name(writer) === "" ? [] : { buckets, name: name(writer), tokens: bytes, subject },
+      );
+      const taken = takeTokens(shares);
+      if (taken.exceeded === undefined) return taken.refund;
+      const { subject, buckets } = taken.exceeded;
+      const detail = `${subject} may have ${buckets.rate.burst} bytes written in an hour. Nothing was done.`;
+      throw new HoldfastError("RATE_LIMITED", detail, { retryAfterS: Math.ceil(taken.waitS) });
     },
   };
 }

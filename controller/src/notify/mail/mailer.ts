@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { createSemaphore } from "@holdfast/common/semaphore.ts";
+import { createSemaphore } from "@holdfast/common/concurrency/semaphore.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
@@ -101,7 +101,7 @@ export function createMailer(settings: MailSettings, { egress, log }: Deps): Mai
       const deadline = AbortSignal.timeout(attemptMs);
       const ending = AbortSignal.any([signal, deadline]);
       try {
-        await sessions.run(() => sendNow(mail, ending));
+        await sessions.run(() => sendNow(mail, ending), { signal: ending });
       } catch (error) {
         signal.throwIfAborted();
         log.warn("mail not accepted", { error: String(error) });

@@ -1,8 +1,8 @@
-import { createSlotCounts, type SlotLimits } from "#kernel/runtime/slot-counts.ts";
+import { createFairShare, type FairShareLimits } from "@holdfast/common/concurrency/fair-share.ts";
 import type { EndpointCapacity } from "./deliveries.ts";
 
 /** Limits of attempts in flight. */
-export interface AttemptLimits extends SlotLimits {
+export interface AttemptLimits extends FairShareLimits {
   readonly endpoint: number;
   /** Initial limit of an endpoint. */
   readonly starting: number;
@@ -85,7 +85,7 @@ export function createEndpointLimits(
   const endpoints = new Map<string, Endpoint>();
   /** The endpoints that may have due deliveries, in round-robin order: a served one is appended at the end. */
   const expected = new Map<string, Endpoint>();
-  const counts = createSlotCounts(limits);
+  const counts = createFairShare(limits);
   /** Organizations in which an endpoint without attempts in flight found no capacity in the last round. */
   const starved = new Set<string>();
 

@@ -16,7 +16,7 @@ import type { Quotas } from "#access/organization/quotas.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
-import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
+import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";

@@ -1,5 +1,5 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
+import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { SentMessage } from "./encode-request.ts";
 import type { TargetQueue, QueueCalls } from "./queue-calls.ts";
 

@@ -1,4 +1,5 @@
 import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
 import { type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
 import {
   type QueueAnswer,
@@ -114,20 +115,14 @@ export function createQueueCalls({ fleet, contents, refused }: QueueCallsDeps): 
 
 /** Limits concurrent calls of each service; throws RATE_LIMITED at the limit. */
 function createConcurrencyLimit(max: number): { take(serviceId: string): () => void } {
-  const inFlight = new Map<string, number>();
+  const inFlight = createKeyedCounter();
   return {
     take(serviceId) {
-      const before = inFlight.get(serviceId) ?? 0;
-      if (before >= max)
-        throw new HoldfastError("RATE_LIMITED", `${max} such requests of the service are in progress.`, {
-          retryAfterS: 1,
-        });
-      inFlight.set(serviceId, before + 1);
-      return () => {
-        const remaining = (inFlight.get(serviceId) ?? 1) - 1;
-        if (remaining === 0) inFlight.delete(serviceId);
-        else inFlight.set(serviceId, remaining);
-      };
+      const taken = inFlight.take([{ key: serviceId, max }]);
+      if (taken.exceeded === undefined) return taken.release;
+      throw new HoldfastError("RATE_LIMITED", `${max} such requests of the service are in progress.`, {
+        retryAfterS: 1,
+      });
     },
   };
 }

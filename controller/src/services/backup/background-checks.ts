@@ -1,4 +1,5 @@
 import { inBackground } from "@holdfast/common/background.ts";
+import { createSemaphore } from "@holdfast/common/concurrency/semaphore.ts";
 import type { Log } from "@holdfast/common/log.ts";
 
 /** Progress of one check. */
@@ -23,8 +24,7 @@ const concurrencyMax = 2;
 /** `onEnd` is called with the id of each check that ended. */
 export function createBackgroundChecks(log: Pick<Log, "error">, onEnd: (id: string) => void): BackgroundChecks {
   const states = new Map<string, CheckState>();
-  const waiting: (() => void)[] = [];
-  let running = 0;
+  const semaphore = createSemaphore(concurrencyMax);
 
   async function run(id: string, check: (onProgress: (bytes: number) => void) => Promise<unknown>): Promise<void> {
     try {
@@ -33,8 +33,6 @@ export function createBackgroundChecks(log: Pick<Log, "error">, onEnd: (id: stri
     } catch (error) {
       states.set(id, { kind: "failed", error: error instanceof Error ? error : new Error(String(error)) });
     }
-    running -= 1;
-    waiting.shift()?.();
     onEnd(id);
   }
 
@@ -47,12 +45,11 @@ export function createBackgroundChecks(log: Pick<Log, "error">, onEnd: (id: stri
     begin(id, check) {
       if (states.has(id)) return;
       states.set(id, { kind: "running", bytes: 0 });
-      const start = () => {
-        running += 1;
-        inBackground(log, "check of a backup", run(id, check));
-      };
-      if (running < concurrencyMax) start();
-      else waiting.push(start);
+      inBackground(
+        log,
+        "check of a backup",
+        semaphore.run(() => run(id, check)),
+      );
     },
   };
 }

@@ -9,7 +9,7 @@ import type { CatalogData } from "#catalog/catalog.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import type { DatabaseUserObject } from "../contents/user/database-user.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
-import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
+import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";

@@ -1,4 +1,4 @@
-import { createSemaphore } from "@holdfast/common/semaphore.ts";
+import { createMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { EngineBusy } from "../../engine-errors.ts";
 import { listDatabases } from "../database-list.ts";
@@ -31,7 +31,7 @@ const scanIntervalMs = 10 * 60_000;
 
 export function createQueueMaintenance(sessions: QueueSessions): QueueMaintenance {
   /** One at a time, which leaves the other session to requests. */
-  const lane = createSemaphore(1);
+  const exclusive = createMutex();
   const inFlight = new Set<string>();
   let scanned: { readonly engine: string; readonly names: Set<string>; readonly at: number } | undefined;
 
@@ -78,7 +78,7 @@ export function createQueueMaintenance(sessions: QueueSessions): QueueMaintenanc
       if (scanned?.engine === engineOf(instance)) scanned.names.add(database);
     },
     maintain: (instance, signal) =>
-      lane.run(async () => {
+      exclusive(async () => {
         for (const database of await maintenance.databases(instance, signal)) {
           let open: QueueTask[] = [];
           try {
@@ -98,8 +98,7 @@ export function createQueueMaintenance(sessions: QueueSessions): QueueMaintenanc
       const name = `${database} ${task.id}`;
       if (inFlight.has(name)) return;
       inFlight.add(name);
-      lane
-        .run(() => sessions.use(instance, database, signal, (session) => runTask(session, task, signal)))
+      exclusive(() => sessions.use(instance, database, signal, (session) => runTask(session, task, signal)))
         // The task stays open, and the next round resumes it.
         .catch(() => undefined)
         .finally(() => inFlight.delete(name));

@@ -1,4 +1,4 @@
-import { createSemaphore } from "@holdfast/common/semaphore.ts";
+import { createSemaphore } from "@holdfast/common/concurrency/semaphore.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { type OpenSession, openSession, type Session } from "../session.ts";
 import { agentRole } from "./schema/names.ts";
@@ -57,34 +57,36 @@ export function createQueueSessions(): QueueSessions {
 
   return {
     use: (instance, database, signal, work) =>
-      lane.run(async () => {
-        signal.throwIfAborted();
-        const key = `${instance.paths.run} ${instance.spec.port} ${database}`;
-        let session = take(key);
-        if (session === undefined) {
-          closeIdle();
-          session = await openSession(instance, { database, statementMs, role: agentRole }, signal);
-        }
-        const { abort } = session;
-        working.add(session);
-        signal.addEventListener("abort", abort, { once: true });
-        let isUsable = false;
-        try {
-          const result = await work(session);
-          isUsable = session.broken === undefined && !signal.aborted;
-          return result;
-        } catch (error) {
-          signal.throwIfAborted();
-          // After a refusal by the engine the session is usable; an error without SQLSTATE may mean that it ended.
-          isUsable = session.broken === undefined && isErrorReply(error);
-          throw session.broken ?? error;
-        } finally {
-          signal.removeEventListener("abort", abort);
-          working.delete(session);
-          if (isUsable) park(key, session);
-          else session.close();
-        }
-      }),
+      lane.run(
+        async () => {
+          const key = `${instance.paths.run} ${instance.spec.port} ${database}`;
+          let session = take(key);
+          if (session === undefined) {
+            closeIdle();
+            session = await openSession(instance, { database, statementMs, role: agentRole }, signal);
+          }
+          const { abort } = session;
+          working.add(session);
+          signal.addEventListener("abort", abort, { once: true });
+          let isUsable = false;
+          try {
+            const result = await work(session);
+            isUsable = session.broken === undefined && !signal.aborted;
+            return result;
+          } catch (error) {
+            signal.throwIfAborted();
+            // After a refusal by the engine the session is usable; an error without SQLSTATE may mean that it ended.
+            isUsable = session.broken === undefined && isErrorReply(error);
+            throw session.broken ?? error;
+          } finally {
+            signal.removeEventListener("abort", abort);
+            working.delete(session);
+            if (isUsable) park(key, session);
+            else session.close();
+          }
+        },
+        { signal },
+      ),
     withSlot: (work) =>
       lane.run(() => {
         closeIdle();

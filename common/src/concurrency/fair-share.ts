@@ -1,5 +1,7 @@
+import { createKeyedCounter } from "./keyed-counter.ts";
+
 /** Capacity of one controller for calls to targets that users choose, and its division among organizations. */
-export interface SlotLimits {
+export interface FairShareLimits {
   readonly total: number;
   readonly organization: number;
   /** Fraction of `total`, and of `organization`, that unhealthy targets may use together. */
@@ -10,12 +12,12 @@ export interface SlotLimits {
  * Number of further slots for a holder of `used` slots while `free` are left: it grows up to a quarter of what is then
  * still free, or to one. However many holders take their full share, some slots remain for the next one.
  */
-export function fairShare(free: number, used: number): number {
+export function fairPart(free: number, used: number): number {
   return Math.max(0, Math.ceil((free - 4 * used) / 5));
 }
 
 /** Slots in flight, overall and per organization, and how many of them belong to unhealthy targets. */
-export interface SlotCounts {
+export interface FairShare {
   /** Adds slots of an organization; a negative number releases them. */
   add(organizationId: string, slots: number, unhealthy: boolean): void;
   /** Number of further slots for a target of the organization that has `used` slots. */
@@ -24,38 +26,34 @@ export interface SlotCounts {
   readonly full: boolean;
 }
 
-interface Count {
-  all: number;
-  unhealthy: number;
-}
+/** The key that stands for all organizations. */
+const total = "";
 
-export function createSlotCounts({ total, organization, unhealthyShare }: SlotLimits): SlotCounts {
-  const unhealthyLimits = {
-    total: Math.floor(total * unhealthyShare),
-    organization: Math.floor(organization * unhealthyShare),
-  };
-  const sum: Count = { all: 0, unhealthy: 0 };
-  const byOrganization = new Map<string, Count>();
+export function createFairShare(limits: FairShareLimits): FairShare {
+  const unhealthyMax = (slots: number) => Math.floor(slots * limits.unhealthyShare);
+  const all = createKeyedCounter();
+  const ofUnhealthy = createKeyedCounter();
 
   return {
     add(organizationId, slots, unhealthy) {
-      const own = byOrganization.get(organizationId) ?? { all: 0, unhealthy: 0 };
-      for (const count of [sum, own]) {
-        count.all += slots;
-        if (unhealthy) count.unhealthy += slots;
+      for (const key of [total, organizationId]) {
+        all.add(key, slots);
+        if (unhealthy) ofUnhealthy.add(key, slots);
       }
-      if (own.all === 0) byOrganization.delete(organizationId);
-      else byOrganization.set(organizationId, own);
     },
     available(organizationId, used, unhealthy) {
-      const own = byOrganization.get(organizationId) ?? { all: 0, unhealthy: 0 };
-      const free = Math.min(organization - own.all, fairShare(total - sum.all, own.all));
-      const fair = fairShare(free, used);
+      const own = all.of(organizationId);
+      const free = Math.min(limits.organization - own, fairPart(limits.total - all.of(total), own));
+      const fair = fairPart(free, used);
       if (!unhealthy) return fair;
-      return Math.min(fair, unhealthyLimits.organization - own.unhealthy, unhealthyLimits.total - sum.unhealthy);
+      return Math.min(
+        fair,
+        unhealthyMax(limits.organization) - ofUnhealthy.of(organizationId),
+        unhealthyMax(limits.total) - ofUnhealthy.of(total),
+      );
     },
     get full() {
-      return sum.all >= total;
+      return all.of(total) >= limits.total;
     },
   };
 }

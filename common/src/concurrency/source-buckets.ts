@@ -1,5 +1,5 @@
-import type { SourceGroups } from "./source-groups.ts";
-import { createTokenBuckets } from "./token-bucket.ts";
+import type { SourceGroups } from "../source-groups.ts";
+import { createTokenBuckets, takeTokens, type TokenBuckets } from "./token-buckets.ts";
 
 /** Token buckets for each source and for each larger group of its address, in bounded memory. */
 export interface SourceBuckets {
@@ -30,26 +30,25 @@ export function createSourceBuckets(
   { perSecond, burst, sources }: SourceBucketsOptions,
   monotonicMs: () => number,
 ): SourceBuckets {
-  const buckets = new Map<number, ReturnType<typeof createTokenBuckets>>(
+  const byFactor = new Map<number, TokenBuckets>(
     factors.map((factor) => [
       factor,
       createTokenBuckets({ perSecond: perSecond * factor, burst: burst * factor }, monotonicMs),
     ]),
   );
+  const sharesOf = (address: string) =>
+    sources(address).flatMap(({ name, factor }) => {
+      const buckets = byFactor.get(factor);
+      return buckets === undefined ? [] : { buckets, name, tokens: 1 };
+    });
   return {
     take(address) {
       if (perSecond === 0) return { waitS: 0, name: "" };
-      const groups = sources(address);
-      for (const [at, { name, factor }] of groups.entries()) {
-        const waitS = buckets.get(factor)?.take(name, 1).waitS ?? 0;
-        if (waitS === 0) continue;
-        for (const before of groups.slice(0, at)) buckets.get(before.factor)?.refund(before.name, 1);
-        return { waitS, name };
-      }
-      return { waitS: 0, name: "" };
+      const taken = takeTokens(sharesOf(address));
+      return taken.exceeded === undefined ? { waitS: 0, name: "" } : { waitS: taken.waitS, name: taken.exceeded.name };
     },
     refund(address) {
-      for (const { name, factor } of sources(address)) buckets.get(factor)?.refund(name, 1);
+      for (const { buckets, name } of sharesOf(address)) buckets.refund(name, 1);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createSlotCounts, fairShare } from "./slot-counts.ts";
+import { createFairShare, fairPart } from "./fair-share.ts";
 
 test.each([
   [128, 0, 26],
@@ -10,7 +10,7 @@ test.each([
   [1, 0, 1],
   [0, 0, 0],
 ])("of %i free slots one that has %i may take %i more", (free, used, more) => {
-  expect(fairShare(free, used)).toBe(more);
+  expect(fairPart(free, used)).toBe(more);
 });
 
 test.each([1, 2, 8, 20, 100])("%i holders of their full share leave a slot for the next one", (holders) => {
@@ -18,13 +18,13 @@ test.each([1, 2, 8, 20, 100])("%i holders of their full share leave a slot for t
   const used = Array.from({ length: holders }, () => 0);
   const free = () => size - used.reduce((sum, each) => sum + each, 0);
   for (let round = 0; round < size; round += 1)
-    for (const [holder, count] of used.entries()) used[holder] = count + Math.min(1, fairShare(free(), count));
-  expect(fairShare(free(), 0)).toBeGreaterThan(0);
+    for (const [holder, count] of used.entries()) used[holder] = count + Math.min(1, fairPart(free(), count));
+  expect(fairPart(free(), 0)).toBeGreaterThan(0);
   expect(Math.max(...used) - Math.min(...used)).toBeLessThanOrEqual(1);
 });
 
 test("unhealthy targets have a quarter overall and per organization, others the remainder", () => {
-  const counts = createSlotCounts({ total: 64, organization: 8, unhealthyShare: 1 / 4 });
+  const counts = createFairShare({ total: 64, organization: 8, unhealthyShare: 1 / 4 });
   const takeAll = (organizationId: string, unwell: boolean) => {
     let taken = 0;
     for (; counts.available(organizationId, 0, unwell) > 0; taken += 1) counts.add(organizationId, 1, unwell);

@@ -40,6 +40,42 @@ interface Bucket {
 const bucketsMax = 50_000;
 const sweepIntervalMs = 1_000;
 
+/** The tokens that a request needs of one bucket. */
+export interface TokenShare {
+  readonly buckets: TokenBuckets;
+  readonly name: string;
+  readonly tokens: number;
+}
+
+export type TakenTokens<S> =
+  | {
+      readonly exceeded: undefined;
+      /** Returns the tokens of all shares, which were not used. */
+      refund(): void;
+    }
+  | {
+      readonly exceeded: S;
+      /** Seconds until the tokens of `exceeded` are available. */
+      readonly waitS: number;
+    };
+
+/** Takes the tokens of every share, or of none: then `exceeded` is the first share whose bucket lacks tokens. */
+export function takeTokens<S extends TokenShare>(shares: readonly S[]): TakenTokens<S> {
+  const taken: S[] = [];
+  const refund = () => {
+    for (const { buckets, name, tokens } of taken.splice(0)) buckets.refund(name, tokens);
+  };
+  for (const share of shares) {
+    const { waitS } = share.buckets.take(share.name, share.tokens);
+    if (waitS > 0) {
+      refund();
+      return { exceeded: share, waitS };
+    }
+    taken.push(share);
+  }
+  return { exceeded: undefined, refund };
+}
+
 export function createTokenBucket(rate: Rate, startMs: number): TokenBucket {
   const bucket = { tokens: rate.burst, filledAtMs: startMs };
   return {
