@@ -6,7 +6,6 @@ import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { operationPart } from "#operation/operation-system.ts";
 import { createEngineTasks } from "#services/service/engine-task.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
@@ -27,6 +26,7 @@ import { authKind, isOn } from "./auth/auth.ts";
 import { createErasures } from "./auth/erasures.ts";
 import { userHandlers } from "./auth/user-api.ts";
 import { appSchemaRules } from "./app-schema-rules.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 
 /**
  * Apps of organizations, and the sign-in of their users. An app has databases attached; its users are stored in one of
@@ -76,7 +76,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings): System 
     issuerPort,
   };
 
-  async function removeSignIn(unit: UnitOfWork, appId: string, signal: AbortSignal): Promise<void> {
+  async function removeSignIn(unit: Changes, appId: string, signal: AbortSignal): Promise<void> {
     const auth = await auths.getCurrent(appId, signal);
     if (auth === undefined) return;
     unit.remove(authKind, auth);

@@ -4,7 +4,7 @@ import type { EngineQueue } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { afterEvent, changedQueue, queueKind, type QueueObject, serviceOfQueue } from "./queue.ts";
 import { queueEvent } from "./queue-events.ts";
 import type { QueueRegistry, RegistryOutcome } from "./queue-registry.ts";
@@ -12,7 +12,7 @@ import type { QueueRegistry, RegistryOutcome } from "./queue-registry.ts";
 interface MissingQueuesDeps {
   readonly queues: Pick<Collection<QueueObject>, "by">;
   readonly registry: Pick<QueueRegistry, "put" | "databases">;
-  readonly commit: (fill: (unit: UnitOfWork) => void, signal: AbortSignal) => Promise<void>;
+  readonly commit: (fill: (unit: Changes) => void, signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly log: Log;
 }

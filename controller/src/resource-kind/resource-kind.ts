@@ -1,9 +1,9 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
 import { contributionPoint } from "#kernel/contribution-point.ts";
 import type { Watch } from "#kernel/store/store.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { Attached } from "./environment-of.ts";
 import type { Outputs } from "./outputs.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 
 /** The spec of a resource: plain JSON, by the schema of its kind. */
 export type ResourceSpec = Readonly<Record<string, unknown>>;
@@ -98,7 +98,7 @@ export interface ConsumerFacet {
   /**
    * Applies the attachments in the caller's unit of work; idempotent. It derives its variables by `environmentOf`.
    */
-  wire(unit: UnitOfWork, id: string, attached: readonly Attached[], signal: AbortSignal): Promise<void>;
+  wire(unit: Changes, id: string, attached: readonly Attached[], signal: AbortSignal): Promise<void>;
 }
 
 /**
@@ -124,15 +124,15 @@ export interface ResourceKind {
   quotaOf(spec: ResourceSpec): Readonly<Record<string, number>>;
   /** Scopes that a caller needs to create or change one. */
   readonly scopes: readonly string[];
-  create(unit: UnitOfWork, resource: NewResource, signal: AbortSignal): Promise<PendingCreation>;
+  create(unit: Changes, resource: NewResource, signal: AbortSignal): Promise<PendingCreation>;
   /** Begins a change in place; absent for a kind that has none. */
-  act?(unit: UnitOfWork, id: string, action: Action, target: ResourceSpec, signal: AbortSignal): Promise<void>;
+  act?(unit: Changes, id: string, action: Action, target: ResourceSpec, signal: AbortSignal): Promise<void>;
   /** Stores its owner; undefined: the organization itself. */
-  mark(unit: UnitOfWork, id: string, owner: Owner | undefined, signal: AbortSignal): Promise<void>;
+  mark(unit: Changes, id: string, owner: Owner | undefined, signal: AbortSignal): Promise<void>;
   /** Why it must not be removed; undefined when it may be. */
   protectedBy(id: string): string | undefined;
   /** Requests its removal; `isOrderly` false for one that never ran. False when there is nothing to write. */
-  remove(unit: UnitOfWork, id: string, options: { readonly isOrderly: boolean }, signal: AbortSignal): Promise<boolean>;
+  remove(unit: Changes, id: string, options: { readonly isOrderly: boolean }, signal: AbortSignal): Promise<boolean>;
   /** `isCurrent`: reads the store, so that no earlier commit is missed. `absent` is always read from the store. */
   observe(id: string, signal: AbortSignal, options?: { readonly isCurrent: boolean }): Promise<Observation>;
   /** Changes whenever an observation may differ; cheap. */

@@ -1,7 +1,7 @@
 import { defineKind } from "@holdfast/controller/kernel/store/kind.ts";
 import type { Collection } from "@holdfast/controller/kernel/store/collection.ts";
 import { newMetadata, type Resource, type Stored } from "@holdfast/controller/kernel/store/resource.ts";
-import type { UnitOfWork } from "@holdfast/controller/kernel/store/unit-of-work.ts";
+import type { Changes } from "@holdfast/controller/kernel/store/unit-of-work.ts";
 import { environmentOf } from "@holdfast/controller/resource-kind/environment-of.ts";
 import {
   absent,
@@ -28,7 +28,7 @@ export function createStoredFixture(gadgets: Collection<GadgetObject>): Resource
   const find = async (id: string, signal: AbortSignal) => gadgets.get(id) ?? gadgets.getCurrent(id, signal);
 
   async function change(
-    unit: UnitOfWork,
+    unit: Changes,
     id: string,
     signal: AbortSignal,
     after: (gadget: GadgetObject) => GadgetObject,
@@ -95,7 +95,7 @@ export function createStoredFixture(gadgets: Collection<GadgetObject>): Resource
 }
 
 /** Completes a pending request: a requested resource runs, and a deleted one is removed with its name. */
-export function completePending(unit: UnitOfWork, gadget: Stored<GadgetObject>): void {
+export function completePending(unit: Changes, gadget: Stored<GadgetObject>): void {
   const { metadata, status } = gadget.object;
   if (status.phase === "deleting") {
     unit.remove(gadgetKind, gadget);

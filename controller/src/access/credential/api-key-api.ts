@@ -11,17 +11,9 @@ import {
   CreatedApiKeySchema,
 } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { mutate } from "../mutate.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
-import {
-  actorOf,
-  auditOf,
-  commitAndSee,
-  organizationOf,
-  principalOf,
-  requireScopes,
-  requireUnlimited,
-} from "../caller.ts";
+import { actorOf, organizationOf, principalOf, requireScopes, requireUnlimited } from "../caller.ts";
 import { type ApiKey, apiKeyKind, hashPurposes } from "./credential.ts";
 import type { Use } from "./last-use.ts";
 
@@ -59,7 +51,7 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
 
   const handlers: Handlers<typeof ApiKeyService> = {
     createApiKey: ({ name, scopes, expiresAt }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "api-key.create", kind: "api-key", see: [organizations, apiKeys] }, async (unit) => {
         const organizationId = organizationOf(call);
         deps.rights.check(scopes);
         const end = expiryOf(expiresAt && timestampMs(expiresAt), call);
@@ -77,14 +69,10 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
           },
           status: {},
         };
-        const unit = deps.begin();
         unit.create(apiKeyKind, key);
         await deps.quotas.claim(unit, organizationId, { apiKeys: 1 });
-        unit.audit(auditOf(call, "api-key.create", "api-key", id));
         const response = createdMessage(key, secret);
-        unit.storeResponse(call, response);
-        await commitAndSee(call, unit, [organizations, apiKeys]);
-        return response;
+        return { id, response };
       }),
 
     listApiKeys: async (request, call) => {
@@ -95,17 +83,14 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
     },
 
     deleteApiKey: ({ id }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "api-key.delete", kind: "api-key", see: [apiKeys] }, async (unit) => {
         const key = require(id, call);
-        const unit = deps.begin();
         unit.remove(apiKeyKind, key);
-        unit.audit(auditOf(call, "api-key.delete", "api-key", id));
-        await commitAndSee(call, unit, [apiKeys]);
-        return create(EmptySchema);
+        return { id, answer: create(EmptySchema) };
       }),
 
     rotateApiKey: ({ id, overlapHours = 0 }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "api-key.rotate", kind: "api-key", see: [apiKeys] }, async (unit) => {
         const before = require(id, call);
         const { metadata, spec } = before.object;
         requireUnlimited(call);
@@ -128,13 +113,9 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
             }),
           },
         };
-        const unit = deps.begin();
         unit.update(apiKeyKind, before, after);
-        unit.audit(auditOf(call, "api-key.rotate", "api-key", id));
         const response = createdMessage(after, secret);
-        unit.storeResponse(call, response);
-        await commitAndSee(call, unit, [apiKeys]);
-        return response;
+        return { id, response };
       }),
   };
   return serve(ApiKeyService, handlers);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { ResourceName } from "@holdfast/common/call.ts";
 import type { Resource, Stored } from "#kernel/store/resource.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 
 type NoStatus = Readonly<Record<string, never>>;
@@ -96,7 +96,7 @@ export function nextTokenGeneration({ tokenGeneration = 0 }: UserSpec): Required
  * Writes the person unchanged, so that concurrent transactions conflict: a deletion and a new membership, or two new
  * organizations of one person.
  */
-export function touchUser(unit: UnitOfWork, user: Stored<User>, now: number): void {
+export function touchUser(unit: Changes, user: Stored<User>, now: number): void {
   const { object } = user;
   unit.update(userKind, user, { ...object, metadata: { ...object.metadata, updatedAt: now } });
 }

@@ -15,19 +15,10 @@ import {
   TokenSchema,
   TokenService,
 } from "@holdfast/proto/holdfast/v1/token_pb.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
+import { mutate } from "../mutate.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
-import {
-  actorOf,
-  auditOf,
-  commitAndSee,
-  organizationOf,
-  principalOf,
-  requireScope,
-  requireScopes,
-  requireUnlimited,
-} from "../caller.ts";
+import { actorOf, organizationOf, principalOf, requireScope, requireScopes, requireUnlimited } from "../caller.ts";
 import { hashPurposes, type Maker, type Token, tokenKind, newTokenText } from "./credential.ts";
 import type { Use } from "./last-use.ts";
 
@@ -78,7 +69,7 @@ export function createTokenApi(
 
   const handlers: Handlers<typeof TokenService> = {
     createToken: ({ scopes, ttlSeconds, resources }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "token.create", kind: "token", see: [organizations, tokens] }, async (unit) => {
         const organizationId = organizationOf(call);
         deps.rights.check(scopes);
         checkResources(resources, scopes, call);
@@ -101,14 +92,10 @@ export function createTokenApi(
           },
           status: {},
         };
-        const unit = deps.begin();
         unit.create(tokenKind, token);
         await deps.quotas.claim(unit, organizationId, { tokens: 1 });
-        unit.audit(auditOf(call, "token.create", "token", id));
         const response = create(CreatedTokenSchema, { ...commonOf(token), token: text });
-        unit.storeResponse(call, response);
-        await commitAndSee(call, unit, [organizations, tokens]);
-        return response;
+        return { id, response };
       }),
 
     listTokens: async (request, call) => {
@@ -119,16 +106,13 @@ export function createTokenApi(
     },
 
     deleteToken: ({ id }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "token.delete", kind: "token", see: [tokens] }, async (unit) => {
         const token = tokens.get(id);
         if (token === undefined || token.object.metadata.organizationId !== organizationOf(call))
           throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such token in the organization.");
         if (!isOwn(token.object, principalOf(call))) requireScope(call, "keys:write");
-        const unit = deps.begin();
         unit.remove(tokenKind, token);
-        unit.audit(auditOf(call, "token.delete", "token", id));
-        await commitAndSee(call, unit, [tokens]);
-        return create(EmptySchema);
+        return { id, answer: create(EmptySchema) };
       }),
   };
   return serve(TokenService, handlers);

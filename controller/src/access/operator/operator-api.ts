@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { OperatorService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
@@ -10,9 +10,8 @@ import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { mutate } from "../mutate.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { auditOf, commitAndSee } from "../caller.ts";
 import { hashPurposes, nextTokenGeneration, type User, userKind } from "../credential/credential.ts";
 import type { Membership } from "../organization/membership.ts";
 import { type SetUps, requireFreeUsername } from "../user/set-up.ts";
@@ -49,11 +48,6 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
     status,
   });
 
-  const commit = (call: Call, unit: UnitOfWork, action: string, username: string) => {
-    unit.audit(auditOf(call, `operator.${action}`, "user", username));
-    return commitAndSee(call, unit, [users]);
-  };
-
   const handlers: Handlers<typeof OperatorService> = {
     createOperator: async ({ username }, call) => {
       requireFreeUsername(username, users);
@@ -64,11 +58,11 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
         spec: { passwordHash, operator: true },
         status: {},
       };
-      const unit = deps.begin();
-      unit.claimName(userKind, "", username, username);
-      unit.create(userKind, user);
-      await commit(call, unit, "create", username);
-      return { username, password };
+      return mutate(deps, call, { action: "operator.create", kind: "user", see: [users] }, (unit) => {
+        unit.claimName(userKind, "", username, username);
+        unit.create(userKind, user);
+        return { id: username, answer: { username, password } };
+      });
     },
 
     listOperators: async ({ page }, call) => {
@@ -82,25 +76,22 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
     },
 
     rotateOperator: ({ username }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "operator.rotate", kind: "user", see: [users] }, (unit) => {
         const before = require(username);
         const { password, passwordHash } = newPassword();
-        const unit = deps.begin();
         unit.update(
           userKind,
           before,
           changed(before.object, { passwordHash, operator: true, ...nextTokenGeneration(before.object.spec) }),
         );
-        await commit(call, unit, "rotate", username);
-        return { username, password };
+        return { id: username, answer: { username, password } };
       }),
 
     revokeOperator: ({ username }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "operator.revoke", kind: "user", see: [users] }, (unit) => {
         const before = require(username);
         const other = [...users.values()].find(({ object }) => object.spec.operator && object !== before.object);
         if (other === undefined) throw new HoldfastError("LAST_OPERATOR", `${username} is the only operator.`);
-        const unit = deps.begin();
         // Two operators who revoke each other at once conflict.
         unit.onlyWhile({ key: keyOf(userKind, other.object.metadata.id), modRevision: other.modRevision });
         if ([...memberships.values()].some(({ object }) => object.metadata.name === username)) {
@@ -109,8 +100,7 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
           unit.remove(userKind, before);
           unit.releaseName(userKind, "", username);
         }
-        await commit(call, unit, "revoke", username);
-        return create(EmptySchema);
+        return { id: username, answer: create(EmptySchema) };
       }),
 
     resetUser: ({ userId }, call) => deps.setUps.reset(userId, call),

@@ -10,9 +10,9 @@ import {
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
 import { ofOrganization } from "#kernel/store/of-organization.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { mutate } from "../mutate.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
-import { auditOf, commitAndSee, requireScope, requireScopes } from "../caller.ts";
+import { requireScope, requireScopes } from "../caller.ts";
 import { touchUser, type User } from "../credential/credential.ts";
 import { type Role, roles } from "../scopes.ts";
 import { type Membership, membershipId, membershipKind } from "./membership.ts";
@@ -27,6 +27,8 @@ export function createMemberHandlers(
 ): Pick<Handlers<typeof OrganizationService>, MemberMethods> {
   const { organizations, memberships, membershipObjects, users, cursors, clock } = deps;
   const { roleScopes } = deps.rights;
+  const see = [organizations, membershipObjects, users];
+  const kind = "membership";
 
   function requireMember(organizationId: string, userId: string): Stored<Membership> {
     const member = memberships.get(organizationId, userId);
@@ -68,7 +70,7 @@ export function createMemberHandlers(
     },
 
     addMember: ({ orgId, userId, role: requestedRole }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "member.add", kind, see }, async (unit) => {
         const organization = require(orgId, call);
         const role = roleOf(requestedRole);
         requireScopes(call, roleScopes[role]);
@@ -83,25 +85,21 @@ export function createMemberHandlers(
           spec: { role },
           status: {},
         };
-        const unit = deps.begin();
         unit.create(membershipKind, membership);
         touchUser(unit, user, now);
         await deps.quotas.claim(unit, orgId, { members: 1 });
-        unit.audit(auditOf(call, "member.add", "membership", userId));
         const response = memberMessage(membership);
-        unit.storeResponse(call, response);
-        await commitAndSee(call, unit, [organizations, membershipObjects, users]);
-        return response;
+        return { id: userId, response };
       }),
 
     updateMember: ({ orgId, userId, role: requestedRole }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: `member.set-${roleOf(requestedRole)}`, kind, see }, async (unit) => {
         const organization = require(orgId, call);
         const before = requireMember(orgId, userId);
         const role = roleOf(requestedRole);
         // Revoking a role needs the role's scopes, just as granting it does.
         requireScopes(call, [...roleScopes[before.object.spec.role], ...roleScopes[role]]);
-        if (role === before.object.spec.role) return memberMessage(before.object);
+        if (role === before.object.spec.role) return { unchanged: memberMessage(before.object) };
         if (before.object.spec.role === "owner") await requireOtherOwner(organization, userId);
         const now = clock.now();
         const { metadata } = before.object;
@@ -110,28 +108,22 @@ export function createMemberHandlers(
           metadata: nextMetadata(metadata, now),
           spec: { role },
         };
-        const unit = deps.begin();
         unit.update(membershipKind, before, after);
         touch(unit, organization, now);
-        unit.audit(auditOf(call, `member.set-${role}`, "membership", userId));
-        await commitAndSee(call, unit, [organizations, membershipObjects]);
-        return memberMessage(after);
+        return { id: userId, answer: memberMessage(after) };
       }),
 
     removeMember: ({ orgId, userId }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "member.remove", kind, see }, async (unit) => {
         const organization = require(orgId, call);
         const isSelf = call.principal?.kind === "user" && call.principal.id === userId;
         if (!isSelf) requireScope(call, "org:write");
         const before = requireMember(orgId, userId);
         if (!isSelf) requireScopes(call, roleScopes[before.object.spec.role]);
         if (before.object.spec.role === "owner") await requireOtherOwner(organization, userId);
-        const unit = deps.begin();
         unit.remove(membershipKind, before);
         touch(unit, organization, clock.now());
-        unit.audit(auditOf(call, "member.remove", "membership", userId));
-        await commitAndSee(call, unit, [organizations, membershipObjects]);
-        return create(EmptySchema);
+        return { id: userId, answer: create(EmptySchema) };
       }),
   };
 }

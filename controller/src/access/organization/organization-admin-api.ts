@@ -18,10 +18,9 @@ import { adminPage } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { newMetadata, nextMetadata } from "#kernel/store/resource.ts";
-import { auditOf } from "../caller.ts";
+import { mutate } from "../mutate.ts";
 import { newKeyPair } from "../credential/api-key-api.ts";
 import { type ApiKey, apiKeyKind, hashPurposes } from "../credential/credential.ts";
 import { type Organization, organizationKind } from "./organization.ts";
@@ -75,6 +74,8 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
     return { ...unchanged, ...pickQuotas(Object.fromEntries(named.map((name) => [name, lookUp(values, name)]))) };
   }
 
+  const kind = "organization";
+
   const handlers: Handlers<typeof OrganizationService> = {
     createOrganization: async ({ name, quota }, call) => {
       const now = deps.clock.now();
@@ -84,16 +85,16 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
         spec: { quota: pickQuotas({ ...quota }) },
         status: {},
       };
-      const unit = deps.begin();
-      unit.claimName(organizationKind, "", name, id);
-      unit.create(organizationKind, organization);
-      unit.audit(auditOf(call, "organization.create", "organization", id));
-      await deps.organizations.reached(await unit.commit(call.signal), 1_000);
-      return message(organization);
+      const mutation = { action: "organization.create", kind, see: [deps.organizations] };
+      return mutate(deps, call, mutation, (unit) => {
+        unit.claimName(organizationKind, "", name, id);
+        unit.create(organizationKind, organization);
+        return { id, answer: message(organization) };
+      });
     },
 
     updateQuota: (request, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "organization.update-quota", kind, see: [deps.organizations] }, (unit) => {
         const before = deps.organizations.get(request.organizationId);
         if (before === undefined)
           throw new HoldfastError("OBJECT_NOT_FOUND", `There is no organization ${request.organizationId}.`);
@@ -104,12 +105,8 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
           spec: { ...spec, quota },
           status,
         };
-        const unit = deps.begin();
         unit.update(organizationKind, before, after);
-        const audit = auditOf(call, "organization.update-quota", "organization", metadata.id);
-        unit.audit({ ...audit, organizationId: metadata.id });
-        await deps.organizations.reached(await unit.commit(call.signal), 1_000);
-        return message(after);
+        return { id: metadata.id, organizationId: metadata.id, answer: message(after) };
       }),
 
     listOrganizations: async ({ page }, call) => {
@@ -135,11 +132,10 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
         spec: { secretHash: deps.sealer.keyedHash(hashPurposes.apiKey, secret), scopes, expiresAt },
         status: {},
       };
-      const unit = deps.begin();
-      unit.create(apiKeyKind, key);
-      unit.audit({ ...auditOf(call, "api-key.create", "api-key", id), organizationId: request.organizationId });
-      await deps.apiKeys.reached(await unit.commit(call.signal), 1_000);
-      return { apiKey: apiKeyMessage(key), secret };
+      return mutate(deps, call, { action: "api-key.create", kind: "api-key", see: [deps.apiKeys] }, (unit) => {
+        unit.create(apiKeyKind, key);
+        return { id, organizationId: request.organizationId, answer: { apiKey: apiKeyMessage(key), secret } };
+      });
     },
 
     listApiKeys: async ({ page, organizationId }, call) => {
@@ -155,16 +151,13 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
       return { apiKeys: items.map(apiKeyMessage), ...next };
     },
 
-    revokeApiKey: async ({ id }, call) => {
-      const key = deps.apiKeys.get(id);
-      if (key === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `There is no key ${id}.`);
-      const unit = deps.begin();
-      unit.remove(apiKeyKind, key);
-      const { organizationId } = key.object.metadata;
-      unit.audit({ ...auditOf(call, "api-key.revoke", "api-key", id), organizationId });
-      await deps.apiKeys.reached(await unit.commit(call.signal), 1_000);
-      return {};
-    },
+    revokeApiKey: ({ id }, call) =>
+      mutate(deps, call, { action: "api-key.revoke", kind: "api-key", see: [deps.apiKeys] }, (unit) => {
+        const key = deps.apiKeys.get(id);
+        if (key === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `There is no key ${id}.`);
+        unit.remove(apiKeyKind, key);
+        return { id, organizationId: key.object.metadata.organizationId, answer: {} };
+      }),
 
     listAuditEntries: (request, call) => deps.auditLog.page(request, call),
   };

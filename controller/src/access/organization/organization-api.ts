@@ -9,9 +9,9 @@ import {
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
 import { pageByName } from "#kernel/page/page-by-name.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { mutate } from "../mutate.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
-import { auditOf, commitAndSee, organizationOf, principalOf } from "../caller.ts";
+import { organizationOf, principalOf } from "../caller.ts";
 import { touchUser, type User } from "../credential/credential.ts";
 import { createMemberHandlers } from "./member-handlers.ts";
 import { type Membership, membershipId, membershipKind } from "./membership.ts";
@@ -23,6 +23,8 @@ const ownedMax = 20;
 /** The RPCs of organizations and their members. */
 export function createOrganizationApi(deps: AccessApiDeps): ServedService {
   const { organizations, memberships, membershipObjects, users, cursors, clock } = deps;
+  const see = [organizations, membershipObjects, users];
+  const kind = "organization";
 
   /** The organization of the path, which must be the caller's own. */
   function require(id: string, call: Call): Stored<Organization> {
@@ -58,7 +60,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
 
   const handlers: Handlers<typeof OrganizationService> = {
     createOrganization: ({ name }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "organization.create", kind, see }, async (unit) => {
         const caller = principalOf(call);
         const user = await requireOneMore(caller);
         const now = clock.now();
@@ -73,17 +75,13 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
           spec: { role: "owner" },
           status: {},
         };
-        const unit = deps.begin();
         if (isOperator) unit.claimName(organizationKind, "", name, id);
         unit.create(organizationKind, organization);
         unit.create(membershipKind, membership);
         touchUser(unit, user, now);
-        unit.audit({ ...auditOf(call, "organization.create", "organization", id), organizationId: id });
         const response = message(organization);
         if (response.usage !== undefined) response.usage.members = 1;
-        unit.storeResponse(call, response);
-        await commitAndSee(call, unit, [organizations, membershipObjects, users]);
-        return response;
+        return { id, organizationId: id, response };
       }),
 
     listOrganizations: async (request, call) => {
@@ -101,26 +99,23 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
     getOrganization: async ({ orgId }, call) => message(require(orgId, call).object),
 
     updateOrganization: ({ orgId, name }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "organization.update", kind, see: [organizations] }, async (unit) => {
         const before = require(orgId, call);
         const { metadata } = before.object;
-        if (name === undefined || name === metadata.name) return message(before.object);
+        if (name === undefined || name === metadata.name) return { unchanged: message(before.object) };
         const after: Organization = {
           ...before.object,
           metadata: { ...nextMetadata(metadata, clock.now()), name },
           spec: { ...before.object.spec, ownName: true },
         };
-        const unit = deps.begin();
         await releaseClaim(unit, deps.store, metadata, call.signal);
         unit.update(organizationKind, before, after);
-        unit.audit(auditOf(call, "organization.update", "organization", orgId));
-        await commitAndSee(call, unit, [organizations]);
-        return message(after);
+        return { id: orgId, answer: message(after) };
       }),
 
     // The organization's objects are void from this moment; organization-cascade.ts deletes them.
     deleteOrganization: ({ orgId }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "organization.delete", kind, see: [organizations] }, async (unit) => {
         const before = require(orgId, call);
         await deps.services.reached(before.modRevision, 1_000);
         const { services = 0 } = deps.quotas.usage(orgId);
@@ -128,12 +123,9 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
           const detail = `The organization has ${services} ${services === 1 ? "service" : "services"}.`;
           throw new HoldfastError("ORGANIZATION_NOT_EMPTY", detail, { members: { services } });
         }
-        const unit = deps.begin();
         unit.remove(organizationKind, before);
         await releaseClaim(unit, deps.store, before.object.metadata, call.signal);
-        unit.audit(auditOf(call, "organization.delete", "organization", orgId));
-        await commitAndSee(call, unit, [organizations]);
-        return create(EmptySchema);
+        return { id: orgId, answer: create(EmptySchema) };
       }),
 
     ...createMemberHandlers(deps, require),

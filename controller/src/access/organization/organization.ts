@@ -1,6 +1,6 @@
 import { nameKeyOf, type Resource, type Stored } from "#kernel/store/resource.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import type { Store } from "#kernel/store/store.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 
 export type Organization = Resource<OrganizationSpec, Readonly<Record<string, never>>>;
@@ -29,7 +29,7 @@ export interface OrganizationSpec {
 
 /** Releases the name if this organization claimed it; another organization's claim stays. */
 export async function releaseClaim(
-  unit: UnitOfWork,
+  unit: Changes,
   store: Pick<Store, "get">,
   { id, name }: Organization["metadata"],
   signal: AbortSignal,
@@ -45,7 +45,7 @@ export async function releaseClaim(
  * Writes the organization unchanged, so that two callers that count its objects and add one at once conflict, and the
  * second counts again.
  */
-export function touch(unit: UnitOfWork, organization: Stored<Organization>, now: number): void {
+export function touch(unit: Changes, organization: Stored<Organization>, now: number): void {
   const { object } = organization;
   unit.update(organizationKind, organization, { ...object, metadata: { ...object.metadata, updatedAt: now } });
 }

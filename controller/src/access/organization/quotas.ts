@@ -6,7 +6,7 @@ import type { CollectionSet, OpenKind } from "#kernel/store/collection-set.ts";
 import { ofOrganization } from "#kernel/store/of-organization.ts";
 import { type Quota, requireAmount, usedOf } from "#kernel/store/quota.ts";
 import type { Resource } from "#kernel/store/resource.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { makerOfOrganization, type Organization, organizationKind, touch } from "./organization.ts";
 
 /** Amounts by quota name. */
@@ -24,7 +24,7 @@ export interface Quotas {
    * unit of work commits only if no other writer has claimed or changed anything of the organization meanwhile; after a
    * Conflict the caller counts again.
    */
-  claim(unit: UnitOfWork, organizationId: string, requested: Amounts): Promise<void>;
+  claim(unit: Changes, organizationId: string, requested: Amounts): Promise<void>;
 }
 
 interface Row {

@@ -6,10 +6,9 @@ import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { type CreatedUser, CreatedUserSchema } from "@holdfast/proto/holdfast/v1/user_pb.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
-import { auditOf, commitAndSee } from "../caller.ts";
+import { mutate } from "../mutate.ts";
 import {
   hashPurposes,
   nextTokenGeneration,
@@ -49,7 +48,7 @@ export function createSetUps(deps: {
   return {
     begin,
     reset: (userId, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "user.reset", kind: "user", see: [users] }, async (unit) => {
         const before = users.get(userId);
         if (before === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such person.");
         const { metadata, spec, status } = before.object;
@@ -59,13 +58,9 @@ export function createSetUps(deps: {
           spec: { passwordHash: null, operator: spec.operator, ...nextTokenGeneration(spec), setup },
           status,
         };
-        const unit = deps.begin();
         unit.update(userKind, before, after);
-        unit.audit(auditOf(call, "user.reset", "user", userId));
         const response = createdUser(after, token);
-        unit.storeResponse(call, response);
-        await commitAndSee(call, unit, [users]);
-        return response;
+        return { id: userId, response };
       }),
   };
 }

@@ -3,10 +3,10 @@ import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { MeSchema, UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { keyOf, newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import { mutate } from "../mutate.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
-import { auditOf, commitAndSee, organizationOf, principalOf, requireScopes } from "../caller.ts";
+import { organizationOf, principalOf, requireScopes } from "../caller.ts";
 import { hashPurposes, nextTokenGeneration, type User, userKind, userOfSetupToken } from "../credential/credential.ts";
 import { equalHash } from "../equal-hash.ts";
 import { signInSourcesKind } from "./recent-sources.ts";
@@ -59,7 +59,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
 
   const handlers: Handlers<typeof UserService> = {
     createUser: ({ username }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "user.create", kind: "user", see: [users, organizations] }, async (unit) => {
         const organizationId = organizationOf(call);
         requireFreeUsername(username, users);
         const now = clock.now();
@@ -69,16 +69,12 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
           spec: { passwordHash: null, operator: false, setup },
           status: {},
         };
-        const unit = deps.begin();
         // The id of a user is its name; it is claimed as well, so that of two concurrent creations one gets NAME_TAKEN.
         unit.claimName(userKind, "", username, username);
         unit.create(userKind, user);
         await deps.quotas.claim(unit, organizationId, { users: 1 });
-        unit.audit(auditOf(call, "user.create", "user", username));
         const response = createdUser(user, token);
-        unit.storeResponse(call, response);
-        await commitAndSee(call, unit, [users, organizations]);
-        return response;
+        return { id: username, response };
       }),
 
     resetUser: async ({ userId }, call) => {
@@ -87,7 +83,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
     },
 
     setUpUser: ({ token, password }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "user.set-up", kind: "user", see: [users] }, async (unit) => {
         const id = userOfSetupToken(token);
         const before = id === undefined ? undefined : users.get(id);
         const setup = before?.object.spec.setup;
@@ -95,37 +91,30 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         if (before === undefined || setup === undefined || !matches || setup.expiresAt <= clock.now())
           throw invalid({ field: "token", code: "invalid_token", detail: "is unknown, used or too old" });
         checkPassword(password, "password", before.object.metadata.id);
-        const unit = deps.begin();
         unit.update(
           userKind,
           before,
           withPassword(before.object, await deps.passwordHash.create(password, presenterOf(call)), clock.now()),
         );
         const { organizationId } = before.object.metadata;
-        unit.audit({ ...auditOf(call, "user.set-up", "user", before.object.metadata.id), organizationId });
-        unit.storeResponse(call, create(EmptySchema));
-        await commitAndSee(call, unit, [users]);
-        return create(EmptySchema);
+        return { id: before.object.metadata.id, organizationId, response: create(EmptySchema) };
       }),
 
     deleteUser: ({ userId }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "user.delete", kind: "user", see: [users] }, async (unit) => {
         const before = requireOurs(userId, call);
         if ((await membershipsAt(before)).length > 0)
           throw new HoldfastError("NOT_POSSIBLE", `${userId} is a member of an organization; end that first.`);
-        const unit = deps.begin();
         unit.remove(userKind, before);
         unit.releaseName(userKind, "", userId);
         const sources = deps.signInSources.get(userId);
         if (sources !== undefined) unit.remove(signInSourcesKind, sources);
         else unit.onlyWhile({ key: keyOf(signInSourcesKind, userId), modRevision: 0n });
-        unit.audit(auditOf(call, "user.delete", "user", userId));
-        await commitAndSee(call, unit, [users]);
-        return create(EmptySchema);
+        return { id: userId, answer: create(EmptySchema) };
       }),
 
     changePassword: ({ currentPassword, newPassword }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "user.change-password", kind: "user", see: [users] }, async (unit) => {
         const caller = principalOf(call);
         if (caller.kind !== "user")
           throw new HoldfastError("SCOPE_MISSING", "Only people have passwords; rotate a key instead.");
@@ -133,16 +122,12 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         const before = await deps.passwords.verify(caller.id, currentPassword, call.source);
         if (before === undefined)
           throw invalid({ field: "current_password", code: "wrong", detail: "is not the current password" });
-        const unit = deps.begin();
         unit.update(
           userKind,
           before,
           withPassword(before.object, await deps.passwordHash.create(newPassword, presenterOf(call)), clock.now()),
         );
-        unit.audit(auditOf(call, "user.change-password", "user", caller.id));
-        unit.storeResponse(call, create(EmptySchema));
-        await commitAndSee(call, unit, [users]);
-        return create(EmptySchema);
+        return { id: caller.id, response: create(EmptySchema) };
       }),
 
     getMe: async (_, call) => {

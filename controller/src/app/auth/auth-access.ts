@@ -2,7 +2,7 @@ import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import type { AppAccess } from "../app/app-access.ts";
 import type { AuthObject, AuthSpec } from "./auth.ts";
 
@@ -50,5 +50,5 @@ export type ChangeAuth = (
   call: Call,
   audit: { readonly action: string; readonly detail?: string },
   edit: (auth: AuthObject) => Partial<AuthSpec>,
-  more?: (unit: UnitOfWork, after: AuthObject) => void,
+  more?: (unit: Changes, after: AuthObject) => void,
 ) => Promise<AuthObject>;

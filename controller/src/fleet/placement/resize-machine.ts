@@ -4,8 +4,8 @@ import { type HostCapacityDeps, reserveCapacity } from "./host-capacity.ts";
 import { memoryRefusal, reservationsOn } from "./host-reservations.ts";
 import { firstRefusal, freeSpaceRefusal, reservationRefusal, rootProblem } from "./storage-shares.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { machineKind, type MachineObject, type MachineSize } from "../machine/machine.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 
 export interface MachineResizeDeps extends HostCapacityDeps {
   readonly machines: Pick<Collection<MachineObject>, "getCurrent" | "reached" | "values">;
@@ -20,7 +20,7 @@ export interface MachineResizeDeps extends HostCapacityDeps {
 export async function resizeMachine(
   machineId: string,
   size: MachineSize,
-  unit: UnitOfWork,
+  unit: Changes,
   deps: MachineResizeDeps,
   signal?: AbortSignal,
 ): Promise<void> {
@@ -46,7 +46,7 @@ async function reserveGrowth(
   machine: MachineObject,
   hostId: string,
   size: MachineSize,
-  unit: UnitOfWork,
+  unit: Changes,
   deps: MachineResizeDeps,
   signal?: AbortSignal,
 ): Promise<void> {

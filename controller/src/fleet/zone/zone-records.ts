@@ -1,6 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { newMetadata, nextMetadata } from "#kernel/store/resource.ts";
 import { dnsRecordKind, type DnsRecordObject, type DnsRecordSpec } from "./dns-record.ts";
 
@@ -16,9 +16,9 @@ type Owner = DnsRecordSpec["owner"];
 /** The DNS records of each owner, changed in the owner's transactions. */
 export interface ZoneRecords {
   /** Replaces all records of the owner in the unit of work. Returns true if that changes anything. */
-  put(work: UnitOfWork, owner: Owner, desired: readonly DesiredRecord[]): boolean;
+  put(work: Changes, owner: Owner, desired: readonly DesiredRecord[]): boolean;
   /** Removes all records of the owner in the unit of work. Returns true if there were any. */
-  remove(work: UnitOfWork, owner: Owner): boolean;
+  remove(work: Changes, owner: Owner): boolean;
   of(owner: Owner): DnsRecordObject[];
   close(): void;
 }
@@ -48,7 +48,7 @@ export function createZoneRecords(records: Collection<DnsRecordObject>, clock: C
     if (remaining?.size === 0) names.delete(owner);
   }
 
-  function put(work: UnitOfWork, owner: Owner, desired: readonly DesiredRecord[]): boolean {
+  function put(work: Changes, owner: Owner, desired: readonly DesiredRecord[]): boolean {
     let changed = false;
     for (const { name, addresses, ttlS } of desired) {
       const spec: DnsRecordSpec = { addresses: [...addresses].sort(), ttlS, owner };

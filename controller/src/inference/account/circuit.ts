@@ -1,8 +1,8 @@
 import { microcentsPerCent, parseAccount } from "@holdfast/common/inference/accounts.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { type InferenceLimits, inferenceSettingsKind } from "../settings/inference-settings.ts";
 import { opensCircuit } from "./quota-lease-plan.ts";
 import type { AccountStatus } from "./inference-account.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 
 /** Least time between two events about usage above reservations. */
 const aboveReservationEveryMs = 24 * 3_600_000;
@@ -12,7 +12,7 @@ const aboveReservationEveryMs = 24 * 3_600_000;
  * causes it.
  */
 export function applyCostLimits(
-  unit: UnitOfWork,
+  unit: Changes,
   id: string,
   organizationId: string,
   status: AccountStatus,

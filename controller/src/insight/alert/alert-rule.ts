@@ -5,7 +5,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Quota } from "#kernel/store/quota.ts";
 import { newMetadata, nextMetadata, type Resource, type Stored } from "#kernel/store/resource.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject, NodeSpec } from "#services/service/managed-service.ts";
 import { isPrimary, isStaying } from "#services/service/member/members.ts";
 
@@ -227,7 +227,7 @@ export function defaultRulesOf({ spec }: Pick<ManagedServiceObject, "spec">): re
  * quota again. `createdDefaults`: default rules that the same transaction creates.
  */
 export function touchRuleSet(
-  unit: UnitOfWork,
+  unit: Changes,
   sets: Pick<Collection<AlertRuleSetObject>, "get">,
   { serviceId, organizationId }: { readonly serviceId: string; readonly organizationId: string },
   now: number,

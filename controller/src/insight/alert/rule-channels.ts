@@ -1,10 +1,10 @@
 import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { organizationOf } from "#access/caller.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { ofOrganization } from "#kernel/store/of-organization.ts";
 import type { Resource, Stored } from "#kernel/store/resource.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { channelKind, type ChannelObject } from "#notify/channel/channel.ts";
 import type { AlertRuleObject, AlertSettingsObject } from "./alert-rule.ts";
 
@@ -52,7 +52,7 @@ export function createChannelUsers({
  * concurrent deletion of it conflicts. Throws OBJECT_NOT_FOUND for a channel of another organization.
  */
 export function nameChannel(
-  unit: UnitOfWork,
+  unit: Changes,
   channels: Pick<Collection<ChannelObject>, "get">,
   id: string | undefined,
   call: Call,

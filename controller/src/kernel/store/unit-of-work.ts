@@ -33,11 +33,8 @@ export interface OutboxGate {
   admit(cause: "user" | "platform"): void;
 }
 
-/**
- * One transaction: changes of objects together with their events, the audit entry and the stored response of the call.
- * All of it is committed, or nothing.
- */
-export interface UnitOfWork {
+/** Changes of objects, with their events, that are committed together. */
+export interface Changes {
   create<R extends Resource<unknown, unknown>>(kind: Kind<R>, object: R): void;
   /** Compare-and-set on the revision that was read. */
   update<R extends Resource<unknown, unknown>>(kind: Kind<R>, before: Stored<R>, after: R): void;
@@ -51,13 +48,20 @@ export interface UnitOfWork {
   claimName(kind: KindName, organizationId: string, name: string, id: string): void;
   releaseName(kind: KindName, organizationId: string, name: string): void;
   event(event: NewEvent): void;
+  /** The commit throws Conflict unless the key still has this revision, such as the claim of the shard that acts. */
+  onlyWhile(condition: { readonly key: string; readonly modRevision: bigint }): void;
+}
+
+/**
+ * One transaction: changes of objects together with their events, the audit entry and the stored response of the call.
+ * All of it is committed, or nothing. A call changes objects by `mutate` (access/mutate.ts).
+ */
+export interface UnitOfWork extends Changes {
   audit(entry: NewAudit): void;
   /** Stores the response under the call's Idempotency-Key, sealed when it contains a secret. No-op without a key. */
   storeResponse(call: Call, response: AnyMessage): void;
   /** Replaces the response that an earlier unit of work of the call stored; undefined deletes it. */
   replaceResponse(call: Call, response: AnyMessage | undefined): void;
-  /** The commit throws Conflict unless the key still has this revision, such as the claim of the shard that acts. */
-  onlyWhile(condition: { readonly key: string; readonly modRevision: bigint }): void;
   /**
    * Throws Conflict when an object changed since it was read: read again and redo. Throws NAME_TAKEN, AlreadyResponded,
    * RATE_LIMITED past the bytes that the caller may write in an hour, and STORE_UNAVAILABLE when etcd does not respond

@@ -4,7 +4,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, nextMetadata, type Resource } from "#kernel/store/resource.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
 
 /** Recent requests for confirmation links of an organization or of an address. Times are milliseconds since 1970. */
 export type LinkRateLimitObject = Resource<{ readonly requestedAt: readonly number[] }, object>;
@@ -20,7 +20,7 @@ const limits = { organization: 40, address: 5 } as const;
 /** Limits the mails that strangers can be sent through the platform. */
 export interface LinkRateLimit {
   /** Counts one link in the unit of work, which conflicts with a concurrent request. Throws RATE_LIMITED. */
-  claim(unit: UnitOfWork, organizationId: string, address: string): void;
+  claim(unit: Changes, organizationId: string, address: string): void;
   /** Deletes counters older than a day. */
   sweep(signal: AbortSignal): Promise<void>;
 }
@@ -32,7 +32,7 @@ export function createLinkRateLimit(deps: {
 }): LinkRateLimit {
   const { linkRateLimits, clock } = deps;
 
-  function take(unit: UnitOfWork, id: string, limit: number, whose: string): void {
+  function take(unit: Changes, id: string, limit: number, whose: string): void {
     const now = clock.now();
     const before = linkRateLimits.get(id);
     const recent = (before?.object.spec.requestedAt ?? []).filter((at) => at > now - dayMs);

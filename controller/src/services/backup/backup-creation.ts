@@ -6,7 +6,7 @@ import { operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf } from "#kernel/store/resource.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { archiveKind, type ArchiveObject, newArchive } from "./archive.ts";
 import { backupKeyKind, type BackupKeyObject, newBackupKey, newDataKey } from "./backup-key.ts";
 import { backupKind, type BackupObject, type BackupSpec, newBackupObject } from "./backup.ts";
@@ -27,7 +27,7 @@ export interface BackupCreation {
  * was added meanwhile. Throws NOT_SUPPORTED for an engine without backups.
  */
 export function newBackup(
-  unit: UnitOfWork,
+  unit: Changes,
   service: ManagedServiceObject,
   request: Pick<BackupSpec, "backupType" | "trigger" | "baseId">,
   deps: BackupCreation,
@@ -57,7 +57,7 @@ export function newBackup(
 
 /** The service's backup key, created with its first backup. */
 function keyFor(
-  unit: UnitOfWork,
+  unit: Changes,
   { metadata }: ManagedServiceObject,
   now: number,
   { backupKeys, sealer }: Pick<BackupCreation, "backupKeys" | "sealer">,

@@ -17,7 +17,7 @@ import type { ServiceOrigin } from "../service/service-origin.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { machineKind, type MachineObject } from "#fleet/machine/machine.ts";
 import {
   archiveKind,
@@ -77,7 +77,7 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
   }
 
   /** Makes the transaction fail if the backup, or one that it depends on, is deleted meanwhile. */
-  function pinBackup(unit: UnitOfWork, backupId: string): BackupObject {
+  function pinBackup(unit: Changes, backupId: string): BackupObject {
     const get = (id: string) => index.get(id)?.object;
     const backup = get(backupId);
     const chain = backup && chainOf(backup, get);

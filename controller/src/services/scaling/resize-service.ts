@@ -5,11 +5,11 @@ import type { CatalogData } from "#catalog/catalog.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import { type MachineResizeDeps, resizeMachine } from "#fleet/placement/resize-machine.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { refuseWhileBusy } from "../service/service-verbs.ts";
 import { type RequestedSize, beginResizing, hasSize, requireResizable, requireSize } from "./size-request.ts";
 import { machineSizeOf, sizeChangeOf, sizeForBoth } from "./service-size.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 
 export interface ResizeDeps extends MachineResizeDeps {
   readonly quotas: Pick<Quotas, "claim">;
@@ -38,7 +38,7 @@ export async function resizeService(
   service: ManagedServiceObject,
   requested: RequestedSize,
   inProgress: OperationObject | undefined,
-  unit: UnitOfWork,
+  unit: Changes,
   deps: ResizeDeps,
   signal: AbortSignal,
 ): Promise<Resized> {

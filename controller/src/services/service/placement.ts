@@ -1,11 +1,11 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import { claimedMachine, type WarmPool } from "#fleet/warm-pool/warm-pool.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
 import { machineSpecOf, onMachine } from "./service-machine.ts";
 import { hostKind } from "#fleet/host/host.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 
 /** A new service with its first machine. */
 export interface Placement {
@@ -15,7 +15,7 @@ export interface Placement {
    * Assigns the machine to the service and reserves its capacity on the host, in the transaction that creates the
    * service.
    */
-  claim(unit: UnitOfWork): void;
+  claim(unit: Changes): void;
   /** Returns the machine to the pool when the transaction failed. */
   release(): void;
 }

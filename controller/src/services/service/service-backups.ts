@@ -1,7 +1,7 @@
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { DatabaseUserObject } from "../contents/user/database-user.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 
 /** Parts of a service's life cycle that depend on its backups. */
 export interface ServiceBackups {
@@ -17,5 +17,5 @@ export interface ServiceBackups {
   /** True if the machines of a deleted service stay, powered off, because it has no backup of its last moment. */
   retainsDisks(service: ManagedServiceObject): boolean;
   /** Adds the data of an undelete to the transaction that removes the service. */
-  recordDeletion(unit: UnitOfWork, service: ManagedServiceObject, users: readonly DatabaseUserObject[]): void;
+  recordDeletion(unit: Changes, service: ManagedServiceObject, users: readonly DatabaseUserObject[]): void;
 }

@@ -3,7 +3,8 @@ import { databaseUserKind } from "../contents/user/database-user.ts";
 import type { Call } from "@holdfast/common/call.ts";
 import type { ManagedService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { auditOf, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { organizationOf, requireUnlimited } from "#access/caller.ts";
+import { mutate } from "#access/mutate.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
@@ -11,8 +12,7 @@ import type { DatabaseUserObject } from "../contents/user/database-user.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
 import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
 import type { WarmPool } from "#fleet/warm-pool/warm-pool.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { maxNodes } from "./member/members.ts";
@@ -53,7 +53,7 @@ export interface ServiceCreation {
    * `release` if the transaction fails. Throws QUOTA_EXCEEDED, and the errors of `design`.
    */
   add(
-    unit: UnitOfWork,
+    unit: Changes,
     owner: { readonly organizationId: string; readonly serviceId: string },
     design: (context: NewServiceContext) => ServiceDesign,
     signal: AbortSignal,
@@ -68,7 +68,7 @@ export interface ServiceCreation {
   create(
     call: Call,
     action: string,
-    design: (context: NewServiceContext, unit: UnitOfWork) => ServiceDesign | Promise<ServiceDesign>,
+    design: (context: NewServiceContext, unit: Changes) => ServiceDesign | Promise<ServiceDesign>,
   ): Promise<{
     readonly service: ManagedServiceObject;
     readonly message: ManagedService;
@@ -84,8 +84,9 @@ export interface AddedService {
 
 export function createServiceCreation(deps: ServiceCreationDeps): ServiceCreation {
   const runExclusive = createKeyedMutex();
+  const see = [deps.organizations, deps.services, deps.operations];
 
-  async function addTo(unit: UnitOfWork, designed: ServiceDesign, signal: AbortSignal): Promise<AddedService> {
+  async function addTo(unit: Changes, designed: ServiceDesign, signal: AbortSignal): Promise<AddedService> {
     const { id, name, organizationId } = designed.service.metadata;
     const { storageSizeGb, nodes } = designed.service.spec;
     const storageGb = storageSizeGb * nodes.length;
@@ -111,21 +112,11 @@ export function createServiceCreation(deps: ServiceCreationDeps): ServiceCreatio
       requireUnlimited(call);
       const organizationId = organizationOf(call);
       return runExclusive(organizationId, () =>
-        retryConflict(call.signal, async () => {
-          const unit = deps.begin();
+        mutate(deps, call, { action, kind: "managed-service", see }, async (unit) => {
           const designed = await design(contextOf(organizationId, deps), unit);
           const { service, operation, release } = await addTo(unit, designed, call.signal);
-          unit.audit(auditOf(call, action, "managed-service", service.metadata.id));
           const message = deps.serviceMessage(service, operation);
-          unit.storeResponse(call, message);
-          const revision = await unit.commit(call.signal).catch((error: unknown) => {
-            release();
-            throw error;
-          });
-          call.setHeader("Holdfast-Revision", String(revision));
-          const seen = [deps.organizations, deps.services, deps.operations];
-          await Promise.all(seen.map(({ reached }) => reached(revision, 1_000)));
-          return { service, message };
+          return { id: service.metadata.id, answer: { service, message }, stored: message, undo: release };
         }),
       );
     },

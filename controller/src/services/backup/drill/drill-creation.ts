@@ -3,7 +3,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf } from "#kernel/store/resource.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { type ManagedServiceObject, serviceSubject } from "../../service/managed-service.ts";
 import { archiveKind, type ArchiveObject, sourceOf, type TimeSpan } from "../archive.ts";
 import { basesOf } from "../backup-chain.ts";
@@ -44,7 +44,7 @@ export interface DrillCreation {
  * OPERATION_IN_PROGRESS while another drill of the service is in progress.
  */
 export function newDrill(
-  unit: UnitOfWork,
+  unit: Changes,
   service: ManagedServiceObject,
   trigger: DrillSpec["trigger"],
   deps: DrillCreation,

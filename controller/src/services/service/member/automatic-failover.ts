@@ -7,7 +7,7 @@ import { again, type Outcome } from "#kernel/runtime/reconciler.ts";
 import type { AutomationPause, AutomationPauses } from "#kernel/clock/automation-pauses.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
 import { managedServiceKind, type ManagedServiceObject, type PrimaryChange } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { serviceEvent } from "../service-events.ts";
@@ -70,7 +70,7 @@ export async function failOverSilentPrimary(
  * progress is canceled.
  */
 export async function writeFailover(
-  unit: UnitOfWork,
+  unit: Changes,
   service: Stored<ManagedServiceObject>,
   failover: {
     readonly after: ManagedServiceObject;
