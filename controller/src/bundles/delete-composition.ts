@@ -1,6 +1,5 @@
 import type { AnyMessage, Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { auditOf, commitAndSee } from "#access/caller.ts";
 import type { CompositionSystem } from "#composition/composition-system.ts";
 import { compositionKind, type CompositionObject } from "#composition/composition.ts";
 import { deletionRequested } from "#composition/deploy.ts";
@@ -8,32 +7,33 @@ import { deploymentKind, isEnded } from "#composition/deployment.ts";
 import { protectedMember } from "#composition/member.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { mutate } from "#access/mutate.ts";
 
 /**
  * Starts the deletion of a composition and all its resources, in any state; a deployment in progress is aborted. Throws
  * DELETION_PROTECTED that names a protected resource.
  */
-export function deleteComposition<M extends AnyMessage>(
+export async function deleteComposition<M extends AnyMessage>(
   { compositions, deployments, kinds, begin, clock }: CompositionSystem & Pick<Kernel, "begin" | "clock">,
   find: () => Stored<CompositionObject>,
   message: (composition: CompositionObject) => Promise<M>,
   call: Call,
 ): Promise<M> {
-  return retryConflict(call.signal, async () => {
+  const { kind } = find().object.spec;
+  const mutation = { action: `${kind}.delete`, kind: compositionKind.name, see: [compositions, deployments] };
+  return mutate({ begin }, call, mutation, async (unit) => {
     const composition = find();
     const { object } = composition;
     const blocker = protectedMember(object, kinds);
     const now = clock.now();
     const after = deletionRequested(object, now);
     // It is being deleted already.
-    if (after === undefined) return message(object);
+    if (after === undefined) return { unchanged: await message(object) };
     if (blocker !== undefined)
       throw new HoldfastError("DELETION_PROTECTED", `${blocker.name}: set ${blocker.by} to false first.`, {
         members: { resource: blocker.name },
       });
     const answer = await message(after);
-    const unit = begin();
     unit.update(compositionKind, composition, after);
     const record = await deployments.getCurrent(object.status.deploymentId, call.signal);
     if (record !== undefined && !isEnded(record.object)) {
@@ -45,9 +45,6 @@ export function deleteComposition<M extends AnyMessage>(
       };
       unit.update(deploymentKind, record, { ...record.object, status });
     }
-    unit.audit(auditOf(call, `${object.spec.kind}.delete`, compositionKind.name, object.metadata.id));
-    unit.storeResponse(call, answer);
-    await commitAndSee(call, unit, [compositions, deployments]);
-    return answer;
+    return { id: object.metadata.id, response: answer };
   });
 }

@@ -1,5 +1,6 @@
 import type { AnyMessage, Call } from "@holdfast/common/call.ts";
-import { actorOf, auditOf, commitAndSee } from "#access/caller.ts";
+import { actorOf } from "#access/caller.ts";
+import { mutate } from "#access/mutate.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { CompositionSystem } from "#composition/composition-system.ts";
 import { compositionKind, type CompositionObject, type BundleKind, nameKindOf } from "#composition/composition.ts";
@@ -17,7 +18,7 @@ export interface LaunchDeps extends CompositionSystem, Pick<Kernel, "begin" | "c
  * Creates a composition from a template: object, name, record and quota in one transaction. Throws NAME_TAKEN and
  * QUOTA_EXCEEDED.
  */
-export async function launch<M extends AnyMessage>(
+export function launch<M extends AnyMessage>(
   { compositions, deployments, kinds, seal, begin, clock, newId, quotas }: LaunchDeps,
   request: {
     readonly kind: Exclude<BundleKind, "project">;
@@ -32,28 +33,26 @@ export async function launch<M extends AnyMessage>(
   call: Call,
 ): Promise<M> {
   const { kind, organizationId, descriptor, template, monthlyCents, acceptedCents, zone } = request;
-  const [id, deploymentId, now] = [newId(), newId(), clock.now()];
-  const { name, members } = descriptor;
-  const priced = {
-    template,
-    monthlyCents,
-    ...(acceptedCents !== undefined && { acceptedCents }),
-    ...(zone !== undefined && { zone }),
-  };
-  const created = newComposition(
-    { id, organizationId, name, kind, members, ...priced },
-    { kinds, seal, deploymentId, newId, now },
-  );
-  const unit = begin();
-  unit.create(compositionKind, created);
-  unit.claimName(nameKindOf(kind), organizationId, name, id);
-  await quotas.claim(unit, organizationId, { ...quotaOf(kinds, members), [`${kind}s`]: 1 });
-  const who = { actor: actorOf(call), source: call.source };
-  const spec = { compositionId: id, type: "launch" as const, ...who, plan: [], toVersion: template.version };
-  unit.create(deploymentKind, newDeployment(deploymentId, organizationId, spec, [], now));
-  unit.audit(auditOf(call, `${kind}.create`, compositionKind.name, id));
-  const answer = message(created);
-  unit.storeResponse(call, answer);
-  await commitAndSee(call, unit, [compositions, deployments]);
-  return answer;
+  const audit = { action: `${kind}.create`, kind: compositionKind.name, see: [compositions, deployments] };
+  return mutate({ begin }, call, audit, async (unit) => {
+    const [id, deploymentId, now] = [newId(), newId(), clock.now()];
+    const { name, members } = descriptor;
+    const priced = {
+      template,
+      monthlyCents,
+      ...(acceptedCents !== undefined && { acceptedCents }),
+      ...(zone !== undefined && { zone }),
+    };
+    const created = newComposition(
+      { id, organizationId, name, kind, members, ...priced },
+      { kinds, seal, deploymentId, newId, now },
+    );
+    unit.create(compositionKind, created);
+    unit.claimName(nameKindOf(kind), organizationId, name, id);
+    await quotas.claim(unit, organizationId, { ...quotaOf(kinds, members), [`${kind}s`]: 1 });
+    const who = { actor: actorOf(call), source: call.source };
+    const spec = { compositionId: id, type: "launch" as const, ...who, plan: [], toVersion: template.version };
+    unit.create(deploymentKind, newDeployment(deploymentId, organizationId, spec, [], now));
+    return { id, response: message(created) };
+  });
 }

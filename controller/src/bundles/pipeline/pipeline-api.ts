@@ -10,7 +10,6 @@ import { costOf } from "#composition/deploy-plan.ts";
 import type { Descriptor } from "#composition/descriptor.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { pageByName } from "#kernel/page/page-by-name.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { requireById, requireKindScopes } from "../composition-access.ts";
 import { deleteComposition } from "../delete-composition.ts";
 import { launch, type LaunchDeps } from "../launch.ts";
@@ -86,9 +85,7 @@ export function createPipelineApi(deps: PipelineApiDeps): ServedService {
         monthlyCents: centsOf(descriptor),
         zone,
       };
-      return retryConflict(call.signal, () =>
-        launch(deps, launchRequest, (made) => pipelineMessage(made, () => notCreated), call),
-      );
+      return launch(deps, launchRequest, (made) => pipelineMessage(made, () => notCreated), call);
     },
 
     async listPipelines(request, call) {

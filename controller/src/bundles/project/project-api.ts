@@ -8,7 +8,9 @@ import {
   ProjectPlanSchema,
   ProjectService,
 } from "@holdfast/proto/holdfast/v1/project_pb.ts";
-import { actorOf, auditOf, commitAndSee, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { actorOf, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { mutate, type Outcome } from "#access/mutate.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import { amountOf } from "#catalog/price.ts";
@@ -23,7 +25,6 @@ import type { Descriptor } from "#composition/descriptor.ts";
 import { notCreated, type Observe } from "#composition/composition-step.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 import { findByName, quotaOf, requireByName, requireKindScopes } from "../composition-access.ts";
 import { deleteComposition } from "../delete-composition.ts";
@@ -34,10 +35,11 @@ export interface ProjectApiDeps extends CompositionSystem, Pick<Kernel, "begin" 
   readonly catalog: CatalogData;
 }
 
+const kind = compositionKind.name;
+
 /** The RPCs of projects. They write the desired state; the reconciler of compositions applies it. */
 export function createProjectApi(deps: ProjectApiDeps): ServedService {
-  const { compositions, deployments, records, kinds, seal, observer, reader, begin, cursors, clock, newId, quotas } =
-    deps;
+  const { compositions, deployments, records, kinds, seal, observer, reader, cursors, clock, newId, quotas } = deps;
   const schema = JSON.stringify(descriptorSchema(kinds), null, 2);
 
   const descriptorOf = ({ descriptor }: { readonly descriptor: Uint8Array }) =>
@@ -62,7 +64,12 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     return { plan: planDeploy(current, descriptor, { kinds, specOf, observe: seen }), observe: seen, specOf };
   }
 
-  async function deploy(descriptor: Descriptor, digest: string | undefined, call: Call): Promise<DeployedProject> {
+  async function deploy(
+    descriptor: Descriptor,
+    digest: string | undefined,
+    unit: Changes,
+    call: Call,
+  ): Promise<Outcome<DeployedProject>> {
     const { name, members } = descriptor;
     const organizationId = organizationOf(call);
     const found = findByName(compositions, "project", name, call);
@@ -76,7 +83,6 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     const deploymentId = newId();
     const now = clock.now();
     const context = { kinds, seal, observe: seen, deploymentId, newId, now };
-    const unit = begin();
     const created = newOf(descriptor, plan.entries);
     const isNew = current === undefined;
     const id = current?.object.metadata.id ?? newId();
@@ -96,17 +102,14 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     const spec = { compositionId: id, type: "deploy" as const, ...source, plan: plan.entries };
     const record = newDeployment(deploymentId, organizationId, spec, [], now);
     unit.create(deploymentKind, isNoop ? completedAtOnce(record, after, seen, now) : record);
-    unit.audit(auditOf(call, "project.deploy", compositionKind.name, id));
-    const answer = create(DeployedProjectSchema, {
+    const response = create(DeployedProjectSchema, {
       projectId: id,
       deploymentId,
       name,
       status: projectStates[after.status.state],
       plan: plan.entries.map(planMessage),
     });
-    unit.storeResponse(call, answer);
-    await commitAndSee(call, unit, [compositions, deployments]);
-    return answer;
+    return { id, response };
   }
 
   /** Throws PROJECT_BUSY unless the project is Running, Failed or Deleted. */
@@ -130,7 +133,9 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
       requireUnlimited(call);
       const descriptor = descriptorOf(request);
       requireKindScopes(kinds, descriptor.members, call);
-      return retryConflict(call.signal, () => deploy(descriptor, request.planDigest, call));
+      return mutate(deps, call, { action: "project.deploy", kind, see: [compositions, deployments] }, (unit) =>
+        deploy(descriptor, request.planDigest, unit, call),
+      );
     },
 
     async planProject(request, call) {
@@ -169,7 +174,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     },
 
     abortDeployment: ({ name, deploymentId }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "project.abort", kind, see: [compositions] }, async (unit) => {
         const { project, record } = await requireDeployment(name, deploymentId, call);
         const { object } = project;
         const isCurrent = object.status.deploymentId === deploymentId && !isEnded(record);
@@ -179,12 +184,8 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
           });
         const after: CompositionObject = { ...object, status: { ...object.status, isAborted: true } };
         const answer = deploymentMessage(record, after, await observe(after, call));
-        const unit = begin();
         unit.update(compositionKind, project, after);
-        unit.audit(auditOf(call, "project.abort", compositionKind.name, object.metadata.id));
-        unit.storeResponse(call, answer);
-        await commitAndSee(call, unit, [compositions]);
-        return answer;
+        return { id: object.metadata.id, response: answer };
       }),
 
     async getDrift({ name }, call) {
@@ -204,7 +205,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     },
 
     releaseResource: ({ name, logicalName }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "project.release", kind, see: [compositions] }, async (unit) => {
         const project = requireByName(compositions, name, call);
         const { object } = project;
         refuseWhileBusy(object);
@@ -216,13 +217,9 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
         const members = object.status.members.filter((each) => each !== member);
         const after = { ...object, status: { ...object.status, members } };
         const answer = await message(after, call);
-        const unit = begin();
         unit.update(compositionKind, project, after);
         if (member.isMarked) await kinds.of(member.kind).mark(unit, member.id, undefined, call.signal);
-        unit.audit(auditOf(call, "project.release", compositionKind.name, object.metadata.id, logicalName));
-        unit.storeResponse(call, answer);
-        await commitAndSee(call, unit, [compositions]);
-        return answer;
+        return { id: object.metadata.id, detail: logicalName, response: answer };
       }),
 
     async deleteProject({ name }, call) {

@@ -1,7 +1,8 @@
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type Stack, StackService } from "@holdfast/proto/holdfast/v1/stack_pb.ts";
-import { actorOf, auditOf, commitAndSee, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { actorOf, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { mutate } from "#access/mutate.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import { amountOf, isAccepted } from "#catalog/price.ts";
 import { notCreated } from "#composition/composition-step.ts";
@@ -12,7 +13,6 @@ import type { Descriptor } from "#composition/descriptor.ts";
 import { blockedReasons, planStackUpgrade, stepsOf, upgradeRequested } from "#composition/upgrade.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { pageByName } from "#kernel/page/page-by-name.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { requireById, requireKindScopes } from "../composition-access.ts";
 import { deleteComposition } from "../delete-composition.ts";
 import { launch, type LaunchDeps } from "../launch.ts";
@@ -33,6 +33,8 @@ export interface StackApiDeps extends LaunchDeps, Pick<Kernel, "cursors"> {
   readonly hasProvider: (organizationId: string) => boolean;
 }
 
+const kind = compositionKind.name;
+
 /** The RPCs of stacks and of their templates. */
 export function createStackApi(deps: StackApiDeps): ServedService {
   const {
@@ -43,7 +45,6 @@ export function createStackApi(deps: StackApiDeps): ServedService {
     seal,
     observer,
     reader,
-    begin,
     cursors,
     clock,
     newId,
@@ -143,7 +144,7 @@ export function createStackApi(deps: StackApiDeps): ServedService {
         zone,
       };
       const made = (stack: CompositionObject) => stackMessage(stack, () => notCreated);
-      return retryConflict(call.signal, () => launch(deps, launchRequest, made, call));
+      return launch(deps, launchRequest, made, call);
     },
 
     async listStacks(request, call) {
@@ -177,14 +178,14 @@ export function createStackApi(deps: StackApiDeps): ServedService {
     },
 
     upgradeStack: ({ id, acceptedMonthlyCost }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "stack.upgrade", kind, see: [compositions, deployments] }, async (unit) => {
         const stack = require(id, call);
         const { object } = stack;
         refuseUnlessRunning(object);
         const { organizationId } = object.metadata;
         const { template, descriptor, changes, cents, reasons } = upgradeOf(object);
         const fromVersion = object.spec.template?.version ?? "";
-        if (template.version === fromVersion) return upToDateMessage(id, fromVersion);
+        if (template.version === fromVersion) return { unchanged: upToDateMessage(id, fromVersion) };
         if (reasons.length > 0)
           throw new HoldfastError("UPGRADE_BLOCKED", reasons.join(" "), { members: { blocked_reasons: reasons } });
         requireAccepted(acceptedMonthlyCost, cents);
@@ -207,13 +208,9 @@ export function createStackApi(deps: StackApiDeps): ServedService {
           now,
         );
         const answer = migrationMessage(record, after);
-        const unit = begin();
         unit.update(compositionKind, stack, after);
         unit.create(deploymentKind, record);
-        unit.audit(auditOf(call, "stack.upgrade", compositionKind.name, id));
-        unit.storeResponse(call, answer);
-        await commitAndSee(call, unit, [compositions, deployments]);
-        return answer;
+        return { id, response: answer };
       }),
 
     async listMigrations(request, call) {
