@@ -1,16 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type BackupKey, BackupKeySchema, BackupService } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
-import { auditOf, commitAndSee } from "#access/caller.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
 import { serviceSubject } from "../service/managed-service.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { mutate } from "#access/mutate.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { createBackupAccess } from "./backup-access.ts";
 import { type BackupCreation, newBackup } from "./backup-creation.ts";
@@ -44,7 +43,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
     const others = index.of(serviceId).map(({ object }) => object);
     return backupMessage(backup, others, settingsOf(serviceId, archives.get(serviceId)?.object), clock.now());
   };
-  const commit = (call: Call, unit: UnitOfWork) => commitAndSee(call, unit, [archives, backups, operations]);
+  const see = [archives, backups, operations];
 
   const handlers: Handlers<typeof BackupService> = {
     listBackups: async (request, call) => {
@@ -69,31 +68,26 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
       return { backups: items.map(message), ...page.next(next) };
     },
 
-    createBackup: ({ serviceId }, call) =>
-      retryConflict(call.signal, async () => {
+    createBackup: async ({ serviceId }, call) => {
+      const created = await mutate(deps, call, { action: "backup.create", kind: "backup", see }, async (unit) => {
         const { object: service } = deps.access.require(serviceId, call);
-        const unit = deps.begin();
         const { backup, operation } = newBackup(unit, service, { backupType: "manual", trigger: "request" }, deps);
         refuseBackup(service);
         // Backups of concurrent requests are counted too: each of them changed the archive.
         await backups.reached(archives.get(serviceId)?.modRevision ?? 0n, 1_000);
         refuseBeyondQuota(index.of(serviceId).map(({ object }) => object));
-        unit.audit(auditOf(call, "backup.create", "backup", backup.metadata.id));
-        const answer = message(backup);
-        unit.storeResponse(call, answer);
-        await commit(call, unit);
-        deps.log.info("backup requested", {
-          service: serviceId,
-          backup: backup.metadata.id,
-          operation: operation.metadata.id,
-        });
-        return answer;
-      }),
+        const { id } = backup.metadata;
+        const response = message(backup);
+        return { id, answer: { response, id, operation: operation.metadata.id }, stored: response };
+      });
+      deps.log.info("backup requested", { service: serviceId, backup: created.id, operation: created.operation });
+      return created.response;
+    },
 
     getBackup: async ({ serviceId, backupId }, call) => message(access.backup(serviceId, backupId, call).backup.object),
 
     deleteBackup: ({ serviceId, backupId }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "backup.delete", kind: "backup", see }, async (unit) => {
         const { backup } = access.backup(serviceId, backupId, call);
         const { object } = backup;
         if (object.spec.backupType === "automated")
@@ -102,72 +96,56 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
           throw new HoldfastError("WRONG_STATE", `The backup is ${object.status.state}; cancel it first.`);
         refuseInUse(object);
         const now = clock.now();
-        const unit = deps.begin();
         unit.update(backupKind, backup, {
           ...object,
           metadata: { ...object.metadata, deletionRequestedAt: now, updatedAt: now },
         });
-        unit.audit(auditOf(call, "backup.delete", "backup", backupId));
         const answer = create(EmptySchema);
-        unit.storeResponse(call, answer);
-        await commit(call, unit);
-        return answer;
+        return { id: backupId, response: answer };
       }),
 
     verifyBackup: ({ serviceId, backupId }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "backup.verify", kind: "backup", see }, async (unit) => {
         const { backup } = access.backup(serviceId, backupId, call);
         const { object } = backup;
         requireCompleted(object);
         // A verification in progress reads the same bytes, so it answers this request too.
-        if (object.spec.verification !== null) return message(object);
+        if (object.spec.verification !== null) return { unchanged: message(object) };
         const { organizationId } = object.metadata;
         const of = { id: deps.newId(), subject: serviceSubject(serviceId), organizationId, now: clock.now() };
         const operation = newOperation({ ...of, type: backupOperations.verify_backup });
         const after = withSpec(object, { verification: operation.metadata.id }, clock.now());
-        const unit = deps.begin();
         unit.create(operationKind, operation);
         unit.update(backupKind, backup, after);
-        unit.audit(auditOf(call, "backup.verify", "backup", backupId));
         const answer = message(after);
-        unit.storeResponse(call, answer);
-        await commit(call, unit);
-        return answer;
+        return { id: backupId, response: answer };
       }),
 
     cancelBackup: ({ serviceId, backupId }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "backup.cancel", kind: "backup", see }, async (unit) => {
         const { backup } = access.backup(serviceId, backupId, call);
         const { object } = backup;
         if (hasEnded(object)) throw new HoldfastError("WRONG_STATE", `The backup is ${object.status.state} already.`);
-        if (object.spec.cancelRequested) return message(object);
+        if (object.spec.cancelRequested) return { unchanged: message(object) };
         const after = withSpec(object, { cancelRequested: true }, clock.now());
-        const unit = deps.begin();
         unit.update(backupKind, backup, after);
-        unit.audit(auditOf(call, "backup.cancel", "backup", backupId));
         const answer = message(after);
-        unit.storeResponse(call, answer);
-        await commit(call, unit);
-        return answer;
+        return { id: backupId, response: answer };
       }),
 
     rotateBackupKey: ({ serviceId }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "backup-key.rotate", kind: "backup-key", see: [backupKeys] }, async (unit) => {
         const { object: service } = deps.access.require(serviceId, call);
         const now = clock.now();
         const key = backupKeys.get(serviceId);
-        const unit = deps.begin();
         const after =
           key === undefined
             ? newBackupKey(serviceId, service.metadata.organizationId, deps.sealer, now)
             : rotated(key.object, deps.sealer, now);
         if (key === undefined) unit.create(backupKeyKind, after);
         else unit.update(backupKeyKind, key, after);
-        unit.audit(auditOf(call, "backup-key.rotate", "backup-key", serviceId));
         const answer = keyMessage(after);
-        unit.storeResponse(call, answer);
-        await commitAndSee(call, unit, [backupKeys]);
-        return answer;
+        return { id: serviceId, response: answer };
       }),
 
     ...createSettingsHandlers(deps),

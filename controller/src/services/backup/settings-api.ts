@@ -8,11 +8,10 @@ import {
   BackupSettingsSchema,
   type UpdateBackupSettingsRequest,
 } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
-import { auditOf, commitAndSee } from "#access/caller.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { mutate } from "#access/mutate.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { archiveKind, type ArchiveObject, type BackupSettings, newArchive, settingsOf } from "./archive.ts";
 
@@ -26,7 +25,8 @@ interface SettingsDeps {
 type SettingsHandlers = Pick<Handlers<typeof BackupService>, "getBackupSettings" | "updateBackupSettings">;
 
 /** The RPCs of backup times and retention. */
-export function createSettingsHandlers({ begin, archives, access, clock }: SettingsDeps): SettingsHandlers {
+export function createSettingsHandlers(deps: SettingsDeps): SettingsHandlers {
+  const { archives, access, clock } = deps;
   return {
     getBackupSettings: async ({ serviceId }, call) => {
       access.require(serviceId, call);
@@ -34,7 +34,7 @@ export function createSettingsHandlers({ begin, archives, access, clock }: Setti
     },
 
     updateBackupSettings: (request, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "backup-settings.update", kind: "archive", see: [archives] }, async (unit) => {
         const { serviceId } = request;
         const { object: service } = access.require(serviceId, call);
         if (service.metadata.deletionRequestedAt !== undefined)
@@ -44,12 +44,9 @@ export function createSettingsHandlers({ begin, archives, access, clock }: Setti
         const before = stored?.object ?? newArchive(service, now, now);
         const settings = changed(settingsOf(serviceId, before), request);
         const spec = { ...before.spec, settings };
-        const unit = begin();
         if (stored === undefined) unit.create(archiveKind, { ...before, spec });
         else unit.update(archiveKind, stored, { ...before, metadata: nextMetadata(before.metadata, now), spec });
-        unit.audit(auditOf(call, "backup-settings.update", "archive", serviceId));
-        await commitAndSee(call, unit, [archives]);
-        return settingsMessage(serviceId, settings);
+        return { id: serviceId, answer: settingsMessage(serviceId, settings) };
       }),
   };
 }

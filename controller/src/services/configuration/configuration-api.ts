@@ -8,7 +8,6 @@ import {
   ConfigurationService,
   ParameterStatus,
 } from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
-import { auditOf } from "#access/caller.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import type { Fleet } from "#fleet/fleet.ts";
@@ -20,7 +19,6 @@ import { cancelled, isOver, operationKind, type OperationObject } from "#operati
 import { operationMessage } from "#operation/operation-message.ts";
 import { whenChanged } from "#kernel/store/when-changed.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import {
   type ChangeContext,
@@ -29,6 +27,7 @@ import {
   parameterViews,
 } from "./configuration-plan.ts";
 import { serviceOperations } from "../service/service-operations.ts";
+import { mutate } from "#access/mutate.ts";
 
 export interface ConfigurationApiDeps {
   readonly begin: () => UnitOfWork;
@@ -93,7 +92,8 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
     },
 
     updateConfiguration: async ({ serviceId, parameters: change }, call) => {
-      const operationId = await retryConflict(call.signal, async () => {
+      const mutation = { action: "configuration.update", kind: "managed-service", see: [deps.services] } as const;
+      const operationId = await mutate(deps, call, mutation, async (unit) => {
         const service = access.require(serviceId, call);
         if (service.object.metadata.deletionRequestedAt !== undefined)
           throw new HoldfastError("WRONG_STATE", "The service is being deleted.");
@@ -109,8 +109,6 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
           { parameters },
           { operationId: deps.newId(), now: deps.clock.now() },
         );
-        const unit = deps.begin();
-        unit.audit(auditOf(call, "configuration.update", "managed-service", serviceId));
         if (superseded !== undefined)
           unit.update(operationKind, superseded, cancelled(superseded.object, deps.clock.now()));
         // Only a running engine applies parameters now; otherwise they are stored for its next start.
@@ -121,8 +119,10 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
           const busyWith = superseded === undefined ? service.object.status.operationId : null;
           unit.update(managedServiceKind, service, { ...after, status: { ...after.status, operationId: busyWith } });
         }
-        await deps.services.reached(await unit.commit(call.signal), 1_000);
-        return service.object.status.state === "Running" ? operation.metadata.id : undefined;
+        return {
+          id: serviceId,
+          answer: service.object.status.state === "Running" ? operation.metadata.id : undefined,
+        };
       });
       const isDone = () => {
         const current = deps.operations.get(operationId ?? "")?.object;

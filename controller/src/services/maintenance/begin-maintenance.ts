@@ -10,11 +10,7 @@ import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { engineVersionIn, type NodeImageObject } from "./node-image.ts";
 import { guestKernelOf, kernelVersions } from "./guest-kernel-update.ts";
 import type { MaintenanceContext, PendingUpdate, UpdateKind } from "./pending-update.ts";
-import type { Message } from "@bufbuild/protobuf";
-import type { Call } from "@holdfast/common/call.ts";
-import { auditOf, commitAndSee } from "#access/caller.ts";
-import type { Collection } from "#kernel/store/collection.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { startedEvent } from "../service/maintenance-events.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "../service/service-operations.ts";
@@ -141,29 +137,13 @@ function kernelChange(service: ManagedServiceObject, to: string, context: Mainte
   return { from, to, fromVersion: versions.from, toVersion: versions.to };
 }
 
-interface CommitDeps {
-  readonly begin: () => UnitOfWork;
-  readonly services: Collection<ManagedServiceObject>;
-  readonly operations: Collection<OperationObject>;
-}
-
-/**
- * Commits requested maintenance: service, operation, event, audit entry and the stored response. Resolves once this
- * controller's memory has them.
- */
-export async function commitMaintenance<A extends Message>(
+/** Adds requested maintenance to the changes: service, operation and event. */
+export function addMaintenance(
+  unit: Changes,
   service: Stored<ManagedServiceObject>,
   { after, operation }: MaintenanceStart,
-  { action, answer }: { readonly action: string; readonly answer: A },
-  call: Call,
-  { begin, services, operations }: CommitDeps,
-): Promise<A> {
-  const unit = begin();
+): void {
   unit.create(operationKind, operation);
   unit.update(managedServiceKind, service, after);
   unit.event(startedEvent(after, operation));
-  unit.audit(auditOf(call, action, "managed-service", after.metadata.id));
-  unit.storeResponse(call, answer);
-  await commitAndSee(call, unit, [services, operations]);
-  return answer;
 }

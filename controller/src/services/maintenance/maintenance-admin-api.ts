@@ -8,7 +8,6 @@ import {
   MaintenanceService,
   type ServiceMaintenanceSchema,
 } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
-import { auditOf } from "#access/caller.ts";
 import { type MaintenanceContextDeps, maintenanceContext } from "./maintenance-context.ts";
 import { nodeImageKind, type NodeImageObject, type NodeImageSpec } from "./node-image.ts";
 import { type AwaitedImage, missingOn } from "./image-offer.ts";
@@ -20,10 +19,10 @@ import { isOver, type OperationObject } from "#operation/operation.ts";
 import { adminPage } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { serviceOperations } from "../service/service-operations.ts";
+import { mutate } from "#access/mutate.ts";
 
 export interface MaintenanceAdminApiDeps extends MaintenanceContextDeps {
   readonly begin: () => UnitOfWork;
@@ -68,21 +67,23 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
   }
 
   const mark = (image: string, urgent: NodeImageSpec["urgent"], call: Call) =>
-    retryConflict(call.signal, async () => {
-      const stored = await nodeImages.getCurrent(image, call.signal);
-      if (stored === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `There is no image ${image}.`);
-      const { metadata, spec } = stored.object;
-      const after: NodeImageObject = {
-        ...stored.object,
-        metadata: nextMetadata(metadata, clock.now()),
-        spec: { ...spec, urgent },
-      };
-      const unit = deps.begin();
-      unit.update(nodeImageKind, stored, after);
-      unit.audit(auditOf(call, urgent === null ? "image.unmark-urgent" : "image.mark-urgent", "node-image", image));
-      await nodeImages.reached(await unit.commit(call.signal), 1_000);
-      return imageMessage(after);
-    });
+    mutate(
+      deps,
+      call,
+      { action: urgent === null ? "image.unmark-urgent" : "image.mark-urgent", kind: "node-image", see: [nodeImages] },
+      async (unit) => {
+        const stored = await nodeImages.getCurrent(image, call.signal);
+        if (stored === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `There is no image ${image}.`);
+        const { metadata, spec } = stored.object;
+        const after: NodeImageObject = {
+          ...stored.object,
+          metadata: nextMetadata(metadata, clock.now()),
+          spec: { ...spec, urgent },
+        };
+        unit.update(nodeImageKind, stored, after);
+        return { id: image, answer: imageMessage(after) };
+      },
+    );
 
   function serviceMessage(
     service: ManagedServiceObject,

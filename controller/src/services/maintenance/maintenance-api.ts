@@ -2,13 +2,13 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
+import { mutate } from "#access/mutate.ts";
 import { versionNumber } from "#catalog/version-number.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { refuseWhileBusy } from "../service/service-verbs.ts";
 import { operationMembers } from "../service/operation-members.ts";
 import { operationMessage } from "#operation/operation-message.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
-import { beginMaintenance, commitMaintenance } from "./begin-maintenance.ts";
+import { beginMaintenance, addMaintenance } from "./begin-maintenance.ts";
 import { windowMessage } from "../service/window-message.ts";
 import { updateMessage } from "./maintenance-message.ts";
 import { defaultWindow, nextWindow } from "../service/maintenance-window.ts";
@@ -28,6 +28,7 @@ export interface MaintenanceApiDeps extends UpgradeRequestDeps {
 /** The RPCs of a service's maintenance. */
 export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
   const { access, clock } = deps;
+  const see = [deps.services, deps.operations];
 
   const handlers: Handlers<typeof MaintenanceService> = {
     getMaintenance: async ({ serviceId }, call) => {
@@ -56,10 +57,10 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
     },
 
     applyMaintenance: ({ serviceId, updateIds, acceptTextOrderChange: acceptsTextOrder }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "maintenance.apply", kind: "managed-service", see }, async (unit) => {
         const service = access.require(serviceId, call);
         const current = (await access.inProgress(service.object, call.signal))?.object;
-        if (serviceOperations.maintenance.is(current)) return operationMessage(current);
+          if (serviceOperations.maintenance.is(current)) return { unchanged: operationMessage(current) };
         if (service.object.metadata.deletionRequestedAt !== undefined)
           throw new HoldfastError("WRONG_STATE", "The service is being deleted.", {
             members: operationMembers(service.object, current),
@@ -70,8 +71,8 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
         const updates = chosenUpdates(service.object, context, updateIds, acceptsTextOrder);
         const request = { operationId: deps.newId(), automatic: false, now, acceptsTextOrder };
         const start = beginMaintenance(service.object, updates, context, request);
-        const answer = operationMessage(start.operation);
-        return commitMaintenance(service, start, { action: "maintenance.apply", answer }, call, deps);
+        addMaintenance(unit, service, start);
+        return { id: serviceId, response: operationMessage(start.operation) };
       }),
 
     upgradeManagedService: upgradeRequest(deps),

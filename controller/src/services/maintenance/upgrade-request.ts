@@ -5,8 +5,8 @@ import { upgradesData } from "@holdfast/common/engine-catalog/engine-catalog.ts"
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { CheckEngineUpgradeSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { type MaintenanceService, type Upgrade, UpgradeSchema } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
+import { mutate } from "#access/mutate.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import type { OperationObject } from "#operation/operation.ts";
@@ -15,7 +15,7 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { operationMembers } from "../service/operation-members.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
 import { refuseWhileBusy } from "../service/service-verbs.ts";
-import { beginUpgrade, commitMaintenance } from "./begin-maintenance.ts";
+import { beginUpgrade, addMaintenance } from "./begin-maintenance.ts";
 import { type MaintenanceContextDeps, maintenanceContext } from "./maintenance-context.ts";
 import { planUpgrade, requireNewer, type UpgradeFinding, type UpgradeObstacle } from "./upgrade-plan.ts";
 import { serviceOperations } from "../service/service-operations.ts";
@@ -46,13 +46,18 @@ export function upgradeRequest(deps: UpgradeRequestDeps): Handlers<typeof Mainte
     return obstacles;
   }
 
+  const mutation = {
+    action: "managed-service.upgrade",
+    kind: "managed-service",
+    see: [deps.services, deps.operations],
+  } as const;
   return ({ serviceId, version, checkOnly, acceptTextOrderChange: acceptsTextOrder }, call) =>
-    retryConflict(call.signal, async () => {
+    mutate(deps, call, mutation, async (unit) => {
       const service = access.require(serviceId, call);
       const { object } = service;
       const current = (await access.inProgress(object, call.signal))?.object;
       const inFlight = current && serviceOperations.upgrade.workOf(current)?.version;
-      if (inFlight?.to === version) return upgradeMessage(object, inFlight.from, version, [], current);
+      if (inFlight?.to === version) return { unchanged: upgradeMessage(object, inFlight.from, version, [], current) };
       if (object.metadata.deletionRequestedAt !== undefined)
         throw new HoldfastError("WRONG_STATE", "The service is being deleted.", {
           members: operationMembers(object, current),
@@ -62,7 +67,7 @@ export function upgradeRequest(deps: UpgradeRequestDeps): Handlers<typeof Mainte
       const obstacles = await obstaclesIn(object, version, call.signal);
       const { findings, image } = planUpgrade(object, version, context, obstacles, acceptsTextOrder);
       const from = object.spec.version;
-      if (checkOnly) return upgradeMessage(object, from, version, findings);
+      if (checkOnly) return { unchanged: upgradeMessage(object, from, version, findings) };
       refuseWhileBusy(object, current);
       const [obstacle] = findings.filter(({ blocking }) => blocking);
       if (obstacle !== undefined || image === undefined)
@@ -75,8 +80,8 @@ export function upgradeRequest(deps: UpgradeRequestDeps): Handlers<typeof Mainte
         );
       const request = { operationId: deps.newId(), now: clock.now(), acceptsTextOrder };
       const start = beginUpgrade(object, { version, image }, context, request);
-      const answer = upgradeMessage(object, from, version, findings, start.operation);
-      return commitMaintenance(service, start, { action: "managed-service.upgrade", answer }, call, deps);
+      addMaintenance(unit, service, start);
+      return { id: serviceId, response: upgradeMessage(object, from, version, findings, start.operation) };
     });
 }
 

@@ -9,7 +9,8 @@ import {
   ManagedServiceService,
   type UpdateManagedServiceRequest,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
-import { auditOf, mayTouch, organizationOf } from "#access/caller.ts";
+import { mayTouch, organizationOf } from "#access/caller.ts";
+import { mutate } from "#access/mutate.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import type { Fleet } from "#fleet/fleet.ts";
@@ -18,7 +19,6 @@ import { operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { connectionOf } from "./connection.ts";
 import { createLiveServices } from "./live-services.ts";
@@ -91,22 +91,11 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
     return created;
   }
 
-  /** Response of a mutation: the object as committed, once reads of this controller return it. */
-  async function answer(
-    call: Call,
-    id: string,
-    revision: bigint,
-    after: ManagedServiceObject,
-    operation?: OperationObject,
-  ) {
-    call.setHeader("Holdfast-Revision", String(revision));
-    call.setHeader("ETag", etag(after));
-    await Promise.all([services.reached(revision, 1_000), deps.operations.reached(revision, 1_000)]);
-    return serviceMessage(after, operation ?? (await access.inProgress(after, call.signal))?.object);
-  }
+  const see = [services, deps.operations];
+  const kind = "managed-service";
 
   const verb = (name: Verb) => (input: { id: string; skipFinalBackup?: boolean | undefined }, call: Call) =>
-    retryConflict(call.signal, async () => {
+    mutate(deps, call, { action: `managed-service.${name}`, kind, see }, async (unit) => {
       const service = access.require(input.id, call);
       refuseIfManaged(service.object, name);
       checkIfMatch(call, service.object);
@@ -114,29 +103,24 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
       const { skipFinalBackup = false } = input;
       const ids = { operationId: deps.newId(), skipFinalBackup, now: deps.clock.now() };
       const outcome = requestVerb(service.object, name, current?.object, ids);
-      if (outcome.kind === "inProgress") return message(service, call);
-      const unit = deps.begin();
+      if (outcome.kind === "inProgress") return { unchanged: await message(service, call) };
       if (current !== undefined && outcome.ended !== undefined) unit.update(operationKind, current, outcome.ended);
       unit.create(operationKind, outcome.operation);
       unit.update(managedServiceKind, service, outcome.after);
-      unit.audit(auditOf(call, `managed-service.${name}`, "managed-service", input.id));
-      unit.storeResponse(call, serviceMessage(outcome.after, outcome.operation));
-      return answer(call, input.id, await unit.commit(call.signal), outcome.after, outcome.operation);
+      const response = serviceMessage(outcome.after, outcome.operation);
+      return { id: input.id, etag: etag(outcome.after), response };
     });
 
   const resize = (name: "resize" | "expand", id: string, size: RequestedSize, call: Call) =>
-    retryConflict(call.signal, async () => {
+    mutate(deps, call, { action: `managed-service.${name}`, kind, see }, async (unit) => {
       const service = access.require(id, call);
       refuseIfManaged(service.object, name);
       checkIfMatch(call, service.object);
       const current = await access.inProgress(service.object, call.signal);
-      const unit = deps.begin();
       const { after, operation } = await resizeService(service.object, size, current?.object, unit, deps, call.signal);
-      if (operation === undefined) return message(service, call);
+      if (operation === undefined) return { unchanged: await message(service, call) };
       unit.update(managedServiceKind, service, after);
-      unit.audit(auditOf(call, `managed-service.${name}`, "managed-service", id));
-      unit.storeResponse(call, serviceMessage(after, operation));
-      return answer(call, id, await unit.commit(call.signal), after, operation);
+      return { id, etag: etag(after), response: serviceMessage(after, operation) };
     });
 
   const handlers: Handlers<typeof ManagedServiceService> = {
@@ -180,7 +164,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
     },
 
     updateManagedService: (request: UpdateManagedServiceRequest, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "managed-service.update", kind, see }, async (unit) => {
         const service = access.require(request.id, call);
         checkIfMatch(call, service.object);
         const { after, rename } = updateService(service.object, request, deps.clock.now());
@@ -189,32 +173,28 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
         const size = requestedSize(request);
         if (!hasSize(after, size)) refuseIfManaged(service.object, "resize");
         const current = await access.inProgress(service.object, call.signal);
-        const unit = deps.begin();
         const resized = hasSize(after, size)
           ? { after, operation: undefined }
           : await resizeService(after, size, current?.object, unit, deps, call.signal);
-        if (resized.after === service.object) return message(service, call);
+        if (resized.after === service.object) return { unchanged: await message(service, call) };
         if (rename !== undefined) {
           unit.releaseName(managedServiceKind, service.object.metadata.organizationId, rename.from);
           unit.claimName(managedServiceKind, service.object.metadata.organizationId, rename.to, request.id);
         }
         unit.update(managedServiceKind, service, resized.after);
-        unit.audit(auditOf(call, "managed-service.update", "managed-service", request.id));
-        return answer(call, request.id, await unit.commit(call.signal), resized.after, resized.operation);
+        const operation = resized.operation ?? current?.object;
+        return { id: request.id, etag: etag(resized.after), answer: serviceMessage(resized.after, operation) };
       }),
 
     resizeManagedService: ({ id, planName }, call) => resize("resize", id, { planName }, call),
     enableWrites: ({ id }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "managed-service.enable-writes", kind, see }, async (unit) => {
         const service = access.requireRunning(id, call);
         checkIfMatch(call, service.object);
         const after = withWritesAllowed(service.object, deps.fleet, deps.clock.now());
-        const unit = deps.begin();
         unit.update(managedServiceKind, service, after);
-        unit.audit(auditOf(call, "managed-service.enable-writes", "managed-service", id));
         const operation = (await access.inProgress(after, call.signal))?.object;
-        unit.storeResponse(call, serviceMessage(after, operation));
-        return answer(call, id, await unit.commit(call.signal), after, operation);
+        return { id, etag: etag(after), response: serviceMessage(after, operation) };
       }),
     expandStorage: ({ id, storageSizeGb }, call) => resize("expand", id, { storageSizeGb }, call),
 

@@ -6,10 +6,8 @@ import {
   DrillStatus,
   DrillTrigger,
 } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
-import { auditOf, commitAndSee } from "#access/caller.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ServiceAccess } from "../../service/service-access.ts";
 import type { ArchiveObject } from "../archive.ts";
@@ -20,6 +18,7 @@ import type { DrillObject, DrillSpec } from "./drill.ts";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { DrillState } from "./drill-lifecycle.ts";
+import { mutate } from "#access/mutate.ts";
 
 export interface DrillApiDeps extends DrillCreation {
   readonly begin: () => UnitOfWork;
@@ -34,21 +33,18 @@ type DrillHandlers = Pick<Handlers<typeof BackupService>, "drillBackups" | "list
 
 /** The RPCs of drills. */
 export function createDrillHandlers(deps: DrillApiDeps & { readonly owners: BackupAccess }): DrillHandlers {
-  const { drills, drillIndex, archives, operations, begin } = deps;
+  const { drills, drillIndex, archives, operations } = deps;
+  const see = [archives, drills, operations];
   return {
     drillBackups: ({ serviceId }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "backup.drill", kind: "drill", see }, async (unit) => {
         const { object: service } = deps.access.require(serviceId, call);
         refuseBackup(service);
         // A concurrent drill changed the archive: wait until this controller has seen it.
         await drills.reached(archives.get(serviceId)?.modRevision ?? 0n, 1_000);
-        const unit = begin();
         const drill = newDrill(unit, service, "request", deps);
-        unit.audit(auditOf(call, "backup.drill", "drill", drill.metadata.id));
         const answer = drillMessage(drill);
-        unit.storeResponse(call, answer);
-        await commitAndSee(call, unit, [archives, drills, operations]);
-        return answer;
+        return { id: drill.metadata.id, response: answer };
       }),
 
     listDrills: async (request, call) => {

@@ -2,7 +2,6 @@ import type { AnyMessage, Call } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
 import type { Operation } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
-import { auditOf } from "#access/caller.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import {
   managedServiceKind,
@@ -19,8 +18,8 @@ import { isOver, operationKind, type OperationObject } from "#operation/operatio
 import { operationMessage } from "#operation/operation-message.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
-import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { mutate, type Outcome } from "#access/mutate.ts";
+import { Conflict, type UnitOfWork, type Changes } from "#kernel/store/unit-of-work.ts";
 import { whenChanged } from "#kernel/store/when-changed.ts";
 import {
   type EngineChange,
@@ -87,14 +86,18 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
   const { changes, operations, access } = deps;
 
   /** Resolves to the id of the operation that applies the change, new or existing. */
-  async function begin<A extends AnyMessage>(request: ChangeRequest<A>, call: Call): Promise<string> {
+  async function begin<A extends AnyMessage>(
+    request: ChangeRequest<A>,
+    unit: Changes,
+    call: Call,
+  ): Promise<Outcome<string>> {
     const { serviceId, change, audit } = request;
     const service = access.requireRunning(serviceId, call);
     const { organizationId } = service.object.metadata;
     requireNameLength(change, engineProfileOf(service.object.spec.databaseType));
     const current = await changes.getCurrent(engineChangeId(serviceId, targetOf(change)), call.signal);
     if (current !== undefined && !current.object.status.isGivenUp)
-      return existingOperation(service.object, current.object, change, call);
+      return { unchanged: await existingOperation(service.object, current.object, change, call) };
     if (deps.fleet.session(primaryOf(service.object).id) === undefined)
       throw new HoldfastError("MACHINE_UNREACHABLE", "The machine's agent is not connected.");
     if (current !== undefined) await whenSettled(current.object, call);
@@ -103,15 +106,11 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     const { type } = change;
     const subject = serviceSubject(serviceId);
     const operation = newOperation({ id: operationId, subject, organizationId, type: engineOperations[type], now });
-    const unit = deps.begin();
     unit.onlyWhile({ key: keyOf(managedServiceKind, serviceId), modRevision: service.modRevision });
     unit.create(operationKind, operation);
     unit.create(engineChangeKind, newEngineChange({ serviceId, organizationId, operationId, change, now }));
-    unit.audit(auditOf(call, audit.action, audit.objectKind, audit.objectId));
-    unit.storeResponse(call, request.inFlight(operationMessage(operation)));
-    const revision = await unit.commit(call.signal);
-    await Promise.all([changes.reached(revision, 1_000), operations.reached(revision, 1_000)]);
-    return operationId;
+    const stored = request.inFlight(operationMessage(operation));
+    return { id: audit.objectId, answer: operationId, stored };
   }
 
   /**
@@ -144,7 +143,9 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
 
   return {
     async apply(request, call) {
-      const operationId = await retryConflict(call.signal, () => begin(request, call));
+      const { action, objectKind: kind } = request.audit;
+      const mutation = { action, kind, see: [changes, operations] };
+      const operationId = await mutate(deps, call, mutation, (unit) => begin(request, unit, call));
       const isDone = () => {
         const current = operations.get(operationId)?.object;
         return current !== undefined && isOver(current);
@@ -185,6 +186,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     if (call.idempotency === undefined) return;
     const unit = deps.begin();
     unit.replaceResponse(call, answer);
+    // oxlint-disable-next-line holdfast/audited -- replaces the response of a change that is audited already
     await unit.commit(call.signal);
   }
 }

@@ -2,11 +2,9 @@ import { type Handlers, type ServedService, serve } from "@holdfast/common/call.
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { FailoverService } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
-import { auditOf } from "#access/caller.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../managed-service.ts";
 import { writeFailover } from "./automatic-failover.ts";
@@ -15,6 +13,7 @@ import { positionsOf } from "./log-position.ts";
 import { tryReadReplication } from "./read-replication.ts";
 import { nodePositions } from "./forced-failover.ts";
 import { fencedGenerationOf } from "./suspicion.ts";
+import { mutate } from "#access/mutate.ts";
 
 export interface ForcedFailoverApiDeps {
   readonly begin: () => UnitOfWork;
@@ -54,7 +53,7 @@ export function createForcedFailoverApi(deps: ForcedFailoverApiDeps): ServedServ
 
   const handlers: Handlers<typeof FailoverService> = {
     forceFailover: ({ serviceId, nodeId, acceptLoss }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "node.force-failover", kind: "managed-service", see: [services] }, async (unit) => {
         const { service, node } = find(serviceId, nodeId);
         const { object } = service;
         const now = clock.now();
@@ -62,14 +61,14 @@ export function createForcedFailoverApi(deps: ForcedFailoverApiDeps): ServedServ
         const positions = await readPositions(object, nodeId, call.signal);
         if (!positions.some((each) => each.nodeId === nodeId && each.answers === true))
           throw new HoldfastError("MACHINE_UNREACHABLE", "The replica does not answer.");
-        if (!acceptLoss) return { positions };
-        const unit = deps.begin();
+        if (!acceptLoss) return { unchanged: { positions } };
         const { after, operation } = change;
         if (operation === undefined) unit.update(managedServiceKind, service, after);
         else await writeFailover(unit, service, { after, operation, reason: "forced", now }, operations, call.signal);
-        unit.audit(auditOf(call, "node.force-failover", "managed-service", serviceId));
-        await services.reached(await unit.commit(call.signal), 1_000);
-        return { positions, operationId: operation?.metadata.id ?? object.status.operationId ?? "" };
+        return {
+          id: serviceId,
+          answer: { positions, operationId: operation?.metadata.id ?? object.status.operationId ?? "" },
+        };
       }),
   };
   return serve(FailoverService, handlers);

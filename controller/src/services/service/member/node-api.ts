@@ -3,7 +3,8 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { NodeRole } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { NodeService } from "@holdfast/proto/holdfast/v1/node_pb.ts";
-import { auditOf, commitAndSee, requireUnlimited } from "#access/caller.ts";
+import { requireUnlimited } from "#access/caller.ts";
+import { mutate } from "#access/mutate.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import type { Fleet } from "#fleet/fleet.ts";
@@ -11,8 +12,7 @@ import { operationMessage } from "#operation/operation-message.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
 import { managedServiceKind, type ManagedServiceObject, type NodeSpec } from "../managed-service.ts";
 import { nodeMessage } from "../managed-service-message.ts";
 import type { ServiceAccess } from "../service-access.ts";
@@ -44,21 +44,18 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
   function change<A>(
     { serviceId, action }: { readonly serviceId: string; readonly action: string },
     call: Call,
-    design: (service: ManagedServiceObject, unit: UnitOfWork) => NodeChange | Promise<NodeChange>,
+    design: (service: ManagedServiceObject, unit: Changes) => NodeChange | Promise<NodeChange>,
     response: (designed: NodeChange) => A & object,
   ): Promise<A> {
-    return retryConflict(call.signal, async () => {
+    const mutation = { action: `node.${action}`, kind: "managed-service", see: [services, operations] } as const;
+    return mutate(deps, call, mutation, async (unit) => {
       const service = access.requireRunning(serviceId, call);
       refuseWhileBusy(service.object, (await access.inProgress(service.object, call.signal))?.object);
-      const unit = deps.begin();
       const designed = await design(service.object, unit);
       unit.create(operationKind, designed.operation);
       unit.update(managedServiceKind, service, designed.after);
-      unit.audit(auditOf(call, `node.${action}`, "managed-service", serviceId));
       const message = response(designed);
-      unit.storeResponse(call, message as never);
-      await commitAndSee(call, unit, [services, operations]);
-      return message;
+      return { id: serviceId, answer: message, stored: message as never };
     });
   }
 
