@@ -9,7 +9,8 @@ import {
   TestChannelResponseSchema,
   type UpdateChannelRequest,
 } from "@holdfast/proto/holdfast/v1/channel_pb.ts";
-import { auditOf, commitAndSee, mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { mutate } from "#access/mutate.ts";
 import type { Organization } from "#access/organization/organization.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
@@ -19,8 +20,7 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { contributionPoint } from "#kernel/contribution-point.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
 import { newSecret } from "../webhook/webhook.ts";
 import { channelKind, type ChannelObject, type ChannelSpec, sealChannelSecret } from "./channel.ts";
 import { type CheckedConfig, checkedConfig, requireMail } from "./channel-config.ts";
@@ -55,6 +55,7 @@ export interface ChannelApiDeps {
   readonly newId: () => string;
 }
 
+const kind = "channel";
 const attemptsMax = 100;
 const usersListedMax = 20;
 
@@ -71,13 +72,11 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
   }
 
   /** Requests a confirmation link for a channel whose address is not confirmed. */
-  function requestConfirmation(unit: UnitOfWork, { metadata, spec, status }: ChannelObject): void {
+  function requestConfirmation(unit: Changes, { metadata, spec, status }: ChannelObject): void {
     if (spec.type !== "email" || status.confirmedAt !== null) return;
     deps.linkRateLimit.claim(unit, metadata.organizationId, spec.address);
     unit.event(confirmationEvent(metadata.organizationId, metadata.id));
   }
-
-  const commit = (unit: UnitOfWork, call: Call) => commitAndSee(call, unit, [channels]);
 
   const handlers: Handlers<typeof ChannelService> = {
     createChannel: async (request, call) => {
@@ -85,7 +84,8 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
       const organizationId = organizationOf(call);
       const type = request.type === ChannelType.EMAIL ? "email" : "webhook";
       const config = await checkedConfig(type, requireConfig(request.config), deps, call.signal);
-      return retryConflict(call.signal, async () => {
+      const mutation = { action: "channel.create", kind, see: [deps.organizations, channels] };
+      return mutate(deps, call, mutation, async (unit) => {
         const id = deps.newId();
         const secret = newSecret();
         const channel: ChannelObject = {
@@ -94,14 +94,10 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
           status: { confirmedAt: null, confirmation: null },
         };
         const answer = create(ChannelSchema, channelMessage(channel, secret));
-        const unit = deps.begin();
         unit.create(channelKind, channel);
         await deps.quotas.claim(unit, organizationId, { channels: 1 });
         requestConfirmation(unit, channel);
-        unit.audit(auditOf(call, "channel.create", "channel", id));
-        unit.storeResponse(call, answer);
-        await commitAndSee(call, unit, [deps.organizations, channels]);
-        return answer;
+        return { id, response: answer };
       });
     },
 
@@ -117,33 +113,26 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
       const { type } = require(request.id, call).object.spec;
       const config =
         request.config === undefined ? undefined : await checkedConfig(type, request.config, deps, call.signal);
-      return retryConflict(call.signal, async () => {
+      return mutate(deps, call, { action: "channel.update", kind, see: [channels] }, async (unit) => {
         const before = require(request.id, call);
         const after = updated(before.object, request, config, clock.now());
-        const unit = deps.begin();
         unit.update(channelKind, before, after);
         if (after.status !== before.object.status) requestConfirmation(unit, after);
-        unit.audit(auditOf(call, "channel.update", "channel", request.id));
-        unit.storeResponse(call, create(ChannelSchema, channelMessage(after)));
-        await commit(unit, call);
-        return channelMessage(after);
+        return { id: request.id, response: create(ChannelSchema, channelMessage(after)) };
       });
     },
 
     deleteChannel: ({ id }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "channel.delete", kind, see: [channels] }, async (unit) => {
         const channel = require(id, call);
         const users = (await Promise.all(deps.channelUsers.map((each) => each.usersOf(channel)))).flat();
         if (users.length > 0) throw inUse(users);
-        const unit = deps.begin();
         unit.remove(channelKind, channel);
-        unit.audit(auditOf(call, "channel.delete", "channel", id));
-        await commit(unit, call);
-        return {};
+        return { id, answer: {} };
       }),
 
     testChannel: ({ id }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "channel.test", kind, see: [channels] }, async (unit) => {
         const channel = require(id, call).object;
         const { metadata, spec, status } = channel;
         const isWaiting = spec.type === "email" && status.confirmedAt === null;
@@ -152,13 +141,9 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
           ? "A link to confirm the address is on its way."
           : "A channel.test event is on its way.";
         const answer = create(TestChannelResponseSchema, { message });
-        const unit = deps.begin();
         if (isWaiting) requestConfirmation(unit, channel);
         else unit.event(channelTestEvent(metadata.organizationId, id));
-        unit.audit(auditOf(call, "channel.test", "channel", id));
-        unit.storeResponse(call, answer);
-        await commit(unit, call);
-        return answer;
+        return { id, response: answer };
       }),
 
     listChannelDeliveries: async ({ id }, call) => {

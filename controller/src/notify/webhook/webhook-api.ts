@@ -11,7 +11,8 @@ import {
   WebhookSchema,
   WebhookService,
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
-import { auditOf, commitAndSee, mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { mutate } from "#access/mutate.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import type { Deliveries } from "./deliveries.ts";
@@ -20,7 +21,6 @@ import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { checkedEvents, checkedUrl, type EventTypeNames } from "./check-webhook.ts";
 import { updateWebhook } from "./update-webhook.ts";
@@ -41,6 +41,7 @@ export interface WebhookApiDeps {
   readonly newId: () => string;
 }
 
+const kind = "webhook";
 const attemptsMax = 100;
 const hourMs = 3_600_000;
 
@@ -57,8 +58,6 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
     return webhook;
   }
 
-  const commit = (unit: UnitOfWork, call: Call) => commitAndSee(call, unit, [webhooks]);
-
   const handlers: Handlers<typeof WebhookService> = {
     createWebhook: async (request, call) => {
       requireUnlimited(call);
@@ -66,7 +65,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
       const events = request.events === undefined ? null : checkedEvents(request.events.values, deps.eventTypes);
       const url = await checkedUrl(request.url, egress, call.signal);
       return creating(organizationId, () =>
-        retryConflict(call.signal, async () => {
+        mutate(deps, call, { action: "webhook.create", kind, see: [deps.organizations, webhooks] }, async (unit) => {
           const id = deps.newId();
           const now = clock.now();
           const secret = newSecret();
@@ -83,13 +82,9 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
             status: { disabledAt: null },
           };
           const answer = create(CreatedWebhookSchema, { ...webhookMessage(webhook), secret });
-          const unit = deps.begin();
           unit.create(webhookKind, webhook);
           await deps.quotas.claim(unit, organizationId, { webhooks: 1 });
-          unit.audit(auditOf(call, "webhook.create", "webhook", id));
-          unit.storeResponse(call, answer);
-          await commitAndSee(call, unit, [deps.organizations, webhooks]);
-          return answer;
+          return { id, response: answer };
         }),
       );
     },
@@ -105,48 +100,39 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
     updateWebhook: async (request, call) => {
       require(request.id, call);
       const url = request.url === undefined ? undefined : await checkedUrl(request.url, egress, call.signal);
-      return retryConflict(call.signal, async () => {
+      return mutate(deps, call, { action: "webhook.update", kind, see: [webhooks] }, async (unit) => {
         const before = require(request.id, call);
         const after = updateWebhook(before.object, request, { url, eventTypes: deps.eventTypes }, clock.now());
-        const unit = deps.begin();
         unit.update(webhookKind, before, after);
-        unit.audit(auditOf(call, "webhook.update", "webhook", request.id));
-        unit.storeResponse(call, create(WebhookSchema, webhookMessage(after)));
-        await commit(unit, call);
-        return webhookMessage(after);
+        return { id: request.id, response: create(WebhookSchema, webhookMessage(after)) };
       });
     },
 
     deleteWebhook: ({ id }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "webhook.delete", kind, see: [webhooks] }, async (unit) => {
         const webhook = require(id, call);
-        const unit = deps.begin();
         unit.remove(webhookKind, webhook);
-        unit.audit(auditOf(call, "webhook.delete", "webhook", id));
-        await commit(unit, call);
-        return {};
+        return { id, answer: {} };
       }),
 
     testWebhook: async ({ id }, call) => {
       const { metadata } = requireActive(require(id, call)).object;
       const message = "This is a test of your webhook endpoint.";
       const answer = create(TestWebhookResponseSchema, { message: "A webhook.test event is on its way." });
-      const unit = deps.begin();
-      unit.event({
-        type: "webhook.test",
-        organizationId: metadata.organizationId,
-        objectKind: "webhook",
-        objectId: id,
-        data: { webhook_id: id, message },
+      return mutate(deps, call, { action: "webhook.test", kind, see: [webhooks] }, (unit) => {
+        unit.event({
+          type: "webhook.test",
+          organizationId: metadata.organizationId,
+          objectKind: "webhook",
+          objectId: id,
+          data: { webhook_id: id, message },
+        });
+        return { id, response: answer };
       });
-      unit.audit(auditOf(call, "webhook.test", "webhook", id));
-      unit.storeResponse(call, answer);
-      await commit(unit, call);
-      return answer;
     },
 
     rotateSecret: ({ id, overlapHours = 24 }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "webhook.rotate-secret", kind, see: [webhooks] }, async (unit) => {
         const before = require(id, call);
         const { metadata, spec } = before.object;
         const now = clock.now();
@@ -157,16 +143,12 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
           secret,
           ...(previous !== null && { previousValidUntil: timestampFromMs(validUntil) }),
         });
-        const unit = deps.begin();
         unit.update(webhookKind, before, {
           ...before.object,
           metadata: nextMetadata(metadata, now),
           spec: { ...spec, sealedSecret: sealSecret(secret, id, sealer), previous },
         });
-        unit.audit(auditOf(call, "webhook.rotate-secret", "webhook", id));
-        unit.storeResponse(call, answer);
-        await commit(unit, call);
-        return answer;
+        return { id, response: answer };
       }),
 
     listDeliveries: async ({ id }, call) => {
@@ -179,12 +161,11 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
       // First the delivery, then its audit entry: a crash between them delivers at most twice.
       if (!(await deliveries.repeat(id, deliveryId)))
         throw new HoldfastError("DELIVERY_NOT_FOUND", "The webhook has no such delivery.");
-      const answer = create(RedeliverResponseSchema, { message: "The event is on its way again." });
-      const unit = deps.begin();
-      unit.audit(auditOf(call, "webhook.redeliver", "webhook", id));
-      unit.storeResponse(call, answer);
-      await commit(unit, call);
-      return answer;
+      const response = create(RedeliverResponseSchema, { message: "The event is on its way again." });
+      return mutate(deps, call, { action: "webhook.redeliver", kind, see: [webhooks] }, () => ({
+        id,
+        response,
+      }));
     },
   };
   return serve(WebhookService, handlers);
