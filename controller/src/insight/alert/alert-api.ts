@@ -4,13 +4,13 @@ import { type Call, type Handlers, serve, type ServedService } from "@holdfast/c
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { AlertRuleSchema, AlertService, DefaultChannelSchema } from "@holdfast/proto/holdfast/v1/alert_pb.ts";
-import { auditOf, commitAndSee, mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { mutate } from "#access/mutate.ts";
 import type { History } from "#kernel/history/history.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { requireCapacity } from "#kernel/store/quota.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ChannelObject } from "#notify/channel/channel.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
@@ -88,7 +88,8 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
       requireMetric(request.metric, service);
       const { organizationId } = service.metadata;
       const serviceId = service.metadata.id;
-      return retryConflict(call.signal, async () => {
+      const mutation = { action: "alert-rule.create", kind: "alert-rule", see: [rules, ruleSets] } as const;
+      return mutate(deps, call, mutation, async (unit) => {
         const ruleSet = ruleSets.get(serviceId);
         if (ruleSet !== undefined) await rules.reached(ruleSet.modRevision, 1_000);
         requireCapacity(
@@ -98,7 +99,6 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
         );
         const now = clock.now();
         const id = deps.newId();
-        const unit = deps.begin();
         const channelId = nameChannel(unit, channels, request.notificationChannelId, call);
         const condition = conditionOf(request.condition);
         const threshold = request.threshold ?? 0;
@@ -122,10 +122,7 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
         const answer = create(AlertRuleSchema, alertRuleMessage(rule, undefined));
         unit.create(alertRuleKind, rule);
         touchRuleSet(unit, ruleSets, { serviceId, organizationId }, now);
-        unit.audit(auditOf(call, "alert-rule.create", "alert-rule", id));
-        unit.storeResponse(call, answer);
-        await commitAndSee(call, unit, [rules, ruleSets]);
-        return answer;
+        return { id, response: answer };
       });
     },
 
@@ -149,35 +146,28 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
     },
 
     updateAlertRule: (request, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "alert-rule.update", kind: "alert-rule", see: [rules] }, async (unit) => {
         const before = require(request.serviceId, request.ruleId, call);
         const now = clock.now();
         const { rule, reason } = updateRule(before.object, request, now);
         const answer = create(AlertRuleSchema, alertRuleMessage(rule, undefined));
-        const unit = deps.begin();
         if (rule.spec.channelId !== before.object.spec.channelId)
           nameChannel(unit, channels, rule.spec.channelId ?? undefined, call);
         unit.update(alertRuleKind, before, rule);
         const { fired } = before.object.status;
         if (fired !== null && reason !== undefined)
           unit.event(resolvedEvent(before.object, fired, { reason, at: now, value: null }));
-        unit.audit(auditOf(call, "alert-rule.update", "alert-rule", request.ruleId));
-        unit.storeResponse(call, answer);
-        await commitAndSee(call, unit, [rules]);
-        return answer;
+        return { id: request.ruleId, response: answer };
       }),
 
     deleteAlertRule: ({ serviceId, ruleId }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "alert-rule.delete", kind: "alert-rule", see: [rules] }, async (unit) => {
         const before = require(serviceId, ruleId, call);
         const { fired } = before.object.status;
-        const unit = deps.begin();
         unit.remove(alertRuleKind, before);
         if (fired !== null)
           unit.event(resolvedEvent(before.object, fired, { reason: "rule_deleted", at: clock.now(), value: null }));
-        unit.audit(auditOf(call, "alert-rule.delete", "alert-rule", ruleId));
-        await commitAndSee(call, unit, [rules]);
-        return {};
+        return { id: ruleId, answer: {} };
       }),
   };
 }
@@ -238,8 +228,8 @@ function createDefaultChannelHandlers({
     setDefaultChannel: ({ channelId }, call) => {
       requireUnlimited(call);
       const organizationId = organizationOf(call);
-      return retryConflict(call.signal, async () => {
-        const unit = deps.begin();
+      const mutation = { action: "alert-settings.update", kind: "alert-settings", see: [alertSettings] } as const;
+      return mutate(deps, call, mutation, async (unit) => {
         const spec = { defaultChannelId: nameChannel(unit, channels, channelId, call) };
         const now = clock.now();
         const before = alertSettings.get(organizationId);
@@ -256,10 +246,7 @@ function createDefaultChannelHandlers({
             metadata: nextMetadata(before.object.metadata, now),
             spec,
           });
-        unit.audit(auditOf(call, "alert-settings.update", "alert-settings", organizationId));
-        unit.storeResponse(call, answer);
-        await commitAndSee(call, unit, [alertSettings]);
-        return answer;
+        return { id: organizationId, response: answer };
       });
     },
   };
