@@ -2,14 +2,14 @@ import { type Call, type ServedService, serve } from "@holdfast/common/call.ts";
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
-import { auditOf, commitAndSee, mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { mutate } from "#access/mutate.ts";
 import type { Organization } from "#access/organization/organization.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
 import { appKind, type AppObject, attachmentsMax, type AttachmentSpec } from "./app.ts";
@@ -27,30 +27,28 @@ export interface AppApiDeps extends Omit<DomainApiDeps, "change" | "apps"> {
   /** True if the app's end users are in the database of the attachment. */
   readonly isInUse: (appId: string, attachmentId: string) => boolean;
   /** Removes the app's sign-in in the unit of work that deletes the app. */
-  readonly removeSignIn: (unit: UnitOfWork, appId: string, signal: AbortSignal) => Promise<void>;
+  readonly removeSignIn: (unit: Changes, appId: string, signal: AbortSignal) => Promise<void>;
   readonly begin: () => UnitOfWork;
   readonly cursors: Cursors;
 }
 
+const kind = appKind.name;
+
 /** The RPCs of apps and of their attachments. */
 export function createAppApi(deps: AppApiDeps): ServedService {
-  const { apps, access, serviceAccess, services, begin, clock, cursors } = deps;
+  const { apps, access, serviceAccess, services, clock, cursors } = deps;
   const isRunning = (serviceId: string) => services.get(serviceId)?.object.status.state === "Running";
 
   const change: ChangeApp = (appId, call, { action, detail }, edit, response) =>
-    retryConflict(call.signal, async () => {
+    mutate(deps, call, { action, kind, see: [apps] }, async (unit) => {
       const before = await access.getCurrent(appId, call);
       const after = {
         ...before.object,
         metadata: nextMetadata(before.object.metadata, clock.now()),
         spec: edit(before.object),
       };
-      const unit = begin();
       unit.update(appKind, before, after);
-      unit.audit(auditOf(call, action, appKind.name, appId, detail));
-      if (response !== undefined) unit.storeResponse(call, response);
-      await commitAndSee(call, unit, [apps]);
-      return after;
+      return { id: appId, detail, answer: after, stored: response };
     });
 
   function attachable(serviceId: string, call: Call): Stored<ManagedServiceObject> {
@@ -69,21 +67,17 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       requireUnlimited(call);
       const organizationId = organizationOf(call);
       requireUrl(request.homeUrl);
-      return retryConflict(call.signal, async () => {
+      return mutate(deps, call, { action: "app.create", kind, see: [deps.organizations, apps] }, async (unit) => {
         const app: AppObject = {
           metadata: newMetadata(deps.newId(), clock.now(), { name: request.name, organizationId }),
           spec: { homeUrl: request.homeUrl ?? null, attachments: [], domains: [] },
           status: {},
         };
         const response = appMessage(app, isRunning);
-        const unit = begin();
         unit.create(appKind, app);
         unit.claimName(appKind, organizationId, request.name, app.metadata.id);
         await deps.quotas.claim(unit, organizationId, { apps: 1 });
-        unit.audit(auditOf(call, "app.create", appKind.name, app.metadata.id));
-        unit.storeResponse(call, response);
-        await commitAndSee(call, unit, [deps.organizations, apps]);
-        return response;
+        return { id: app.metadata.id, response };
       });
     },
 
@@ -111,16 +105,13 @@ export function createAppApi(deps: AppApiDeps): ServedService {
     },
 
     deleteApp: ({ appId }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "app.delete", kind, see: [apps] }, async (unit) => {
         const app = await access.getCurrent(appId, call);
         const { organizationId, name } = app.object.metadata;
-        const unit = begin();
         await deps.removeSignIn(unit, appId, call.signal);
         unit.remove(appKind, app);
         unit.releaseName(appKind, organizationId, name);
-        unit.audit(auditOf(call, "app.delete", appKind.name, appId));
-        await commitAndSee(call, unit, [apps]);
-        return {};
+        return { id: appId, answer: {} };
       }),
 
     createAttachment: async ({ appId, serviceId, databaseName = defaultDatabase }, call) => {

@@ -1,4 +1,4 @@
-import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { authRoleOf } from "@holdfast/common/auth-schema/names.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
@@ -13,12 +13,11 @@ import {
   type NewAuthSmtp,
   type UpdateAuthRequest,
 } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
-import { auditOf, commitAndSee } from "#access/caller.ts";
 import { makePassword } from "#kernel/secrets/passwords.ts";
 import { scramSha256Verifier } from "#services/engine/scram-verifier.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, newMetadata, type Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { mutate } from "#access/mutate.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import { type AppObject, type AttachmentSpec, appKind } from "../app/app.ts";
@@ -65,19 +64,15 @@ const mailsPerHour = 600;
 
 /** The RPCs of an app's sign-in. They write the spec; the reconciler and the issuers apply it. */
 export function createAuthApi(deps: AuthApiDeps): ServedService {
-  const { auths, apps, access, secrets, begin, clock, issuerPort } = deps;
-  const commit = (unit: UnitOfWork, call: Call) => commitAndSee(call, unit, [auths]);
+  const { auths, apps, access, secrets, clock, issuerPort } = deps;
 
   const change: ChangeAuth = (appId, call, { action, detail }, edit, more) =>
-    retryConflict(call.signal, async () => {
+    mutate(deps, call, { action, kind: appKind.name, see: [auths] }, async (unit) => {
       const before = await access.getCurrent(appId, call);
       const after = changedAuth(before.object, edit(before.object), clock.now());
-      const unit = begin();
       unit.update(authKind, before, after);
-      unit.audit(auditOf(call, action, appKind.name, appId, detail));
       more?.(unit, after);
-      await commit(unit, call);
-      return after;
+      return { id: appId, detail, answer: after };
     });
 
   async function requireAllowed(
@@ -216,10 +211,9 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       const attachment = attachmentOf(app, request.attachmentId);
       await requireAllowed(smtp, "mail server", call.signal);
       const first = { ...(await newSpec(app.object, request, smtp, attachment)), customDomain };
-      return retryConflict(call.signal, async () => {
+      return mutate(deps, call, { action: "app-auth.enable", kind: appKind.name, see: [auths] }, async (unit) => {
         const now = clock.now();
         const before = await auths.getCurrent(request.appId, call.signal);
-        const unit = begin();
         if (customDomain !== null) {
           // The domain must still be the app's when this is committed.
           const current = await apps.getCurrent(request.appId, call);
@@ -245,9 +239,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
           unit.update(authKind, before, after);
         }
         const response = { auth: authMessage(after, issuerPort), signingKeys: keyMessages(after.spec.keys) };
-        unit.audit(auditOf(call, "app-auth.enable", appKind.name, request.appId));
-        await commit(unit, call);
-        return response;
+        return { id: request.appId, answer: response };
       });
     },
 
@@ -273,21 +265,18 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
     },
 
     disableAuth: ({ appId }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "app-auth.disable", kind: appKind.name, see: [auths] }, async (unit) => {
         const before = await access.getCurrent(appId, call);
         const moved = afterEvent(before.object, "disableRequested", clock.now());
         if (moved === undefined) {
-          if (before.object.status.state === "Disabled") return authMessage(before.object, issuerPort);
+          if (before.object.status.state === "Disabled") return { unchanged: authMessage(before.object, issuerPort) };
           requireActive(before.object);
-          return authMessage(before.object, issuerPort);
+          return { unchanged: authMessage(before.object, issuerPort) };
         }
-        const unit = begin();
         unit.update(authKind, before, moved.after);
         const event = authEvent(moved.effect, moved.after);
         if (event !== undefined) unit.event(event);
-        unit.audit(auditOf(call, "app-auth.disable", appKind.name, appId));
-        await commit(unit, call);
-        return authMessage(moved.after, issuerPort);
+        return { id: appId, answer: authMessage(moved.after, issuerPort) };
       }),
 
     async rotateAuthKey({ appId, emergency = false }, call) {

@@ -8,12 +8,12 @@ import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { AddAuthUserSchema, ReadAuthRowsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { type AppAuthService, AuthUserSchema } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
-import { auditOf, commitAndSee } from "#access/caller.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { requireCapacity } from "#kernel/store/quota.ts";
 import { keyOf, newMetadata } from "#kernel/store/resource.ts";
+import { mutate } from "#access/mutate.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { TaskIds } from "#operation/task/task-ids.ts";
 import type { EngineTasks } from "#services/service/engine-task.ts";
@@ -76,11 +76,11 @@ export function userHandlers(deps: Deps): UserHandlers {
       status: { endedAt: null, found: false, error: null },
     };
     const taskId = taskIds.seal(call, { type: requestTypes[requested.what], serviceId, key: id, detail: appId });
-    const unit = deps.begin();
-    unit.create(authRequestKind, request);
-    unit.audit(auditOf(call, `app-auth.user.${requested.what}`, appKind.name, appId));
-    await commitAndSee(call, unit, [requests]);
-    return { taskId };
+    const mutation = { action: `app-auth.user.${requested.what}`, kind: appKind.name, see: [requests] };
+    return mutate(deps, call, mutation, (unit) => {
+      unit.create(authRequestKind, request);
+      return { id: appId, answer: { taskId } };
+    });
   }
 
   function erase(auth: AuthObject, user: { userId: string } | { email: string }, call: Call) {
@@ -142,12 +142,12 @@ export function userHandlers(deps: Deps): UserHandlers {
       const value = create(AddAuthUserSchema, { database: auth.spec.databaseName, userId, email });
       const { added } = await tasks.run(service, { case: "addAuthUser", value }, call.signal);
       if (!added) throw new HoldfastError("USER_EXISTS", "The app has a user with this address.");
-      const unit = deps.begin();
-      const response = { id: userId, email, emailVerified: false, createdAt: timestampFromMs(clock.now()) };
-      unit.audit(auditOf(call, "app-auth.user.create", appKind.name, appId));
-      unit.storeResponse(call, create(AuthUserSchema, response));
-      await commitAndSee(call, unit, []);
-      return response;
+      const user = { id: userId, email, emailVerified: false, createdAt: timestampFromMs(clock.now()) };
+      const response = create(AuthUserSchema, user);
+      return mutate(deps, call, { action: "app-auth.user.create", kind: appKind.name, see: [] }, () => ({
+        id: appId,
+        response,
+      }));
     },
 
     async listAuthUsers({ appId, email, ...requested }, call) {
