@@ -9,13 +9,13 @@ import {
   MetricsExportService,
   type UpdateMetricsExportRequest,
 } from "@holdfast/proto/holdfast/v1/metrics_export_pb.ts";
-import { auditOf, commitAndSee, mayTouch, organizationOf, requireScope, requireUnlimited } from "#access/caller.ts";
+import { mayTouch, organizationOf, requireScope, requireUnlimited } from "#access/caller.ts";
+import { mutate } from "#access/mutate.ts";
 import type { Organization } from "#access/organization/organization.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
 import { changedConfiguration, newConfiguration } from "./configuration/changed-configuration.ts";
@@ -96,38 +96,38 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
     if (serviceId === null) requireScope(call, "org:write");
   }
 
-  async function commit(unit: UnitOfWork, call: Call, spec: MetricsExportSpec): Promise<void> {
-    try {
-      await commitAndSee(call, unit, [deps.organizations, exports]);
-    } catch (error) {
-      if (!(error instanceof HoldfastError) || error.key !== "NAME_TAKEN") throw error;
-      const whose = spec.serviceId === null ? "The organization has a global" : "The service has an";
-      throw new HoldfastError("DESTINATION_EXISTS", `${whose} integration of type ${spec.destinationType}.`, {
-        cause: error,
-      });
-    }
+  const see = [deps.organizations, exports];
+
+  /** The error of a commit: a scope has one integration of a type, so a taken name means DESTINATION_EXISTS. */
+  function destinationExists(error: unknown, spec: Pick<MetricsExportSpec, "serviceId" | "destinationType">): Error {
+    if (!(error instanceof HoldfastError) || error.key !== "NAME_TAKEN") return error as Error;
+    const whose = spec.serviceId === null ? "The organization has a global" : "The service has an";
+    return new HoldfastError("DESTINATION_EXISTS", `${whose} integration of type ${spec.destinationType}.`, {
+      cause: error,
+    });
   }
 
   /**
    * Changes an integration and returns its message. Its run state is read first: a change whose response would fail is
    * not made.
    */
-  function change(
+  async function change(
     id: string,
     call: Call,
     verb: string,
     next: (before: MetricsExportObject) => MetricsExportSpec | Promise<MetricsExportSpec>,
     name?: string,
   ): Promise<Answer> {
-    return retryConflict(call.signal, async () => {
+    let changed: MetricsExportSpec | undefined;
+    return mutate(deps, call, { action: `metrics-export.${verb}`, kind: kind.name, see }, async (unit) => {
       const before = require(id, call);
       requireRights(before.object.spec, call);
       const spec = await next(before.object);
+      changed = spec;
       const state = await stateOf(id);
       const metadata = { ...nextMetadata(before.object.metadata, clock.now()), ...(name !== undefined && { name }) };
       const after: MetricsExportObject = { metadata, spec, status: {} };
       const answer = create(MetricsExportSchema, message(after, state));
-      const unit = deps.begin();
       unit.update(kind, before, after);
       const { organizationId } = metadata;
       const [from, to] = [scopeName(before.object.spec), scopeName(spec)];
@@ -135,10 +135,9 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
         unit.claimName(kind, organizationId, to, id);
         unit.releaseName(kind, organizationId, from);
       }
-      unit.audit(auditOf(call, `metrics-export.${verb}`, kind.name, id));
-      unit.storeResponse(call, answer);
-      await commit(unit, call, spec);
-      return answer;
+      return { id, response: answer };
+    }).catch((error: unknown) => {
+      throw changed === undefined ? error : destinationExists(error, changed);
     });
   }
 
@@ -156,7 +155,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       requireRights({ serviceId, dataType }, call);
       requireSupportedDataType({ dataType }, destination);
       await checkTargets(destination, configuration, deps, call.signal);
-      return retryConflict(call.signal, async () => {
+      return mutate(deps, call, { action: "metrics-export.create", kind: kind.name, see }, async (unit) => {
         const id = deps.newId();
         const split = splitConfiguration(destination, configuration);
         const now = clock.now();
@@ -174,14 +173,12 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
         const metadata = newMetadata(id, now, { name: request.name, organizationId });
         const integration: MetricsExportObject = { metadata, spec, status: {} };
         const answer = create(MetricsExportSchema, message(integration));
-        const unit = deps.begin();
         unit.create(kind, integration);
         unit.claimName(kind, organizationId, scopeName(spec), id);
         await deps.quotas.claim(unit, organizationId, { exports: 1 });
-        unit.audit(auditOf(call, "metrics-export.create", kind.name, id));
-        unit.storeResponse(call, answer);
-        await commit(unit, call, spec);
-        return answer;
+        return { id, response: answer };
+      }).catch((error: unknown) => {
+        throw destinationExists(error, { serviceId, destinationType });
       });
     },
 
@@ -216,16 +213,13 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
     },
 
     deleteMetricsExport: ({ id }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: "metrics-export.delete", kind: kind.name, see: [exports] }, async (unit) => {
         const before = require(id, call);
         const { metadata, spec } = before.object;
         if (spec.serviceId === null) requireScope(call, "org:write");
-        const unit = deps.begin();
         unit.remove(kind, before);
         unit.releaseName(kind, metadata.organizationId, scopeName(spec));
-        unit.audit(auditOf(call, "metrics-export.delete", kind.name, id));
-        await commitAndSee(call, unit, [exports]);
-        return {};
+        return { id, answer: {} };
       }),
 
     disableMetricsExport: ({ id }, call) =>
@@ -248,10 +242,8 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       const configuration = openConfiguration(object, destination, sealer);
       const target = { destination, configuration, organizationId: object.metadata.organizationId };
       const error = await deps.probe(target, object.spec.dataType, call.signal);
-      const unit = deps.begin();
-      unit.audit(auditOf(call, "metrics-export.test", kind.name, id));
-      await unit.commit(call.signal);
-      return { success: error === undefined, ...(error !== undefined && { error }) };
+      const answer = { success: error === undefined, ...(error !== undefined && { error }) };
+      return mutate(deps, call, { action: "metrics-export.test", kind: kind.name, see: [] }, () => ({ id, answer }));
     },
   };
 
