@@ -15,15 +15,14 @@ import { ListEngineDatabasesSchema } from "@holdfast/proto/holdfast/agent/v1/tas
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { requireCapacity } from "#kernel/store/quota.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
-import { auditOf, commitAndSee, requireUnlimited } from "#access/caller.ts";
+import { requireUnlimited } from "#access/caller.ts";
+import { mutate, type Outcome } from "#access/mutate.ts";
 import type { EngineTasks } from "#services/service/engine-task.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import { pageByName } from "#kernel/page/page-by-name.ts";
 import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import type { Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
 import {
   afterEvent,
   changedQueue,
@@ -54,10 +53,9 @@ type Definitions = Pick<
 
 /** The RPCs of queues. They write the spec; the reconciler applies it. */
 export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
-  const { queues, access, begin, clock } = deps;
+  const { queues, access, clock } = deps;
   const creating = createKeyedMutex();
 
-  const commit = (unit: UnitOfWork, call: Call) => commitAndSee(call, unit, [queues]);
   const queuesOf = (serviceId: string) => queues.by(serviceOfQueue, serviceId).map(({ object }) => object);
 
   async function requireDatabase(serviceId: string, database: string, call: Call): Promise<void> {
@@ -71,7 +69,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     throw new HoldfastError("NOT_POSSIBLE", `The engine has no database ${database}.`);
   }
 
-  async function createOne(request: CreateQueueRequest, call: Call): Promise<Queue> {
+  async function createOne(request: CreateQueueRequest, unit: Changes, call: Call): Promise<Outcome<Queue>> {
     const { serviceId, name } = request;
     const stored = access.running(serviceId, call);
     const { object: service, modRevision } = stored;
@@ -94,27 +92,26 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
       clock.now(),
     );
     const answer = queueMessage(queue);
-    const unit = begin();
     // Of two concurrent creations one commits, and a service that is deleted meanwhile gets no queue.
     unit.update(managedServiceKind, stored, service);
     unit.create(queueKind, queue);
-    unit.audit(auditOf(call, "queue.create", "managed-service", serviceId));
-    unit.storeResponse(call, answer);
-    await commit(unit, call);
-    return answer;
+    return { id: serviceId, response: answer };
   }
 
-  async function change(
-    serviceId: string,
-    name: string,
+  function change(
+    { serviceId, name }: { readonly serviceId: string; readonly name: string },
+    verb: string,
     call: Call,
-    work: (queue: Stored<QueueObject>) => Promise<Queue>,
+    design: (queue: QueueObject) => QueueObject | undefined,
   ): Promise<Queue> {
-    return retryConflict(call.signal, async () => {
+    return mutate(deps, call, { action: `queue.${verb}`, kind: "managed-service", see: [queues] }, async (unit) => {
       access.queue(serviceId, name, call);
       const queue = await queues.getCurrent(queueObjectId(serviceId, name), call.signal);
       if (queue === undefined) throw new HoldfastError("QUEUE_NOT_FOUND", `The service has no queue ${name}.`);
-      return work(queue);
+      const after = design(queue.object);
+      if (after === undefined) return { unchanged: queueMessage(queue.object) };
+      unit.update(queueKind, queue, after);
+      return { id: serviceId, answer: queueMessage(after) };
     });
   }
 
@@ -122,7 +119,8 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     async createQueue(request, call) {
       requireUnlimited(call);
       await requireDatabase(request.serviceId, request.databaseName ?? defaultDatabase, call);
-      return creating(request.serviceId, () => retryConflict(call.signal, () => createOne(request, call)));
+      const mutation = { action: "queue.create", kind: "managed-service", see: [queues] } as const;
+      return creating(request.serviceId, () => mutate(deps, call, mutation, (unit) => createOne(request, unit, call)));
     },
 
     async listQueues(request, call) {
@@ -135,31 +133,18 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     getQueue: async ({ serviceId, name }, call) => queueMessage(access.queue(serviceId, name, call).queue.object),
 
     updateQueue: (request, call) =>
-      change(request.serviceId, request.name, call, async (queue) => {
-        const { state } = queue.object.status;
+      change(request, "update", call, (queue) => {
+        const { state } = queue.status;
         if (state === "Deprovisioning" || state === "Failed")
           throw new HoldfastError("WRONG_STATE", `The queue is ${state}.`, { members: { status: state } });
-        const { visibilityTimeoutSeconds, maxAttempts, dlqEnabled } = { ...queue.object.spec, ...givenOf(request) };
+        const { visibilityTimeoutSeconds, maxAttempts, dlqEnabled } = { ...queue.spec, ...givenOf(request) };
         const settings = { visibilityTimeoutSeconds, maxAttempts, dlqEnabled };
-        const after = changedQueue(queue.object, settings, clock.now());
-        const unit = begin();
-        unit.update(queueKind, queue, after);
-        unit.audit(auditOf(call, "queue.update", "managed-service", request.serviceId));
-        await commit(unit, call);
-        return queueMessage(after);
+        return changedQueue(queue, settings, clock.now());
       }),
 
-    deleteQueue: ({ serviceId, name }, call) =>
-      change(serviceId, name, call, async (queue) => {
-        const moved = afterEvent(queue.object, "deleteRequested", clock.now());
-        // Its deletion is in progress already.
-        if (moved === undefined) return queueMessage(queue.object);
-        const unit = begin();
-        unit.update(queueKind, queue, moved.after);
-        unit.audit(auditOf(call, "queue.delete", "managed-service", serviceId));
-        await commit(unit, call);
-        return queueMessage(moved.after);
-      }),
+    // Without a row of the table the deletion is in progress already.
+    deleteQueue: (request, call) =>
+      change(request, "delete", call, (queue) => afterEvent(queue, "deleteRequested", clock.now())?.after),
   };
 }
 
