@@ -8,9 +8,10 @@ import {
   type InferenceService,
   type UpdateInferenceKeyRequest,
 } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
-import { auditOf, commitAndSee, requireUnlimited } from "#access/caller.ts";
+import { requireUnlimited } from "#access/caller.ts";
+import { mutate, type Outcome } from "#access/mutate.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { type InferenceApiDeps, ownOrganization } from "../inference-api-deps.ts";
 import { createdKeyMessage, keyMessage } from "../inference-message.ts";
 import { hashOfSecret, type InferenceKey, inferenceKeyKind, newInferenceSecret } from "./inference-key.ts";
@@ -35,9 +36,12 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
     throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such inference key in the organization.");
   }
 
-  async function seen(unit: ReturnType<typeof deps.begin>, call: Call): Promise<void> {
-    await commitAndSee(call, unit, [organizations, keys]);
+  /** Changes a key, and waits until every process that follows this controller has the change. */
+  async function change<A>(verb: string, call: Call, design: (unit: Changes) => Outcome<A> | Promise<Outcome<A>>) {
+    const mutation = { action: `inference-key.${verb}`, kind: inferenceKeyKind.name, see: [organizations, keys] };
+    const answer = await mutate(deps, call, mutation, design);
     await feed.untilServed();
+    return answer;
   }
 
   return {
@@ -45,7 +49,7 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
       requireUnlimited(call);
       const organizationId = ownOrganization(request.orgId, call);
       const expiresAt = request.expiresAt === undefined ? null : futureOf(request.expiresAt, clock.now());
-      return retryConflict(call.signal, async () => {
+      return change("create", call, async (unit) => {
         const id = deps.newId();
         const secret = newInferenceSecret(id);
         const { monthlyTokenLimit, rateLimitRpm } = request;
@@ -61,13 +65,9 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
           status: {},
         };
         const answer = createdKeyMessage(key, secret);
-        const unit = deps.begin();
         unit.create(inferenceKeyKind, key);
         await deps.quotas.claim(unit, organizationId, { inferenceKeys: 1 });
-        unit.audit(auditOf(call, "inference-key.create", inferenceKeyKind.name, id));
-        unit.storeResponse(call, answer);
-        await seen(unit, call);
-        return answer;
+        return { id, response: answer };
       });
     },
 
@@ -82,35 +82,28 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
 
     async updateInferenceKey(request, call) {
       const organizationId = ownOrganization(request.orgId, call);
-      const changed = await retryConflict(call.signal, async () => {
+      const changed = await change("update", call, async (unit) => {
         const before = require(request.id, organizationId);
         const after = updated(before.object, request, clock.now());
-        const unit = deps.begin();
         unit.update(inferenceKeyKind, before, after);
-        unit.audit(auditOf(call, "inference-key.update", inferenceKeyKind.name, request.id));
-        unit.storeResponse(call, keyMessage(after));
-        await seen(unit, call);
-        return after;
+        return { id: request.id, response: keyMessage(after) };
       });
       await ledger.trim(rpmAccount(request.id), call.signal);
       await ledger.trim(tokensAccount(request.id, periodOf(clock.now())), call.signal);
-      return keyMessage(changed);
+      return changed;
     },
 
     deleteInferenceKey: ({ orgId, id }, call) =>
-      retryConflict(call.signal, async () => {
+      change("delete", call, async (unit) => {
         const before = require(id, ownOrganization(orgId, call));
-        const unit = deps.begin();
         unit.remove(inferenceKeyKind, before);
-        unit.audit(auditOf(call, "inference-key.delete", inferenceKeyKind.name, id));
-        await seen(unit, call);
-        return create(EmptySchema);
+        return { id, answer: create(EmptySchema) };
       }),
 
     async rotateInferenceKey({ orgId, id }, call) {
       requireUnlimited(call);
       const organizationId = ownOrganization(orgId, call);
-      return retryConflict(call.signal, async () => {
+      return change("rotate", call, async (unit) => {
         const before = require(id, organizationId);
         const secret = newInferenceSecret(id);
         const { object } = before;
@@ -120,12 +113,8 @@ export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
           spec: { ...object.spec, secretHash: hashOfSecret(secret) },
         };
         const answer = createdKeyMessage(after, secret);
-        const unit = deps.begin();
         unit.update(inferenceKeyKind, before, after);
-        unit.audit(auditOf(call, "inference-key.rotate", inferenceKeyKind.name, id));
-        unit.storeResponse(call, answer);
-        await seen(unit, call);
-        return answer;
+        return { id, response: answer };
       });
     },
   };

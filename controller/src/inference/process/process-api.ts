@@ -64,6 +64,7 @@ export function createProcessApi({
     },
 
     async declareInferenceProcessLost({ processId }, call) {
+      // oxlint-disable-next-line holdfast/audited -- the revision of this commit fences the leases below
       const lost = await retryConflict(call.signal, async () => {
         const before = await processes.getCurrent(processId, call.signal);
         if (before === undefined)
@@ -75,7 +76,9 @@ export function createProcessApi({
         const status = { ...object.status, epoch: object.status.epoch + 1, controllerId: null, lostAt: now };
         const unit = begin();
         unit.update(inferenceProcessKind, before, { ...object, metadata: nextMetadata(object.metadata, now), status });
+        // oxlint-disable-next-line holdfast/audited -- see above
         unit.audit(auditOf(call, "inference-process.lost", inferenceProcessKind.name, processId));
+        // oxlint-disable-next-line holdfast/audited -- see above
         return await unit.commit(call.signal);
       });
       await accounts.reached(lost, 5_000);
@@ -86,6 +89,7 @@ export function createProcessApi({
 
   /** Frees a lease of a lost process, only while the process has not come back. */
   async function reclaimLease(account: string, processId: string, lost: bigint, signal: AbortSignal): Promise<void> {
+    // oxlint-disable-next-line holdfast/audited -- a part of the audited change above
     await retryConflict(signal, async () => {
       const now = await processes.getCurrent(processId, signal);
       if (now?.modRevision !== lost) throw follows(processId);
@@ -95,6 +99,7 @@ export function createProcessApi({
       unit.onlyWhile({ key: keyOf(inferenceProcessKind, processId), modRevision: lost });
       const { object } = before;
       unit.update(inferenceAccountKind, before, { ...object, status: withoutLost(object.status, processId) });
+      // oxlint-disable-next-line holdfast/audited -- see above
       await unit.commit(signal);
     });
   }

@@ -8,10 +8,10 @@ import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import { parseTarget } from "@holdfast/egress/target.ts";
 import type { InferenceService, PutInferenceProviderRequest } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
-import { auditOf, commitAndSee } from "#access/caller.ts";
 import { type DestinedSecret, secretAfter } from "#kernel/secrets/destined-secret.ts";
-import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { nextMetadata } from "#kernel/store/resource.ts";
+import { mutate, type Outcome } from "#access/mutate.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { type InferenceApiDeps, ownOrganization } from "../inference-api-deps.ts";
 import { providerMessage } from "../inference-message.ts";
 import {
@@ -32,21 +32,12 @@ type ProviderHandlers = Pick<
 export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers {
   const { settings, catalog, sealer, clock, feed } = deps;
 
-  const commit = async (
-    before: Stored<InferenceSettings> | undefined,
-    after: InferenceSettings,
-    call: Call,
-    answer?: Parameters<ReturnType<typeof deps.begin>["storeResponse"]>[1],
-  ) => {
-    const unit = deps.begin();
-    if (before === undefined) unit.create(inferenceSettingsKind, after);
-    else unit.update(inferenceSettingsKind, before, after);
-    const action = answer === undefined ? "inference-provider.delete" : "inference-provider.put";
-    unit.audit(auditOf(call, action, inferenceSettingsKind.name, after.metadata.id));
-    if (answer !== undefined) unit.storeResponse(call, answer);
-    await commitAndSee(call, unit, [settings]);
+  async function change<A>(verb: string, call: Call, design: (unit: Changes) => Outcome<A>): Promise<A> {
+    const mutation = { action: `inference-provider.${verb}`, kind: inferenceSettingsKind.name, see: [settings] };
+    const answer = await mutate(deps, call, mutation, design);
     await feed.untilServed();
-  };
+    return answer;
+  }
 
   return {
     async putInferenceProvider(request, call) {
@@ -57,7 +48,7 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
         throw invalid({ field: "provider", code: "unknown_provider", detail: "is not in the catalog of providers" });
       const baseUrl = request.baseUrl && (await checkedBaseUrl(request.baseUrl, deps.egress, call.signal));
       const caCertificate = request.caCertificate && checkedAuthorities(request.caCertificate);
-      return retryConflict(call.signal, async () => {
+      return change("put", call, (unit) => {
         const before = settings.get(organizationId);
         const object = before?.object ?? newSettings(organizationId, clock.now());
         const { providers } = object.spec;
@@ -80,8 +71,9 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
           metadata: before === undefined ? object.metadata : nextMetadata(object.metadata, clock.now()),
           spec: { ...object.spec, providers: { ...providers, [provider]: its } },
         };
-        await commit(before, after, call, answer);
-        return answer;
+        if (before === undefined) unit.create(inferenceSettingsKind, after);
+        else unit.update(inferenceSettingsKind, before, after);
+        return { id: organizationId, response: answer };
       });
     },
 
@@ -92,23 +84,19 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
     },
 
     deleteInferenceProvider: ({ orgId, provider }, call) =>
-      retryConflict(call.signal, async () => {
+      change("delete", call, (unit) => {
         const before = settings.get(ownOrganization(orgId, call));
         const providers = before?.object.spec.providers ?? {};
         if (before === undefined || !Object.hasOwn(providers, provider))
           throw new HoldfastError("OBJECT_NOT_FOUND", "The organization has not configured this provider.");
         const { [provider]: _, ...others } = providers;
         const { object } = before;
-        await commit(
-          before,
-          {
-            ...object,
-            metadata: nextMetadata(object.metadata, clock.now()),
-            spec: { ...object.spec, providers: others },
-          },
-          call,
-        );
-        return create(EmptySchema);
+        unit.update(inferenceSettingsKind, before, {
+          ...object,
+          metadata: nextMetadata(object.metadata, clock.now()),
+          spec: { ...object.spec, providers: others },
+        });
+        return { id: object.metadata.id, answer: create(EmptySchema) };
       }),
   };
 }

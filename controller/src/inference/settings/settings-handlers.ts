@@ -2,9 +2,8 @@ import type { Handlers } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { costAccount, microcentsPerCent, periodOf } from "@holdfast/common/inference/accounts.ts";
 import type { InferenceService, PutInferenceSettingsRequest } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
-import { auditOf, commitAndSee } from "#access/caller.ts";
 import { newMetadata, nextMetadata } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { mutate } from "#access/mutate.ts";
 import { inferenceAccountKind } from "../account/inference-account.ts";
 import { type InferenceApiDeps, ownOrganization } from "../inference-api-deps.ts";
 import { settingsMessage } from "../inference-message.ts";
@@ -25,11 +24,15 @@ export function createSettingsHandlers(deps: InferenceApiDeps): SettingsHandlers
     async putInferenceSettings(request, call) {
       const organizationId = ownOrganization(request.orgId, call);
       const account = costAccount(organizationId, periodOf(clock.now()));
-      const limits = await retryConflict(call.signal, async () => {
+      const mutation = {
+        action: "inference-settings.put",
+        kind: inferenceSettingsKind.name,
+        see: [settings, accounts],
+      };
+      const limits = await mutate(deps, call, mutation, async (unit) => {
         const before = settings.get(organizationId);
         const object = before?.object ?? newSettings(organizationId, clock.now());
         const after = limitsAfter(object.spec.limits, request);
-        const unit = deps.begin();
         const changed: InferenceSettings = {
           ...object,
           metadata: before === undefined ? object.metadata : nextMetadata(object.metadata, clock.now()),
@@ -61,10 +64,7 @@ export function createSettingsHandlers(deps: InferenceApiDeps): SettingsHandlers
             });
           }
         }
-        unit.audit(auditOf(call, "inference-settings.put", inferenceSettingsKind.name, organizationId));
-        unit.storeResponse(call, message(organizationId, after));
-        await commitAndSee(call, unit, [settings, accounts]);
-        return after;
+        return { id: organizationId, answer: after, stored: message(organizationId, after) };
       });
       await ledger.trim(account, call.signal);
       await feed.untilServed();
