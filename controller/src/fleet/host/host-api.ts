@@ -4,7 +4,6 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { dialableEndpointOf } from "@holdfast/common/endpoint.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { type AddHostRequest, type HostSchema, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
-import { auditOf } from "#access/caller.ts";
 import { hostRemovalRefusal } from "./host-removal.ts";
 import type { HostTrust } from "./host-trust.ts";
 import { hostKind, type HostObject, isRemoved, newHost, withHostSpec } from "./host.ts";
@@ -13,7 +12,7 @@ import { adminPage } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { mutate } from "#access/mutate.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { hostMessage } from "./host-message.ts";
 
@@ -28,9 +27,11 @@ export interface HostApiDeps {
   readonly clock: Clock;
 }
 
+const kind = "host";
+
 /** HostService: operators list, add, cordon, drain and remove hosts. */
 export function createHostApi(deps: HostApiDeps): ServedService {
-  const { hosts, machines, clock, begin } = deps;
+  const { hosts, machines, clock } = deps;
   const messageOf = (host: HostObject): MessageInitShape<typeof HostSchema> =>
     hostMessage(
       host,
@@ -43,21 +44,14 @@ export function createHostApi(deps: HostApiDeps): ServedService {
     return host;
   }
 
-  async function settle(unit: UnitOfWork, signal: AbortSignal): Promise<void> {
-    await hosts.reached(await unit.commit(signal), 1_000);
-  }
-
   /** Changes the host's spec and writes an audit entry; the audit entry alone if the spec is the same. */
   const change = (action: string, id: string, call: Call, edit: (host: HostObject) => Partial<HostObject["spec"]>) =>
-    retryConflict(call.signal, async () => {
+    mutate(deps, call, { action: `host.${action}`, kind: "host", see: [hosts] }, async (unit) => {
       const stored = await require(id, call.signal);
       if (isRemoved(stored.object)) throw new HoldfastError("WRONG_STATE", `Host ${id} was destroyed.`);
       const after = withHostSpec(stored.object, edit(stored.object), clock.now());
-      const unit = begin();
       if (JSON.stringify(after.spec) !== JSON.stringify(stored.object.spec)) unit.update(hostKind, stored, after);
-      unit.audit(auditOf(call, `host.${action}`, "host", id));
-      await settle(unit, call.signal);
-      return messageOf(after);
+      return { id, answer: messageOf(after) };
     });
 
   function expected(request: AddHostRequest, existing: HostObject | undefined): HostObject {
@@ -84,18 +78,15 @@ export function createHostApi(deps: HostApiDeps): ServedService {
 
     addHost: async (request, call) => {
       requireEndpoint(request.address);
-      return retryConflict(call.signal, async () => {
+      return mutate(deps, call, { action: "host.add", kind, see: [hosts] }, async (unit) => {
         const { hostId } = request;
         const stored = await hosts.getCurrent(hostId, call.signal);
         const host = expected(request, stored?.object);
         const { enrollment, file } = await deps.hostTrust.invite(hostId, host.spec.address);
         const after = { ...host, status: { ...host.status, enrollment } };
-        const unit = begin();
         if (stored === undefined) unit.create(hostKind, after);
         else unit.update(hostKind, stored, after);
-        unit.audit(auditOf(call, "host.add", "host", hostId));
-        await settle(unit, call.signal);
-        return { host: messageOf(after), joinFile: `${JSON.stringify(file)}\n` };
+        return { id: hostId, answer: { host: messageOf(after), joinFile: `${JSON.stringify(file)}\n` } };
       });
     },
 
@@ -110,7 +101,7 @@ export function createHostApi(deps: HostApiDeps): ServedService {
       })),
 
     removeHost: ({ hostId, destroyed, lostServices }, call) =>
-      retryConflict(call.signal, async () => {
+      mutate(deps, call, { action: destroyed ? "host.destroyed" : "host.remove", kind, see: [hosts] }, async (unit) => {
         const stored = await require(hostId, call.signal);
         // Every placement changes the host's object, so the cache has all machines placed before this revision.
         await machines.reached(stored.modRevision, 5_000);
@@ -119,12 +110,9 @@ export function createHostApi(deps: HostApiDeps): ServedService {
         if (refusal?.field !== undefined)
           throw invalid({ field: refusal.field, code: "mismatch", detail: refusal.detail });
         if (refusal !== undefined) throw new HoldfastError("WRONG_STATE", refusal.detail);
-        const unit = begin();
         if (here.length === 0) unit.remove(hostKind, stored);
         else unit.update(hostKind, stored, withHostSpec(stored.object, { destroyedAt: clock.now() }, clock.now()));
-        unit.audit(auditOf(call, destroyed ? "host.destroyed" : "host.remove", "host", hostId));
-        await settle(unit, call.signal);
-        return {};
+        return { id: hostId, answer: {} };
       }),
   };
   return serve(HostService, handlers);

@@ -4,19 +4,19 @@ import { type Call, type Handlers, type ServedService, serve } from "@holdfast/c
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { type AgentRolloutSchema, AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
-import { auditOf } from "#access/caller.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import { adminPage } from "#kernel/page/admin-page.ts";
 import type { Fleet } from "../fleet.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { Stored } from "#kernel/store/resource.ts";
+import { mutate } from "#access/mutate.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { agentFactsOf, allAgentFacts } from "./agent-facts.ts";
 import { type AgentRollout, agentRolloutKind, rolloutId, withEvent } from "./agent-rollout.ts";
 import { stateOf } from "./agent-rollout-plan.ts";
+import { auditOf } from "#access/caller.ts";
 
 export interface AgentRolloutApiDeps {
   readonly rollouts: Collection<AgentRollout>;
@@ -75,17 +75,17 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
 
   async function change(
     call: Call,
-    audit: NewAudit,
+    action: string,
+    { kind, id }: { readonly kind: NewAudit["objectKind"]; readonly id: string },
     edit: (stored: Stored<AgentRollout>) => AgentRollout,
   ): Promise<MessageInitShape<typeof AgentRolloutSchema>> {
-    await retryConflict(call.signal, async () => {
+    const mutation = { action: `agent-rollout.${action}`, kind, see: [rollouts], seeMs: 10_000 };
+    await mutate(deps, call, mutation, async (unit) => {
       requireRollout();
       const stored = await rollouts.getCurrent(rolloutId, call.signal);
       if (stored === undefined) throw notOffered();
-      const unit = deps.begin();
       unit.update(agentRolloutKind, stored, edit(stored));
-      unit.audit(audit);
-      await rollouts.reached(await unit.commit(call.signal), 10_000);
+      return { id, answer: undefined };
     });
     return rolloutMessage();
   }
@@ -115,11 +115,11 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
       return { agents, ...next };
     },
     pauseAgentRollout: (_, call) =>
-      change(call, audited(call, "pause"), move("pauseRequested", "it cannot be paused.")),
+      change(call, "pause", rolloutObject, move("pauseRequested", "it cannot be paused.")),
     resumeAgentRollout: (_, call) =>
-      change(call, audited(call, "resume"), move("resumeRequested", "only a paused or halted rollout can be resumed.")),
+      change(call, "resume", rolloutObject, move("resumeRequested", "only a paused or halted rollout can be resumed.")),
     retryAgentUpgrade: ({ machineId }, call) =>
-      change(call, auditOf(call, "agent-rollout.retry", "machine", machineId), ({ object }) => {
+      change(call, "retry", { kind: "machine", id: machineId }, ({ object }) => {
         const trouble = lookUp(object.status.failedUpgrades, machineId);
         if (trouble === undefined) {
           throw new HoldfastError("OBJECT_NOT_FOUND", `No upgrade of a machine ${machineId} has failed.`);
@@ -128,7 +128,8 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
         return { ...object, status: { ...object.status, failedUpgrades } };
       }),
     offerAgentRelease: async (_, call) => {
-      const record = (unit: UnitOfWork) => unit.audit(audited(call, "offer"));
+      // oxlint-disable-next-line holdfast/audited -- the offer commits this unit with the rollout
+      const record = (unit: UnitOfWork) => unit.audit(auditOf(call, "agent-rollout.offer", "agent-rollout", rolloutId));
       await deps.offerOwn(record, call.signal);
       return rolloutMessage();
     },
@@ -136,9 +137,8 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
   return serve(AgentRolloutService, handlers);
 }
 
-function audited(call: Call, action: string): NewAudit {
-  return auditOf(call, `agent-rollout.${action}`, "agent-rollout", rolloutId);
-}
+/** The object of audit entries about the rollout. */
+const rolloutObject = { kind: "agent-rollout", id: rolloutId } as const;
 
 function notOffered(): HoldfastError {
   const why =

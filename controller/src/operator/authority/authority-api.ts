@@ -45,6 +45,7 @@ export function createAuthorityApi({ begin, authority, followers }: AuthorityApi
   ) {
     const changed = await run(() => {
       const unit = begin();
+      // oxlint-disable-next-line holdfast/audited -- the PKI commits this unit with the authority's record
       unit.audit(auditOf(call, `authority.${action}`, "organization", ""));
       return unit;
     });

@@ -1,9 +1,8 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { auditOf } from "#access/caller.ts";
 import type { AutomaticAction, AutomationPause, AutomationPauses } from "#kernel/clock/automation-pauses.ts";
 import { adminPageByName } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
@@ -11,6 +10,7 @@ import type { RegisteredController } from "#kernel/runtime/controller-registry.t
 import { ownerOf, shardCount } from "#kernel/runtime/ownership.ts";
 import { type StoreSpace, stateOfSpace } from "#kernel/space/space-level.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { mutate } from "#access/mutate.ts";
 
 export interface ControlApiDeps {
   readonly begin: () => UnitOfWork;
@@ -29,11 +29,8 @@ export interface ControlApiDeps {
 
 /** The admin RPCs of controllers, snapshots, pauses and stores. */
 export function createControlApi(deps: ControlApiDeps): ServedService {
-  async function audited(call: Parameters<typeof auditOf>[0], action: string): Promise<void> {
-    const unit = deps.begin();
-    unit.audit(auditOf(call, action, "organization", ""));
-    await unit.commit(call.signal);
-  }
+  const audited = (call: Call, action: string) =>
+    mutate(deps, call, { action, kind: "organization", see: [] }, () => ({ id: "", answer: undefined }));
 
   const handlers: Handlers<typeof ControlService> = {
     listControllers: async ({ page }, call) => {

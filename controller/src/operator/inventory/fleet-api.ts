@@ -5,7 +5,6 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { FleetService, type RightSchema } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
-import { auditOf } from "#access/caller.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { SessionFacts } from "#fleet/session/session-facts.ts";
 import type { TaskObject } from "#fleet/task/task-object.ts";
@@ -17,6 +16,7 @@ import { adminPage, adminPageByName } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { mutate } from "#access/mutate.ts";
 
 export interface FleetApiDeps {
   readonly begin: () => UnitOfWork;
@@ -82,11 +82,11 @@ export function createFleetApi(deps: FleetApiDeps): ServedService {
       const page = cursors.open(call, "orphans", null, requestedPage);
       const options = requestedPage === undefined ? { dryRun } : { dryRun, page };
       const { orphans, next } = await deps.orphans.sweep(options, call.signal);
-      if (!dryRun) {
-        const unit = deps.begin();
-        unit.audit(auditOf(call, "orphans.sweep", "machine", ""));
-        await unit.commit(call.signal);
-      }
+      if (!dryRun)
+        await mutate(deps, call, { action: "orphans.sweep", kind: "machine", see: [] }, () => ({
+          id: "",
+          answer: undefined,
+        }));
       return {
         orphans: orphans.map(({ machineId, hasData, action, retainedUntil }) => ({
           machineId,
