@@ -8,6 +8,9 @@ import { checkout } from "./set-up.js";
 
 const holder = "interface Holder { readonly status: { readonly leases: Readonly<Record<string, number>> } }";
 
+const handlers =
+  'import type { Call } from "@holdfast/common/call.ts";\ninterface Unit { commit(s: unknown): number; audit(c: unknown): number }';
+
 /** Sources, and our rules that find something in each. */
 const cases = [
   ["a variable", "const t: Record<string, number> = {};\nexport const e = (w: string) => t[w];", "own-keys"],
@@ -51,6 +54,23 @@ const cases = [
     `${holder}\nexport const e = (h: Holder, w: string) => (Object.hasOwn(h.status.leases, w) ? h.status.leases[w] : 0);`,
   ],
   ["an array", "export const e = (t: readonly number[], n: number) => t[n];"],
+
+  [
+    "a commit of a call",
+    `${handlers}\nexport const e = (unit: Unit, call: Call) => unit.commit(call.signal);`,
+    "audited",
+  ],
+  [
+    "an audit entry of a call",
+    `${handlers}\nexport const e = (unit: Unit, call: Call) => unit.audit(call);`,
+    "audited",
+  ],
+  [
+    "a retry of a call",
+    `${handlers}\ndeclare const retryConflict: (c: Call) => number;\nexport const e = (call: Call) => retryConflict(call);`,
+    "audited",
+  ],
+  ["a commit without a call", "export const e = (unit: { commit(): number }) => unit.commit();"],
 
   ["a statement", "declare const f: () => Promise<void>;\nexport const e = () => {\n  void f();\n};", "no-void-call"],
   ["an arrow", "declare const f: () => Promise<void>;\nexport const e = () => void f();", "no-void-call"],

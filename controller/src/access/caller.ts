@@ -1,8 +1,6 @@
 import type { Call, Principal } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import type { Collection } from "#kernel/store/collection.ts";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { covers } from "./scopes.ts";
 
 /** The organization that the call acts in. Throws ORGANIZATION_REQUIRED, such as for an operator without one. */
@@ -43,21 +41,7 @@ export function requireUnlimited(call: Call): void {
   throw new HoldfastError("SCOPE_MISSING", "The token is limited to named resources and cannot create new ones.");
 }
 
-/**
- * Commits, and waits up to a second until this replica's collections include the change. The commit cannot be undone,
- * so a replica that lags further still responds: a read with this Holdfast-Revision waits for it.
- */
-export async function commitAndSee(
-  call: Call,
-  unit: UnitOfWork,
-  collections: readonly Pick<Collection<unknown>, "reached">[],
-): Promise<void> {
-  const revision = await unit.commit(call.signal);
-  call.setHeader("Holdfast-Revision", String(revision));
-  await Promise.allSettled(collections.map((collection) => collection.reached(revision, 1_000)));
-}
-
-/** The audit entry of a change, for the caller's own unit of work. */
+/** The audit entry of a call. `mutate` writes that of a change; a call that reads a secret passes it to the outbox. */
 export function auditOf(
   call: Call,
   action: string,

@@ -1,18 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { type Call, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import {
-  auditOf,
-  commitAndSee,
-  mayTouch,
-  organizationOf,
-  requireUnlimited,
-} from "@holdfast/controller/access/caller.ts";
+import { mayTouch, organizationOf, requireUnlimited } from "@holdfast/controller/access/caller.ts";
+import { mutate } from "@holdfast/controller/access/mutate.ts";
 import type { Quotas } from "@holdfast/controller/access/organization/quotas.ts";
 import type { Kernel } from "@holdfast/controller/kernel/kernel.ts";
 import type { Collection } from "@holdfast/controller/kernel/store/collection.ts";
 import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
-import { retryConflict } from "@holdfast/controller/kernel/store/retry-conflict.ts";
 import { type Note, noteKind } from "./note.ts";
 import { noteService } from "./note-service.ts";
 
@@ -22,23 +16,20 @@ interface NoteApiDeps extends Pick<Kernel, "begin" | "cursors" | "clock" | "newI
 }
 
 /** The RPCs of notes. */
-export function createNoteApi({ notes, quotas, begin, cursors, clock, newId }: NoteApiDeps): ServedService {
+export function createNoteApi(deps: NoteApiDeps): ServedService {
+  const { notes, quotas, cursors, clock, newId } = deps;
   return serve(noteService, {
     createNote(request, call: Call) {
       requireUnlimited(call);
       const { text } = requestOf(request);
       const organizationId = organizationOf(call);
-      return retryConflict(call.signal, async () => {
+      return mutate(deps, call, { action: "note.create", kind: noteKind.name, see: [notes] }, async (unit) => {
         const id = newId();
         const metadata = newMetadata(id, clock.now(), { organizationId });
         const note: Note = { metadata, spec: { text }, status: { rendered: null } };
-        const unit = begin();
         unit.create(noteKind, note);
         await quotas.claim(unit, organizationId, { notes: 1 });
-        unit.audit(auditOf(call, "note.create", noteKind.name, id));
-        unit.storeResponse(call, create(noteService.method["createNote"]!.output, noteMessage(note)));
-        await commitAndSee(call, unit, [notes]);
-        return noteMessage(note);
+        return { id, response: create(noteService.method["createNote"]!.output, noteMessage(note)) };
       });
     },
 
