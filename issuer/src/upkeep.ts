@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
+import { createSemaphore } from "@holdfast/common/concurrency/semaphore.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { App } from "./app.ts";
 import { mailCapacity } from "./sign-in/mail-limits.ts";
@@ -48,7 +49,8 @@ export function startUpkeep({
 }): { close(): Promise<void> } {
   const stopping = new AbortController();
   const { signal } = stopping;
-  /** Rounds in progress, by app id. */
+  const semaphore = createSemaphore(appsAtOnce);
+  /** Rounds that run or wait, by app id. */
   const inFlight = new Map<string, Promise<void>>();
 
   async function sweep({ database }: App, statement: string): Promise<void> {
@@ -74,8 +76,10 @@ export function startUpkeep({
   /** Starts a round for an app; it never rejects. */
   function startRound(app: App): void {
     const { appId } = app.config;
-    const round = runRound(app)
+    const round = semaphore
+      .run(() => runRound(app), { signal })
       .catch((error: unknown) => {
+        if (signal.aborted) return;
         log.warn("upkeep failed", { app: appId, error: error instanceof Error ? error.name : "unknown" });
       })
       .finally(() => inFlight.delete(appId));
@@ -85,11 +89,8 @@ export function startUpkeep({
   async function run(): Promise<void> {
     while (!signal.aborted) {
       await delay(intervalMs, undefined, { signal }).catch(() => undefined);
-      for (const app of apps()) {
-        while (inFlight.size >= appsAtOnce && !signal.aborted) await Promise.race(inFlight.values());
-        if (signal.aborted) break;
-        if (!inFlight.has(app.config.appId)) startRound(app);
-      }
+      if (signal.aborted) break;
+      for (const app of apps()) if (!inFlight.has(app.config.appId)) startRound(app);
     }
     await Promise.all(inFlight.values());
   }

@@ -1,4 +1,5 @@
 import type { Idempotency } from "@holdfast/common/call.ts";
+import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Store, StoredValue } from "./store.ts";
 
@@ -46,11 +47,6 @@ interface Counted extends ResponseOwner {
   readonly bytes: number;
 }
 
-interface Used {
-  responses: number;
-  bytes: number;
-}
-
 const installationKey = "all";
 const retryAfterMinutes = 10;
 
@@ -60,12 +56,12 @@ export function createStoredResponseBudget(
   limits: StoredResponseLimits = storedResponseLimits,
 ): StoredResponseBudget {
   let counted = new Map<string, Counted>();
-  let used = new Map<string, Used>();
+  let used = { responses: createKeyedCounter(), bytes: createKeyedCounter() };
 
   const watch = store.watch(prefix, {
     reset() {
       counted = new Map();
-      used = new Map();
+      used = { responses: createKeyedCounter(), bytes: createKeyedCounter() };
     },
     put: ({ key, value }: StoredValue) => {
       remove(key);
@@ -91,11 +87,8 @@ export function createStoredResponseBudget(
 
   function add(entry: Counted, sign: 1 | -1): void {
     for (const [name] of limitsOf(entry, limits)) {
-      const each = used.get(name) ?? { responses: 0, bytes: 0 };
-      each.responses += sign;
-      each.bytes += sign * entry.bytes;
-      if (each.responses > 0) used.set(name, each);
-      else used.delete(name);
+      used.responses.add(name, sign);
+      used.bytes.add(name, sign * entry.bytes);
     }
   }
 
@@ -103,8 +96,7 @@ export function createStoredResponseBudget(
     reserve(idempotency) {
       const entry = { ...ownerOf(idempotency), bytes: 0 };
       for (const [name, share] of limitsOf(entry, limits)) {
-        const { responses, bytes } = used.get(name) ?? { responses: 0, bytes: 0 };
-        if (responses < share.responses && bytes < share.bytes) continue;
+        if (used.responses.of(name) < share.responses && used.bytes.of(name) < share.bytes) continue;
         const subject =
           name === installationKey
             ? "the installation"
