@@ -6,55 +6,11 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { checkout } from "./set-up.js";
 
-const holder = "interface Holder { readonly status: { readonly leases: Readonly<Record<string, number>> } }";
-
 const handlers =
   'import type { Call } from "@holdfast/common/call.ts";\ninterface Unit { commit(s: unknown): number; audit(c: unknown): number }';
 
 /** Sources, and our rules that find something in each. */
 const cases = [
-  ["a variable", "const t: Record<string, number> = {};\nexport const e = (w: string) => t[w];", "own-keys"],
-  ["a parameter", "export const e = (t: { readonly [key: string]: number }, w: string) => t[w];", "own-keys"],
-  ["a property", `${holder}\nexport const e = (h: Holder, w: string) => h.status.leases[w];`, "own-keys"],
-  [
-    "an optional property",
-    `${holder}\nexport const e = (h: Holder | undefined, w: string) => h?.status.leases[w];`,
-    "own-keys",
-  ],
-  [
-    "a property of a call",
-    `${holder}\nexport const e = (h: () => Holder, w: string) => h().status.leases[w];`,
-    "own-keys",
-  ],
-  [
-    "a field of the protos",
-    "import type { S } from './s.ts';\nexport const e = (s: S, w: string) => s.tags[w];",
-    "own-keys",
-  ],
-  [
-    "a property that was taken out",
-    `${holder}\nexport function e({ status: { leases } }: Holder, w: string) {\n  return leases[w];\n}`,
-    "own-keys",
-  ],
-  [
-    "a copy of a property",
-    `${holder}\nexport function e(h: Holder, w: string) {\n  const them = h.status.leases ?? {};\n  return them[w];\n}`,
-    "own-keys",
-  ],
-  [
-    "a named type",
-    "type Words = Readonly<Record<string, number>>;\nexport const e = (t: Words, w: string) => t[w];",
-    "own-keys",
-  ],
-  ["an exported table", "export const t: Record<string, number> = {};", "own-keys"],
-  ["a literal key", `${holder}\nexport const e = (h: Holder) => h.status.leases["a"];`],
-  ["a key that is written", "export const e = (t: Record<string, number>, w: string) => {\n  t[w] = 1;\n};"],
-  [
-    "a guard",
-    `${holder}\nexport const e = (h: Holder, w: string) => (Object.hasOwn(h.status.leases, w) ? h.status.leases[w] : 0);`,
-  ],
-  ["an array", "export const e = (t: readonly number[], n: number) => t[n];"],
-
   [
     "a commit of a call",
     `${handlers}\nexport const e = (unit: Unit, call: Call) => unit.commit(call.signal);`,

@@ -1,10 +1,9 @@
 // Rules of the lint that are ours.
 import { audited } from "./audited.js";
 import { noVoidCall } from "./no-void-call.js";
-import { ownKeys } from "./own-keys.js";
 import { comments, names } from "./words.js";
 
 export default {
   meta: { name: "holdfast" },
-  rules: { audited, "no-void-call": noVoidCall, "own-keys": ownKeys, names, comments },
+  rules: { audited, "no-void-call": noVoidCall, names, comments },
 };

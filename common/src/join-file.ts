@@ -1,4 +1,5 @@
 import { dialableEndpointOf } from "./endpoint.ts";
+import { lookUp } from "./look-up.ts";
 
 /**
  * File that an operator copies to a computer to make it a host of the installation: the authority to trust and a
@@ -32,12 +33,12 @@ export function parseJoinFile(text: string): JoinFile {
   if (typeof parsed !== "object" || parsed === null) throw new Error("it is not a JSON object");
   const fields = parsed as Record<string, unknown>;
   const textOf = (name: string) => {
-    const value = fields[name];
+    const value = lookUp(fields, name);
     if (typeof value !== "string" || value === "") throw new Error(`it has no ${name}`);
     return value;
   };
   const textsOf = (name: string) => {
-    const value = fields[name];
+    const value = lookUp(fields, name);
     if (!Array.isArray(value) || !value.every((each) => typeof each === "string")) throw new Error(`it has no ${name}`);
     return value as string[];
   };

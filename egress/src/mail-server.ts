@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import nodemailer, { type SentMessageInfo } from "nodemailer";
 import type { EgressClient } from "./egress-client.ts";
 import { EgressFailure } from "./egress-failure.ts";
@@ -126,8 +127,7 @@ function isRecipientRefused(error: unknown): boolean {
 
 function reasonOf(error: unknown): string {
   if (error instanceof EgressFailure) return `The mail server could not be reached: ${error.message}`;
-  const of = (name: string) =>
-    error instanceof Error && name in error ? (error as unknown as Record<string, unknown>)[name] : undefined;
+  const of = (name: string) => (error instanceof Error ? lookUp(error, name) : undefined);
   if (of("code") === "EAUTH") return "The mail server refused the user name and password.";
   if (of("code") === "ETLS" || of("code") === "ESOCKET")
     return "The mail server offers no TLS with a certificate that is trusted.";

@@ -1,4 +1,5 @@
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { decodeEnum, decodeScalar, faultOfText } from "./json/decode-scalar.ts";
 import type { Faults } from "./json/faults.ts";
 import type { JsonNode } from "./json/json-node.ts";
@@ -41,7 +42,7 @@ export function compileQuery(fields: readonly DescField[]): DecodeQuery {
       const value = parameter.decode(text, name, faults);
       if (value === undefined) continue;
       const { localName } = parameter.field;
-      if (isList) (into[localName] as unknown[]).push(value);
+      if (isList) (lookUp(into, localName) as unknown[]).push(value);
       else into[localName] = value;
     }
   };

@@ -1,4 +1,5 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { fieldOf, type Faults, type ValuePath } from "./json/faults.ts";
 
 /** Adds a fault for each name and tag with hidden characters, which could disguise it as another name. */
@@ -76,7 +77,7 @@ export function compileNameCheck(
 function inside(checks: readonly (readonly [DescField, Check])[]): Check {
   return (message: object, parent, faults) => {
     for (const [{ localName, name }, check] of checks) {
-      const value = (message as Readonly<Record<string, unknown>>)[localName];
+      const value = lookUp(message, localName);
       if (value !== undefined) check(value as never, { parent, key: name }, faults);
     }
   };

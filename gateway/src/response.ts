@@ -1,5 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { StoredResponse } from "@holdfast/common/call.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { rulesOf } from "./json/field-rules.ts";
 import type { Encode } from "./json/encode.ts";
 import type { ApiMethod, RestRule } from "./method.ts";
@@ -47,7 +48,7 @@ export function compileResponse(method: ApiMethod, rest: RestRule, encode: Encod
 
 /** The text of a message whose only field is a string. */
 function textOfField(output: DescMessage, value: object): string {
-  const text = (value as Members)[output.fields[0]?.localName ?? ""];
+  const text = lookUp(value, output.fields[0]?.localName ?? "");
   if (typeof text !== "string") throw new Error(`${output.typeName} has no string field`);
   return text;
 }
@@ -67,7 +68,7 @@ function compilePath(path: string, output: DescMessage): { last: DescField; read
   const [name, ...inner] = path.split(".");
   const field = output.fields.find((candidate) => candidate.name === name);
   if (field === undefined) throw new Error(`${output.typeName} has no field ${name}`);
-  const own = (value: object) => (value as Members)[field.localName];
+  const own = (value: object) => lookUp(value, field.localName);
   if (inner.length === 0) return { last: field, read: own };
   if (field.fieldKind !== "message") throw new Error(`${field} has no fields of its own`);
   const { last, read } = compilePath(inner.join("."), field.message);

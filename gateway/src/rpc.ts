@@ -18,6 +18,7 @@ import {
 } from "@connectrpc/connect-node";
 import type { Call, Principal } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { CallGuards } from "./call-guards.ts";
 import type { Exchange } from "./exchange.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
@@ -131,8 +132,7 @@ export function createRpc(
         const faults = createFaults();
         const ifMatch = readIfMatch(header("if-match"), faults);
         const minRevision = readRevision(header("holdfast-revision"), faults);
-        if (mask !== undefined)
-          checkMask(input, (message as Message & Record<string, unknown>)[mask] as FieldMask | undefined, faults);
+        if (mask !== undefined) checkMask(input, lookUp(message, mask) as FieldMask | undefined, faults);
         checkEntries(message, faults);
         const tooLong = faults.list.length > 0;
         if (!tooLong) {

@@ -1,5 +1,6 @@
 import { create, type DescField, type DescMessage, getOption, type Message, ScalarType } from "@bufbuild/protobuf";
 import { createValidator, type Violation } from "@bufbuild/protovalidate";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { field as fieldConstraints, type FieldRules } from "@holdfast/proto/buf/validate/validate_pb.ts";
 import { rulesOf } from "./json/field-rules.ts";
 import { patternMessage } from "./pattern-messages.ts";
@@ -72,10 +73,10 @@ function compileShortcut(message: DescMessage): Shortcut | undefined {
     if (isEmpty(rules) && field.message === undefined) continue;
     const within = field.fieldKind === "scalar" ? lengthCheck(field.scalar, rules) : undefined;
     if (within === undefined) return undefined;
-    checks.push(
-      // oxlint-disable-next-line holdfast/own-keys -- a name of the descriptor
-      (value: Readonly<Record<string, unknown>>) => value[localName] === undefined || within(value[localName] as never),
-    );
+    checks.push((value: object) => {
+      const member = lookUp(value, localName);
+      return member === undefined || within(member as never);
+    });
   }
   return (value) => checks.every((check) => check(value as never));
 }
@@ -125,7 +126,7 @@ function nameOf(part: Violation["field"][number] | undefined): string {
 }
 
 function isZero(value: Message, field: DescField): boolean {
-  const member = (value as unknown as Record<string, unknown>)[field.localName];
+  const member = lookUp(value as object, field.localName);
   return member === undefined || member === "" || member === 0 || member === 0n;
 }
 

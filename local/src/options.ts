@@ -62,7 +62,7 @@ export function readOptions(
   const flags = readFlags(rest, flagNames, usage);
   const ports: Partial<Record<PortName, number>> = {};
   for (const [name, { flag }] of Object.entries(portPlans) as [PortName, { flag: string }][]) {
-    const value = flags[flag] ?? lookUp(environment, `HOLDFAST_${flag.replaceAll("-", "_").toUpperCase()}`);
+    const value = lookUp(flags, flag) ?? lookUp(environment, `HOLDFAST_${flag.replaceAll("-", "_").toUpperCase()}`);
     if (value !== undefined) ports[name] = readPort(flag, value);
   }
   const common = readCommonOptions(flags, environment, checkout, providers);

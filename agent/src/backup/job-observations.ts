@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import {
   type ArchiveObservation,
   ArchiveObservationSchema,
@@ -20,11 +21,11 @@ export interface TimedReport {
 
 function fieldsOf({ report, sinceMs }: TimedReport) {
   return {
-    text: (name: string) => String(report[name] ?? ""),
-    number: (name: string) => Number(report[name] ?? 0),
-    big: (name: string) => BigInt(Math.round(Number(report[name] ?? 0))),
+    text: (name: string) => String(lookUp(report, name) ?? ""),
+    number: (name: string) => Number(lookUp(report, name) ?? 0),
+    big: (name: string) => BigInt(Math.round(Number(lookUp(report, name) ?? 0))),
     time(name: string) {
-      const ms = report[name];
+      const ms = lookUp(report, name);
       return typeof ms === "number" ? { [name]: timestampFromMs(ms) } : {};
     },
     since: timestampFromMs(sinceMs),

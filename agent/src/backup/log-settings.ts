@@ -1,4 +1,5 @@
 import type { LogSettings } from "@holdfast/common/backup/log-object.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { LogFacet } from "../engines/backup-facet.ts";
 
 /** Maximum that fits in the header of a log object. */
@@ -32,10 +33,10 @@ export function settingsFrom(
 
 function isSame(first: Values, second: Values): boolean {
   const names = [...new Set([...Object.keys(first), ...Object.keys(second)])];
-  return names.every((name) => first[name] === second[name]);
+  return names.every((name) => lookUp(first, name) === lookUp(second, name));
 }
 
 function greatest(first: Values, second: Values): Values {
   const names = [...new Set([...Object.keys(first), ...Object.keys(second)])];
-  return Object.fromEntries(names.map((name) => [name, Math.max(first[name] ?? 0, second[name] ?? 0)]));
+  return Object.fromEntries(names.map((name) => [name, Math.max(lookUp(first, name) ?? 0, lookUp(second, name) ?? 0)]));
 }

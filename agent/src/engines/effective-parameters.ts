@@ -12,7 +12,7 @@ export function effectiveParameters({ spec, minimumParameters = {} }: Omit<Insta
   const plan = planParameters(spec.engine, planOf(spec));
   const values = new Map<string, string>();
   for (const [name, parameter] of parametersOf(spec.engine, spec.version)) {
-    const value = lookUp(spec.parameters, name) ?? plan[name] ?? parameter.default;
+    const value = lookUp(spec.parameters, name) ?? lookUp(plan, name) ?? parameter.default;
     if (value !== null) values.set(name, withinLimits(parameter, value));
   }
   for (const [name, least] of Object.entries(minimumParameters)) {

@@ -80,7 +80,6 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   }
 
   async function perform<K extends TaskKind>(kind: K, task: Task, signal: AbortSignal): Promise<TaskResult> {
-    // oxlint-disable-next-line holdfast/own-keys -- the keys are closed: the kinds of the proto
     const handler: TaskHandler<K> = handlers[kind];
     const input = task.input.value as Parameters<TaskHandler<K>["run"]>[0];
     const context: TaskContext = {

@@ -2,7 +2,6 @@
 export type SessionSettings = Readonly<Record<string, string>>;
 
 /** Disables all timeouts that users may set. */
-// oxlint-disable-next-line holdfast/own-keys -- read by its entries
 export const unlimited: SessionSettings = {
   statement_timeout: "0",
   lock_timeout: "0",

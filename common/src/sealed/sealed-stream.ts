@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
+import { lookUp } from "../look-up.ts";
 import { createByteReader } from "./byte-reader.ts";
 
 /**
@@ -68,7 +69,8 @@ export async function* openStream(
   const header = JSON.parse(head.toString()) as SealedHeader & { salt: string };
   if (header.format !== expected.format) throw new Error(`the stream is a ${header.format}, not a ${expected.format}`);
   for (const [label, value] of Object.entries(expected)) {
-    if (header[label] !== value) throw new Error(`the stream's ${label} is ${header[label]}, not ${value}`);
+    const found = lookUp(header, label);
+    if (found !== value) throw new Error(`the stream's ${label} is ${found}, not ${value}`);
   }
   const key = streamKey(keyOf(header.keyVersion), Buffer.from(header.salt, "base64"));
   for (let number = 0; ; number += 1) {

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Change, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import {
@@ -61,7 +62,7 @@ function changeOf(
   if (difference.change === "unchanged") return { change: "unchanged" };
   if (difference.change === "recorded" || kind.act === undefined)
     return { change: "blocked", reason: `It cannot be changed in place: ${keysOf(difference.changes).join(", ")}.` };
-  const target = Object.fromEntries(keysOf(difference.changes).map((key) => [key, desired.spec[key]]));
+  const target = Object.fromEntries(keysOf(difference.changes).map((key) => [key, lookUp(desired.spec, key)]));
   return { change: "in_place", action: difference.action, target };
 }
 

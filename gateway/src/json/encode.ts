@@ -47,7 +47,7 @@ export function createEncoders(): (message: DescMessage) => Encode {
     return (value) => {
       let text = "";
       for (const field of fields) {
-        const member = (value as Members)[field.name];
+        const member = lookUp(value as Members, field.name);
         text += field.head;
         text += member === undefined ? field.absent : field.encode(member);
       }

@@ -1,4 +1,5 @@
 import { type DescField, type DescMessage, getOption, type Message } from "@bufbuild/protobuf";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { field as fieldConstraints } from "@holdfast/proto/buf/validate/validate_pb.ts";
 import type { Faults, ValuePath } from "./faults.ts";
 
@@ -51,7 +52,7 @@ export function createEntryChecks(): (message: DescMessage) => CheckEntries {
     const counted = field.fieldKind === "list" || field.fieldKind === "map";
     if (!counted && inner === undefined) return undefined;
     return (value, parent, faults) => {
-      const member = (value as unknown as Readonly<Record<string, unknown>>)[field.localName];
+      const member = lookUp(value as object, field.localName);
       if (member === undefined) return;
       const path = { parent, key: field.name };
       if (!counted) return inner?.(member as Message, path, faults);
@@ -62,8 +63,7 @@ export function createEntryChecks(): (message: DescMessage) => CheckEntries {
       if (keys === undefined) {
         for (const [key, item] of (member as Message[]).entries()) inner(item, { parent: path, key }, faults);
       } else {
-        for (const key of keys)
-          inner((member as Record<string, Message>)[key] as Message, { parent: path, key }, faults);
+        for (const key of keys) inner(lookUp(member as object, key) as Message, { parent: path, key }, faults);
       }
     };
   }

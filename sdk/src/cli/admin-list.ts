@@ -29,7 +29,7 @@ export function adminList<T extends object>(
       const page = { limit, ...omitUndefined({ cursor }) };
       const answer = await client.admin<Record<string, unknown>>(service, method, { ...request, page });
       cursor = (answer.nextCursor as string | undefined) || undefined;
-      yield { entries: (answer[plural] ?? []) as T[], nextCursor: cursor ?? null };
+      yield { entries: (Object.hasOwn(answer, plural) ? answer[plural] : []) as T[], nextCursor: cursor ?? null };
     } while (cursor !== undefined);
   });
 }

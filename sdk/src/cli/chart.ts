@@ -44,18 +44,19 @@ const scales: readonly (readonly [number, string])[] = [
   [1e3, "k"],
 ];
 
+const short = new Map([
+  ["percent", "%"],
+  ["per second", "/s"],
+  ["per minute", "/min"],
+  ["bytes per second", "B/s"],
+  ["bytes", "B"],
+  ["seconds", "s"],
+]);
+
 /** Formats a value with three significant digits and its unit, such as "1.23 MB/s". */
 export function shortFigure(value: number, unit: string): string {
-  const short = {
-    percent: "%",
-    "per second": "/s",
-    "per minute": "/min",
-    "bytes per second": "B/s",
-    bytes: "B",
-    seconds: "s",
-  };
   const [scale, letter] = scales.find(([least]) => Math.abs(value) >= least) ?? [1, ""];
   const scaled = value / scale;
   const digits = Math.abs(scaled) >= 100 || Number.isInteger(scaled) ? 0 : Math.abs(scaled) >= 10 ? 1 : 2;
-  return `${scaled.toFixed(digits)}${letter === "" ? "" : ` ${letter}`}${short[unit as keyof typeof short] ?? ""}`;
+  return `${scaled.toFixed(digits)}${letter === "" ? "" : ` ${letter}`}${short.get(unit) ?? ""}`;
 }

@@ -104,7 +104,7 @@ function tableCell(value: object, column: string): string {
 }
 
 function cell(value: object, column: string): string {
-  const content = (value as Readonly<Record<string, unknown>>)[column];
+  const content = Object.hasOwn(value, column) ? (value as Readonly<Record<string, unknown>>)[column] : undefined;
   return printable(column === "health" ? healthText(content) : asText(content));
 }
 

@@ -36,7 +36,6 @@ export function platformClient(instance: Instance, { user, database, settings, t
  * Settings that only a superuser may set, on top of those of every session. Statements are not logged, since they
  * contain password verifiers.
  */
-// oxlint-disable-next-line holdfast/own-keys -- read by its entries
 export const superuserSettings: SessionSettings = {
   session_replication_role: "origin",
   row_security: "off",

@@ -28,7 +28,9 @@ export function controlSettings(printed: string): RequiredSettings {
 /** Pure: the greatest value of each required setting; other names are left out. */
 export function greatestOf(...all: readonly RequiredSettings[]): RequiredSettings {
   const greatest = requiredNames.flatMap((name) => {
-    const values = all.map((settings) => settings[name]).filter((value) => Number.isSafeInteger(value)) as number[];
+    const values = all
+      .map((settings) => lookUp(settings, name))
+      .filter((value) => Number.isSafeInteger(value)) as number[];
     return values.length === 0 ? [] : [[name, Math.max(...values)] as const];
   });
   return Object.fromEntries(greatest);

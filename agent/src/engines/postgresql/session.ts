@@ -34,7 +34,7 @@ export interface OpenSession extends Session {
 
 /** True for settings that the platform's sessions have values of their own for. */
 export function isOverridden(setting: string): boolean {
-  return setting in superuserSettings || isPinned(setting);
+  return Object.hasOwn(superuserSettings, setting) || isPinned(setting);
 }
 
 /**

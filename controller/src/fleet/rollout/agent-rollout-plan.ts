@@ -81,7 +81,7 @@ export function planAgentRollout(
   const ready = behind.filter(({ healthy }) => healthy);
   const unchanged = { status, event: undefined, reason: "", begin: [], recheckAt: undefined };
   // A machine without space proves nothing about the release.
-  const faults = failed.filter(({ machineId }) => failedUpgrades[machineId]?.isMachineFault !== true);
+  const faults = failed.filter(({ machineId }) => lookUp(failedUpgrades, machineId)?.isMachineFault !== true);
   if (status.state === "Completed") {
     const counted = current.length + faults.length;
     const isOver = ready.length === 0 && !isTooMany(faults, counted, rate);
@@ -91,8 +91,8 @@ export function planAgentRollout(
   if (status.state !== "Rolling" || agents.every(({ online }) => !online)) return unchanged;
 
   // A machine that waits for its next attempt counts in the stage, and no other machine replaces it.
-  const retrying = ready.filter(({ machineId }) => failedUpgrades[machineId] !== undefined);
-  const untried = ready.filter(({ machineId }) => failedUpgrades[machineId] === undefined);
+  const retrying = ready.filter(({ machineId }) => lookUp(failedUpgrades, machineId) !== undefined);
+  const untried = ready.filter(({ machineId }) => lookUp(failedUpgrades, machineId) === undefined);
   const all = current.length + behind.length + upgrading.length + faults.length + lost.length;
   const begun = current.length + upgrading.length + faults.length + lost.length + retrying.length;
   const allowed = status.stage === 0 ? 1 : Math.ceil((all * shareOf(rate, status.stage)) / 100);
@@ -102,7 +102,7 @@ export function planAgentRollout(
     const reason = `${faults.length} of ${begun} machines failed, such as ${first?.machineId}: ${why}`;
     return { ...unchanged, event: "failuresExceeded", reason };
   }
-  const dueAt = ({ machineId }: AgentFacts) => failedUpgrades[machineId]?.retryAt ?? now;
+  const dueAt = ({ machineId }: AgentFacts) => lookUp(failedUpgrades, machineId)?.retryAt ?? now;
   const due = retrying.filter((agent) => dueAt(agent) <= now).map(({ machineId }) => machineId);
   const next = upgradeOrder(untried, rollout.spec.digest).slice(0, Math.max(0, allowed - begun));
   const begin = [...due, ...next].slice(0, Math.max(0, rate.atOnce - upgrading.length));
@@ -115,7 +115,9 @@ export function planAgentRollout(
   if (now < since + rate.soakMs) return { ...unchanged, status: soaking, recheckAt: since + rate.soakMs };
 
   // Unhealthy machines that halted the rollout before do not halt it again after an operator resumed it.
-  const unhealthy = current.filter(({ healthy, machineId }) => !healthy && failedUpgrades[machineId] === undefined);
+  const unhealthy = current.filter(
+    ({ healthy, machineId }) => !healthy && lookUp(failedUpgrades, machineId) === undefined,
+  );
   if (isTooMany(lost, begun, rate)) {
     if (now < since + rate.soakMs + lostAfterMs)
       return { ...unchanged, status: soaking, recheckAt: since + rate.soakMs + lostAfterMs };

@@ -1,3 +1,5 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
+
 /** A node of a parse tree, in JSON. */
 export type Tree = Record<string, unknown>;
 
@@ -29,7 +31,7 @@ export function positionMapOf(printed: ParsedText, original: Tree, positionAt: (
     )
       return;
     for (const [name, child] of Object.entries(printedNode)) {
-      const match = (originalNode as Tree)[name];
+      const match = lookUp(originalNode, name);
       if (name !== "location") visit(child, match);
       else if (typeof child === "number" && typeof match === "number" && match >= 0)
         positions.set(printedPositionAt(child), positionAt(match));

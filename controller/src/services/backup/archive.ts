@@ -16,7 +16,6 @@ import { hash } from "#kernel/runtime/ownership.ts";
 export type ArchiveObject = Resource<ArchiveSpec, ArchiveStatus>;
 
 /** Stored keys of fields whose name in code differs. */
-// oxlint-disable-next-line holdfast/own-keys -- its reader uses lookUp
 export const archiveStoredNames: StoredNames = {
   "status.deleted.retainedNodes": "keptNodes",
   ...storedNamesUnder("status.deleted.service", managedServiceStoredNames),

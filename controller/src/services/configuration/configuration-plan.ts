@@ -65,14 +65,14 @@ export function parameterViews(args: {
   const views: Record<string, ParameterView> = {};
   for (const parameter of engine.parameters(spec.version)) {
     const { name } = parameter;
-    const defaultValue = byPlan[name] ?? parameter.default ?? "";
+    const defaultValue = lookUp(byPlan, name) ?? parameter.default ?? "";
     const rejected = lookUp(instance?.rejectedParameters ?? {}, name);
     // Parameters that were not delivered yet take effect at the engine's next start.
     const isPending =
       spec.power === "off" || instance === undefined || Number(instance.generation) < spec.instanceGeneration;
     const awaitsRestart =
       instance?.pendingRestart.includes(name) === true ||
-      (isPending && parameter.needsRestart && name in spec.parameters);
+      (isPending && parameter.needsRestart && Object.hasOwn(spec.parameters, name));
     views[name] = {
       value: withinLimits(parameter, lookUp(spec.parameters, name) ?? defaultValue),
       default: defaultValue,

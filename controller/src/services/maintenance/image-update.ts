@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { versionNumber } from "#catalog/version-number.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ImageOffer, imageOffer } from "./image-offer.ts";
@@ -65,7 +66,7 @@ export function changedTextOrder(
 ): string[] {
   const [before, after] = [from?.spec.textLibraries ?? {}, to.spec.textLibraries ?? {}];
   return (instance?.textLibraries ?? []).flatMap((library) => {
-    const [was, becomes] = [before[library], after[library]];
+    const [was, becomes] = [lookUp(before, library), lookUp(after, library)];
     return was === undefined || becomes === undefined || was === becomes ? [] : [`${library} ${was} to ${becomes}`];
   });
 }

@@ -19,7 +19,6 @@ export interface DatabaseSpec extends ResourceSpec {
 const shortNames = { plan: "plan_name", storage_gb: "storage_size_gb" } as const;
 
 /** Names of engines in descriptors. */
-// oxlint-disable-next-line holdfast/own-keys -- read by its entries
 export const databaseAliases: Readonly<Record<string, { readonly database_type: string }>> = Object.fromEntries(
   engineCatalog.flatMap(({ engine, aliases = [] }) =>
     [...aliases, engine].map((name) => [name, { database_type: engine }]),

@@ -15,7 +15,6 @@ import type { AutoscaleMemory, StorageAutoscale } from "../scaling/storage-autos
 export type ManagedServiceObject = Resource<ManagedServiceSpec, ManagedServiceStatus>;
 
 /** Fields of a service whose name in code differs from their stored key. Archives store services too. */
-// oxlint-disable-next-line holdfast/own-keys -- its reader uses lookUp
 export const managedServiceStoredNames: StoredNames = {
   "spec.nodes.*.failoverCandidate": "vouches",
   "spec.nodes.*.pinned": "keeps",

@@ -13,7 +13,6 @@ const nodes = "nodes";
  * refused: a writing CTE, a lock, INTO, a parameter, and every node that a later version of the parser adds.
  */
 // biome-ignore format: a table, aligned so that it reads as one
-// oxlint-disable-next-line holdfast/own-keys -- its reader looks by Object.hasOwn
 export const readingNodes: Readonly<Record<string, Readonly<Record<string, Member>>>> = {
   SelectStmt:       { distinctClause: nodes, targetList: nodes, fromClause: nodes, whereClause: nodes, groupClause: nodes, groupDistinct: value, havingClause: nodes, windowClause: nodes, valuesLists: nodes, sortClause: nodes, limitOffset: nodes, limitCount: nodes, limitOption: value, withClause: one("WithClause"), op: value, all: value, larg: one("SelectStmt"), rarg: one("SelectStmt") },
   WithClause:       { ctes: nodes, recursive: value },
@@ -88,7 +87,6 @@ export const explainOptions: ReadonlySet<string> = new Set([
 
 /** Names for users of the nodes that are refused most. */
 // biome-ignore format: a table, aligned so that it reads as one
-// oxlint-disable-next-line holdfast/own-keys -- read by lookUp
 export const refusedWords: Readonly<Record<string, string>> = {
   InsertStmt: "INSERT", UpdateStmt: "UPDATE", DeleteStmt: "DELETE", MergeStmt: "MERGE", TruncateStmt: "TRUNCATE",
   CopyStmt: "COPY", DoStmt: "DO", CallStmt: "CALL", PrepareStmt: "PREPARE", ExecuteStmt: "EXECUTE", VariableSetStmt: "SET",

@@ -191,7 +191,7 @@ function isSameTree(left: unknown, right: unknown): boolean {
   for (const name of Object.keys(left)) {
     if (locationMembers.has(name)) continue;
     surplus -= 1;
-    if (!Object.hasOwn(right, name) || !isSameTree((left as Tree)[name], (right as Tree)[name])) return false;
+    if (!Object.hasOwn(right, name) || !isSameTree(lookUp(left, name), lookUp(right, name))) return false;
   }
   return surplus === 0;
 }

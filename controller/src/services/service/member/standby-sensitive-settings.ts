@@ -26,7 +26,7 @@ export function standbySensitiveChangeOf(
   const definitions = parametersOf(spec.databaseType, spec.version);
   const changes = names.flatMap((name) => {
     const before = Number(lookUp(primary.instance?.effectiveParameters ?? {}, name));
-    const after = Number(lookUp(spec.parameters, name) ?? byPlan[name] ?? definitions.get(name)?.default);
+    const after = Number(lookUp(spec.parameters, name) ?? lookUp(byPlan, name) ?? definitions.get(name)?.default);
     return Number.isFinite(before) && Number.isFinite(after) ? [after - before] : [];
   });
   return {
