@@ -53,7 +53,7 @@ const hooks = join(import.meta.dirname, "schemathesis-hooks.py");
 const mostMs = 420_000;
 
 /**
- * Tests the operations of /openapi.json in all phases and with all checks of schemathesis, always with the same seed.
+ * Tests the operations of /openapi.json in all phases and with the checks of schemathesis, always with the same seed.
  */
 export async function runSchemathesis(target: SchemathesisOptions): Promise<SchemathesisRun> {
   const programs = await pythonEnvironment(packages);
@@ -63,6 +63,8 @@ export async function runSchemathesis(target: SchemathesisOptions): Promise<Sche
   await writeFile(config, `hooks = ${JSON.stringify(hooks)}\n`);
   const options = {
     checks: "all",
+    // It compares two identities, and a run has one; organization-isolation.test.ts compares them for every RPC.
+    "exclude-checks": "object_level_authorization",
     phases: phases.join(","),
     "max-examples": "8",
     // A claim of messages waits for 20 s.
