@@ -1,4 +1,6 @@
+import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import { createListenerAddresses, type ListenerAddresses } from "./listener-addresses.ts";
 import { publicIpv6, specialIpv4, specialIpv6 } from "./special-networks.ts";
 
 /** Decides whether a connection to an address may be made on behalf of a user. */
@@ -6,13 +8,13 @@ export interface AddressPolicy {
   /**
    * The reason for a refusal; undefined if the address is allowed. The address is in standard IPv4 or IPv6 notation.
    */
-  refusal(address: string, port: number): "own" | "not public" | undefined;
+  refusal(address: string, port: number): Promise<"own" | "not public" | undefined>;
 }
 
 export interface OwnAddresses {
   /** Addresses of this host, besides loopback. */
   readonly host: () => readonly string[];
-  /** Listeners of the platform on its hosts, with their configured addresses. */
+  /** Listeners of the platform on its hosts, with their configured addresses or host names. */
   readonly listeners: () => readonly { readonly host: string; readonly port: number }[];
   /** Networks of machines. */
   readonly machineNetworks: () => readonly string[];
@@ -25,14 +27,18 @@ type Network = readonly [Address, number];
  * Allows public addresses and the networks (CIDRs) in `allow`. The platform's own listeners and machines are refused in
  * any case. Throws if an entry of `allow` is not a network.
  */
-export function createAddressPolicy(allow: readonly string[], own: OwnAddresses): AddressPolicy {
+export function createAddressPolicy(
+  allow: readonly string[],
+  own: OwnAddresses,
+  addressesOf: ListenerAddresses = createListenerAddresses(),
+): AddressPolicy {
   const allowed = allow.map(networkOf);
   return {
-    refusal(text, port) {
+    async refusal(text, port) {
       if (!ipaddr.isValid(text) || text.includes("%")) return "not public";
       const address = ipaddr.parse(text);
       const target = embeddedIpv4(address) ?? address;
-      if (isOwn(target, port, own)) return "own";
+      if (await isOwn(target, port, own, addressesOf)) return "own";
       if (allowed.some((network) => contains(network, address))) return undefined;
       return isPublic(address) ? undefined : "not public";
     },
@@ -47,12 +53,25 @@ function isPublic(address: Address): boolean {
 
 /**
  * A listener of the platform is refused under every address of this host, since a listener on 0.0.0.0 accepts
- * connections on all of them.
+ * connections on all of them. A listener given by its host name is refused at the addresses of the name that are not
+ * public: a public one may be shared, such as that of an object store.
  */
-function isOwn(address: Address, port: number, { host, listeners, machineNetworks }: OwnAddresses): boolean {
+async function isOwn(
+  address: Address,
+  port: number,
+  { host, listeners, machineNetworks }: OwnAddresses,
+  addressesOf: ListenerAddresses,
+): Promise<boolean> {
   if (machineNetworks().some((network) => contains(networkOf(network), address))) return true;
   const here = address.range() === "loopback" || address.range() === "unspecified" || isOneOf(address, host());
-  return listeners().some((listener) => listener.port === port && (here || listener.host === address.toString()));
+  const hosts = listeners()
+    .filter((listener) => listener.port === port)
+    .map((listener) => listener.host);
+  if (hosts.length === 0) return false;
+  if (here || isOneOf(address, hosts)) return true;
+  const names = isPublic(address) ? [] : hosts.filter((name) => isIP(name) === 0);
+  const named = await Promise.all(names.map((name) => addressesOf(name)));
+  return isOneOf(address, named.flat());
 }
 
 function isOneOf(address: Address, texts: readonly string[]): boolean {

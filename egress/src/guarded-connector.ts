@@ -33,7 +33,8 @@ export async function vettedAddresses(
   signal: AbortSignal,
 ): Promise<string[]> {
   const addresses = isIP(host) === 0 ? await resolve(host, signal) : [host];
-  if (addresses.some((address) => policy.refusal(address, port) !== undefined))
+  const refusals = await Promise.all(addresses.map((address) => policy.refusal(address, port)));
+  if (refusals.some((refusal) => refusal !== undefined))
     throw new EgressFailure("not allowed", "The target is not allowed.");
   return addresses;
 }

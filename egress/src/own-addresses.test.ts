@@ -17,10 +17,10 @@ test("listeners of this process are refused while they are open", async () => {
   const server = createServer();
   onTestFinished(() => void server.close());
   const port = await listenAt(server, { host: "127.0.0.1", port: 0 });
-  expect(judge.refusal("127.0.0.1", port)).toBe("own");
-  expect(judge.refusal("::1", port)).toBe("own");
+  expect(await judge.refusal("127.0.0.1", port)).toBe("own");
+  expect(await judge.refusal("::1", port)).toBe("own");
   await new Promise((resolve) => server.close(resolve));
-  expect(judge.refusal("127.0.0.1", port)).toBeUndefined();
+  expect(await judge.refusal("127.0.0.1", port)).toBeUndefined();
   expect(openListeners()).toEqual([]);
 });
 
@@ -32,7 +32,7 @@ test("a listener that failed to open is not registered", async () => {
   expect(openListeners()).toEqual([{ host: "127.0.0.1", port }]);
 });
 
-test("listener ports are refused at external addresses that lead to them", () => {
+test("listener ports are refused at external addresses that lead to them", async () => {
   const own = {
     ...nothing,
     listeners: ["0.0.0.0:8443", "https://10.0.0.1:2380"],
@@ -40,9 +40,9 @@ test("listener ports are refused at external addresses that lead to them", () =>
   };
   const judge = createAddressPolicy([], ownAddresses(own));
   for (const address of ["8.8.4.4", "2606:4700::1", "::ffff:8.8.4.4"])
-    for (const port of [8_443, 2_380]) expect(judge.refusal(address, port), `${address} ${port}`).toBe("own");
-  expect(judge.refusal("8.8.4.4", 443)).toBeUndefined();
-  expect(judge.refusal("8.8.8.8", 8_443)).toBeUndefined();
+    for (const port of [8_443, 2_380]) expect(await judge.refusal(address, port), `${address} ${port}`).toBe("own");
+  expect(await judge.refusal("8.8.4.4", 443)).toBeUndefined();
+  expect(await judge.refusal("8.8.8.8", 8_443)).toBeUndefined();
 });
 
 test("listenersAt combines each port with each address", () => {

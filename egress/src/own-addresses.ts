@@ -44,10 +44,21 @@ export function listenersAt(addresses: readonly string[], listeners: readonly st
   return [...new Set([...listeners, ...hosts.flatMap((host) => [...ports].map((port) => endpointText(host, port)))])];
 }
 
+const defaultPorts = new Map([
+  ["http:", 80],
+  ["https:", 443],
+  ["postgres:", 5_432],
+  ["postgresql:", 5_432],
+]);
+
 function listenerOf(text: string): { host: string; port: number }[] {
   const url = text.includes("://") ? text : `tcp://${text}`;
   if (!URL.canParse(url)) return [];
   const { hostname, port, protocol } = new URL(url);
-  const defaultPort = protocol === "https:" ? 443 : protocol === "http:" ? 80 : protocol === "postgres:" ? 5432 : 0;
-  return [{ host: hostname.replace(/^\[(.*)\]$/, "$1"), port: port === "" ? defaultPort : Number(port) }];
+  return [
+    {
+      host: hostname.replace(/^\[(.*)\]$/, "$1"),
+      port: port === "" ? (defaultPorts.get(protocol) ?? 0) : Number(port),
+    },
+  ];
 }
