@@ -31,7 +31,10 @@ export function openListeners(): Endpoint[] {
  * at each address of this host. `planned` are listeners that it opens later.
  */
 export function reportedListeners(planned: readonly Endpoint[] = []): string[] {
-  const addresses = Object.values(networkInterfaces()).flatMap((list) => list?.map(({ address }) => address) ?? []);
+  // Link-local addresses lead nowhere from other hosts, and come and go with the interfaces of machines.
+  const addresses = Object.values(networkInterfaces())
+    .flatMap((list) => list?.map(({ address }) => address) ?? [])
+    .filter((address) => !/^fe[89ab]/i.test(address));
   const reported = [...planned, ...openListeners()].flatMap(({ host, port }) => {
     const isUnspecified = host === "0.0.0.0" || host === "::";
     return (isUnspecified ? [host, ...addresses] : [host]).map((each) => endpointText(each, port));

@@ -8,6 +8,7 @@ import type { Use } from "#kernel/assembly.ts";
 import { installationPart } from "#kernel/installation.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { definePart } from "#kernel/part.ts";
+import { checkedListeners } from "#kernel/runtime/listener-reports.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 
@@ -41,7 +42,7 @@ export const egressSystem = declareSystem({
 });
 
 function openEgressSystem(
-  { collections, controllerRegistry, metrics }: Kernel,
+  { collections, controllerRegistry, etcdMembers, metrics }: Kernel,
   use: Use,
   { allowEgress, operatorEgress }: ValuesOf<typeof egressSettings>,
 ): System {
@@ -50,9 +51,13 @@ function openEgressSystem(
   const proxies = collections.open(inferenceProcessKind);
   const changingListeners = () =>
     [
+      ...etcdMembers.listeners,
       ...controllerRegistry.controllers().flatMap(({ address, listeners: theirs = [] }) => [address, ...theirs]),
       ...[...proxies.values()].flatMap(({ object: { status } }) => status.listeners ?? []),
-      ...[...fleet.hosts.values()].map(({ object: { spec } }) => spec.address),
+      ...[...fleet.hosts.values()].flatMap(({ object: { spec, status } }) => [
+        spec.address,
+        ...checkedListeners(status.facts?.listeners ?? []),
+      ]),
     ].filter((each) => each !== "");
   const fixed = [...listeners, ...fleet.listeners];
   const connections = createEgress(

@@ -101,7 +101,11 @@ describe("a host that joined", () => {
     const served = await hosting.serve("reached", "127.110", emptyProvider);
     const remote = hosting.trust.connect(await hosting.write("reached"));
     await waitUntil("it is connected", () => remote.connected);
-    expect(await remote.facts(signal)).toMatchObject({ provider: "test", addressBlock: "127.110" });
+    expect(await remote.facts(signal)).toMatchObject({
+      provider: "test",
+      addressBlock: "127.110",
+      listeners: expect.arrayContaining([`127.0.0.1:${served.port}`]),
+    });
     await hosting.write("reached", (host) => ({ ...host, spec: { ...host.spec, destroyedAt: 1 } }));
     await waitUntil("it is cut", () => !remote.connected);
     await expect(remote.get("m", AbortSignal.timeout(500))).rejects.toThrow("aborted due to timeout");

@@ -1,4 +1,5 @@
 import type { Log } from "@holdfast/common/log.ts";
+import { reportedListeners } from "@holdfast/common/open-listeners.ts";
 import type { ComputeProvider } from "@holdfast/compute/compute-provider.ts";
 import type { HostFacts } from "@holdfast/compute/local/host-facts.ts";
 import { hostMethods, messageBytes } from "@holdfast/compute/remote/host-methods.ts";
@@ -35,7 +36,13 @@ export async function serveHost(deps: ServeHostDeps): Promise<ServedHost> {
   };
   const trustBundle = () => credentials.current.trustBundle;
   const listener = createMtlsListener({ host, port, identity, trustBundle, messageBytes, log });
-  const rpcs = createHostRpcs({ installationId, provider, facts, log, onGreeting: credentials.applyGreeting });
+  const rpcs = createHostRpcs({
+    installationId,
+    provider,
+    facts: async () => ({ ...(await facts()), listeners: reportedListeners().toSorted() }),
+    log,
+    onGreeting: credentials.applyGreeting,
+  });
   listener.addService(hostMethods, rpcs);
   return { port: await listener.listen(), close: () => listener.close() };
 }

@@ -35,6 +35,11 @@ export interface HostFacts extends PublicAddressFacts {
   readonly noVirtualMachines?: string;
   /** Protocol version of the keeper that a machine gets at its next start. Absent in facts of earlier versions. */
   readonly keeperProtocol?: number;
+  /**
+   * host:port of the listeners of the host's program. Absent for a host without a program of its own, and in facts of
+   * earlier versions.
+   */
+  readonly listeners?: readonly string[];
 }
 
 export interface StorageTier {

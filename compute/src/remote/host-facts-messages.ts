@@ -31,6 +31,7 @@ export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
     publicFree: facts.publicFree,
     ...(facts.noVirtualMachines !== undefined && { noVirtualMachines: facts.noVirtualMachines }),
     keeperProtocol: facts.keeperProtocol ?? 0,
+    listeners: [...(facts.listeners ?? [])],
   });
 
 /** Host facts of a message; hosts of earlier versions leave fields out. */
@@ -60,8 +61,12 @@ export function hostFactsOf(facts: GetFactsResponse): HostFacts {
     noVirtualMachines:
       facts.noVirtualMachines ?? "Its program is of a version that knows no virtual machines: upgrade it.",
     ...(facts.keeperProtocol > 0 && { keeperProtocol: facts.keeperProtocol }),
+    ...(facts.listeners.length > 0 && { listeners: facts.listeners.slice(0, listenersMax) }),
   };
 }
+
+/** Most listeners of a host that are stored. */
+const listenersMax = 64;
 
 const rootsMessage = ({ totalBytes, freeBytes, firstBytes, ...others }: RootStorage) => ({
   totalBytes: BigInt(totalBytes),

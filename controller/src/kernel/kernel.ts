@@ -22,6 +22,7 @@ import { createShards, type Shards } from "./runtime/shards.ts";
 import { readKeyring, createSealer, type Keyring, type Sealer } from "./secrets/sealer.ts";
 import { type CollectionSet, createCollectionSet } from "./store/collection-set.ts";
 import { readEtcdCredentials } from "./store/etcd-client.ts";
+import { createEtcdMembers, type EtcdMembers } from "./store/etcd-members.ts";
 import { createEtcdSpace, type EtcdSpace } from "./store/etcd-space.ts";
 import { createEtcdStore, awaitStore } from "./store/etcd-store.ts";
 import { createStoredResponses, type StoredResponses } from "./store/stored-responses.ts";
@@ -63,6 +64,7 @@ export interface Kernel {
   readonly storedResponses: StoredResponses;
   /** Disk usage of etcd. */
   readonly space: EtcdSpace;
+  readonly etcdMembers: Pick<EtcdMembers, "listeners">;
   /** Disk usage of the history. */
   readonly historySpace: HistorySpace;
   readonly cursors: Cursors;
@@ -101,7 +103,12 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const store = timedStore(createEtcdStore({ ...etcd, log, clock }), metrics);
   const quotaBytes = settings.etcdQuota;
   const space = createEtcdSpace({ ...etcd, quotaBytes, log });
+  const etcdMembers = createEtcdMembers({ ...etcd, log });
   await awaitStore(store, log, signal);
+  // Egress begins after this. If the list cannot be read now, it is read again within a minute.
+  await etcdMembers
+    .refresh()
+    .catch((error: unknown) => log.warn("etcd's members not listed", { error: String(error) }));
   const lifetimes = lifetimesOf(settings.machineCertificateS);
   const authorityReady = createAuthority({ store, sealer, installationId, clock, log, lifetimes });
   await deps.prepare({ store, sealer, clock, newId }, signal);
@@ -144,6 +151,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     outbox,
     storedResponses,
     space,
+    etcdMembers,
     historySpace,
     cursors: createCursors(sealer),
     begin: () =>
@@ -161,7 +169,9 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     log,
     signal,
     async close() {
-      for (const part of [automationPauses, authority, collections, storedResponses, space, historySpace]) part.close();
+      const spaces = [space, historySpace];
+      for (const part of [automationPauses, authority, collections, storedResponses, etcdMembers, ...spaces])
+        part.close();
       await Promise.all([history.close(), store.close()]);
     },
   };
