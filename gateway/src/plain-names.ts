@@ -1,5 +1,6 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { lookUp } from "@holdfast/common/look-up.ts";
+import { isPlainText } from "@holdfast/common/plain-text.ts";
 import { fieldOf, type Faults, type ValuePath } from "./json/faults.ts";
 
 /** Adds a fault for each name and tag with hidden characters, which could disguise it as another name. */
@@ -9,12 +10,6 @@ type Check = (value: never, path: ValuePath, faults: Faults) => void;
 
 /** Names of fields that users set and that are shown in lists, mails and terminals. */
 export const nameField = /^(name|names|title|tags|[a-z_]+_name)$/;
-
-/** The JSON Schema pattern of such a field. */
-export const plainPattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]*$";
-
-/** Control characters, line separators, and marks of text direction (Unicode bidi controls). */
-const hidden = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 
 /**
  * Compiles the check of an input. `without` lists fields to skip: path variables name existing objects, and users and
@@ -84,6 +79,6 @@ function inside(checks: readonly (readonly [DescField, Check])[]): Check {
 }
 
 function checkText(text: unknown, path: ValuePath, faults: Faults): void {
-  if (typeof text !== "string" || !hidden.test(text) || faults.covers(fieldOf(path))) return;
+  if (typeof text !== "string" || isPlainText(text) || faults.covers(fieldOf(path))) return;
   faults.at(path, "invalid_text", "must not contain control characters or marks of text direction");
 }

@@ -1,6 +1,7 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { describe, expect, test } from "vitest";
 import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
+import { databaseSchema } from "#resource-kind/database-spec.ts";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { createDescriptorReader } from "./descriptor.ts";
 import { resourceNameOf } from "./composition.ts";
@@ -22,6 +23,20 @@ const resource = (name: string, spec: object = {}, kind = "fixture") => ({ logic
 const project = (resources: readonly object[], rest: object = {}) => ({ name: "shop", resources, ...rest });
 
 describe("a descriptor", () => {
+  test("has no tags with hidden characters", () => {
+    const kind = { ...fixtureKind, schema: databaseSchema };
+    const read = (value: string) => {
+      const spec = { database_type: "postgresql", tags: { team: value } };
+      return () =>
+        createDescriptorReader(createResourceKinds([kind])).read(JSON.stringify(project([resource("db", spec)])));
+    };
+    expect(read("Größe עברית 👩‍💻")).not.toThrow();
+    for (const hidden of ["\n", "\u001b[2J", "\u2028", "\u202e", "\u2066"])
+      expect(read(`a${hidden}b`), JSON.stringify(hidden)).toThrow(
+        expect.objectContaining({ errors: [expect.objectContaining({ code: "pattern" })] }),
+      );
+  });
+
   test("is parsed with aliases of kinds and the dependencies that attachments imply", () => {
     const text = JSON.stringify(
       project(

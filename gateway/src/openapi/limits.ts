@@ -1,6 +1,7 @@
 import { type DescEnum, type DescField, getOption } from "@bufbuild/protobuf";
+import { plainPattern } from "@holdfast/common/plain-text.ts";
 import { type FieldRules, field as fieldConstraints } from "@holdfast/proto/buf/validate/validate_pb.ts";
-import { nameField, plainPattern } from "../plain-names.ts";
+import { nameField } from "../plain-names.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
 /** The pattern of strings without one of their own: U+0000 is never valid. */

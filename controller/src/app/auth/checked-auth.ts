@@ -1,4 +1,5 @@
 import { type FieldFault, pointerOf } from "@holdfast/common/errors.ts";
+import { isPlainText, plainPattern } from "@holdfast/common/plain-text.ts";
 import type { NewAuthSmtp, NewAuthTheme } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
 import { browserUrlFaults } from "../app/checked-url.ts";
 import type { ThemeSpec } from "./auth.ts";
@@ -8,9 +9,6 @@ import type { ThemeSpec } from "./auth.ts";
  * 5322).
  */
 const address = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/;
-/** Control characters, line separators, and characters that change the direction of text; a class of JSON Schema. */
-const hiddenClass = "\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069";
-const hidden = new RegExp(`[${hiddenClass}]`);
 const ports = [25, 465, 587, 2_525];
 const hostName = /^[A-Za-z0-9:]([A-Za-z0-9.:-]*[A-Za-z0-9])?$/;
 
@@ -18,7 +16,7 @@ const hostName = /^[A-Za-z0-9:]([A-Za-z0-9.:-]*[A-Za-z0-9])?$/;
 export const hostNameForm = { pattern: hostName.source };
 export const portForm = { enum: ports };
 export const pemForm = { pattern: "^[^\\x00]*-----BEGIN CERTIFICATE-----[^\\x00]*$" };
-export const visibleForm = { pattern: `^[^${hiddenClass}]*$` };
+export const visibleForm = { pattern: plainPattern };
 export const oneLineForm = { pattern: "^[^\\r\\n\\x00]*$" };
 
 export function isAddress(text: string): boolean {
@@ -37,8 +35,8 @@ export function smtpFaults(smtp: NewAuthSmtp): FieldFault[] {
       "goes with username: both or none",
     ),
     ...unless(isAddress(fromAddress), "smtp.from_address", "must be one plain address, as app@example.com"),
-    ...unless(!hidden.test(fromName), "smtp.from_name", "must not have control characters"),
-    ...unless(!hidden.test(username ?? ""), "smtp.username", "must not have control characters"),
+    ...unless(isPlainText(fromName), "smtp.from_name", "must not have control characters"),
+    ...unless(isPlainText(username ?? ""), "smtp.username", "must not have control characters"),
     ...unless(!/[\r\n\0]/.test(password ?? ""), "smtp.password", "must not have line ends"),
     ...unless(
       caCertificate === undefined || caCertificate.includes("-----BEGIN CERTIFICATE-----"),
@@ -52,7 +50,7 @@ export function smtpFaults(smtp: NewAuthSmtp): FieldFault[] {
 export function themeFaults({ displayName, logoUrl }: NewAuthTheme): FieldFault[] {
   const isHttps = logoUrl === undefined || /^https:\/\//i.test(logoUrl);
   return [
-    ...unless(!hidden.test(displayName ?? ""), "theme.display_name", "must not have control characters"),
+    ...unless(isPlainText(displayName ?? ""), "theme.display_name", "must not have control characters"),
     ...unless(isHttps, "theme.logo_url", "must begin with https://"),
     ...(logoUrl === undefined || !isHttps ? [] : browserUrlFaults("theme.logo_url", logoUrl)),
   ];

@@ -1,4 +1,5 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
+import { isPlainText } from "@holdfast/common/plain-text.ts";
 import { parseTarget } from "@holdfast/egress/target.ts";
 import type { ConfigurationFault, Destination } from "../destinations/destination.ts";
 import type { Configuration, ConfigurationValue } from "../metrics-export.ts";
@@ -81,8 +82,9 @@ function textFault(value: unknown, most: number, { pattern, requirement, kind }:
   if (typeof value !== "string") return wrongType("a text");
   if (value === "") return { code: "too_short", detail: "must not be empty" };
   if (value.length > most) return { code: "too_long", detail: `must have at most ${most} characters` };
-  // The value is used in headers, where a line break would end the header.
-  if (/[\p{Cc}\u2028\u2029]/u.test(value)) return { code: "invalid_text", detail: "must have no control characters" };
+  // The value is used in headers, where a line break would end the header, and is displayed.
+  if (!isPlainText(value))
+    return { code: "invalid_text", detail: "must have no control characters or marks of text direction" };
   if (kind === "secret" && !/^[\x20-\x7e]*$/.test(value) && pattern === undefined)
     return { code: "invalid_text", detail: "must be plain ASCII" };
   if (pattern !== undefined && value !== mask && !pattern.test(value))

@@ -1,3 +1,4 @@
+import { plainPattern } from "@holdfast/common/plain-text.ts";
 import { plainTargetFormat, targetFormat } from "@holdfast/egress/target.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { type Field, mask, defaultMost } from "./field.ts";
@@ -25,7 +26,6 @@ function orNull(field: Field): JsonSchema {
   return { anyOf: [valueSchema(field), { type: "null" }] };
 }
 
-const noControls = "^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]+$";
 const plainAscii = "^[\\x20-\\x7e]+$";
 
 function valueSchema({ kind, pattern, values, least = 0, most, namePattern, mayHaveQuery }: Field): JsonSchema {
@@ -44,10 +44,10 @@ function valueSchema({ kind, pattern, values, least = 0, most, namePattern, mayH
         type: "object",
         maxProperties: most ?? defaultMost.texts,
         ...(namePattern !== undefined && { propertyNames: { pattern: namePattern.source } }),
-        additionalProperties: textOf(kind === "texts" ? noControls : plainAscii, defaultMost.textOfTexts),
+        additionalProperties: textOf(kind === "texts" ? plainPattern : plainAscii, defaultMost.textOfTexts),
       };
     case "text":
-      return textOf(pattern?.source ?? noControls, most ?? defaultMost.text);
+      return textOf(pattern?.source ?? plainPattern, most ?? defaultMost.text);
     case "secret": {
       const secret = textOf(pattern?.source ?? plainAscii, most ?? defaultMost.secret);
       return pattern === undefined ? secret : { anyOf: [secret, { const: mask }] };

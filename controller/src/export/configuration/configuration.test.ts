@@ -33,6 +33,7 @@ describe("a new configuration", () => {
     [otlp,       { endpoint: "https://x/", headers: { Host: "y" } },             ["headers invalid_name"]],
     [otlp,       { endpoint: "https://x/", headers: { "content-length": "1" } }, ["headers invalid_name"]],
     [otlp,       { endpoint: "https://x/", headers: { a: "b\nc" } },             ["headers invalid_text"]],
+    [loki,       { endpoint: "https://x/", labels: { team: "\u202eshop" } },     ["labels invalid_text"]],
     [otlp,       { endpoint: "https://x/", headers: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`h${n}`, "v"])) }, ["headers too_many"]],
     [search,     { endpoint: "https://x/", index_prefix: "Upper" },              ["index_prefix invalid_value"]],
     [search,     { endpoint: "https://x/", api_key: "k", username: "u", password: "p" }, ["api_key exclusive"]],

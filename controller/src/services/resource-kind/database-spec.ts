@@ -1,4 +1,5 @@
 import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { plainPattern } from "@holdfast/common/plain-text.ts";
 import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 
 /** A normalized spec of a database; absent members get their default at its creation. */
@@ -78,7 +79,7 @@ export function databaseSchema(implied: ResourceSpec): Readonly<Record<string, u
         type: "object",
         maxProperties: 50,
         propertyNames: { pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$" },
-        additionalProperties: { type: "string", maxLength: 255 },
+        additionalProperties: { type: "string", maxLength: 255, pattern: plainPattern },
       },
     },
     // Each member under one name only.
