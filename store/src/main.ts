@@ -3,6 +3,7 @@ import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
+import { writeListenersFile } from "@holdfast/common/listeners-file.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { directoryKey } from "@holdfast/common/objects/signed-url.ts";
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
@@ -29,6 +30,7 @@ if (identity !== undefined) {
       startStoreServer({ directory, key, host, port, identity: first, clients, now, monotonicMs, log }),
     ),
   );
+  await writeListenersFile(identityDirectory).catch((error: unknown) => log.warn("listeners not reported", { error }));
   log.info("store ready", { listen });
   const reloadIdentity = async () => {
     try {

@@ -12,15 +12,15 @@ import { type SecondController, startSecondController } from "../support/platfor
 import { waitUntil } from "../support/wait-until.ts";
 
 /**
- * Listeners that no setting names: of a second controller with its DNS server, of a second issuer and of a second
- * proxy.
+ * Listeners that no setting names: of a second controller with its DNS server, of a second issuer, of a second store and
+ * of a second proxy.
  */
 let platform: Platform;
 let organizations: Organizations;
 let its: InferenceCallers;
 let second: SecondController;
 let proxy: InferenceProcess;
-let issuer: ChildProcess | undefined;
+const children: ChildProcess[] = [];
 /** Another address of this host. */
 const elsewhere = "127.0.0.9";
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
   its = createInferenceCallers(platform, await organizations.first());
 });
 afterAll(async () => {
-  issuer?.kill("SIGKILL");
+  for (const child of children) child.kill("SIGKILL");
   await proxy?.remove();
   await second?.stop();
   await its?.close();
@@ -43,25 +43,31 @@ function settingsOf(pid: number | undefined): Record<string, string> {
   return Object.fromEntries(environ.split("\0").map((entry) => entry.split(/=(.*)/s, 2) as [string, string]));
 }
 
-/** An issuer beside the platform's own, with the same identity. */
+/** A data plane beside the platform's own, with the same identity; resolves when it has written the line. */
+async function startSecond(
+  plane: "issuer" | "store",
+  settings: Readonly<Record<string, string>>,
+  line: string,
+): Promise<void> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, `../../${plane}/src/main.ts`)], {
+    env: { ...settingsOf(platform.processes()[plane]), ...settings },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  children.push(child);
+  let output = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
+  await waitUntil(`the second ${plane} runs`, () => output.includes(line), { describe: () => output });
+}
+
 async function startSecondIssuer(port: number, metricsPort: number): Promise<void> {
   const directory = join(platform.directory, "second-issuer");
   mkdirSync(directory, { mode: 0o700 });
-  const child = spawn(process.execPath, [join(import.meta.dirname, "../../issuer/src/main.ts")], {
-    env: {
-      ...settingsOf(platform.processes().issuer),
-      HOLDFAST_ISSUER_LISTEN: `${elsewhere}:${port}`,
-      HOLDFAST_ISSUER_DIR: directory,
-      HOLDFAST_ISSUER_METRICS: `${elsewhere}:${metricsPort}`,
-    },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  issuer = child;
-  let output = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
-  await waitUntil("the second issuer follows", () => output.includes("following controller"), {
-    describe: () => output,
-  });
+  const settings = {
+    HOLDFAST_ISSUER_LISTEN: `${elsewhere}:${port}`,
+    HOLDFAST_ISSUER_DIR: directory,
+    HOLDFAST_ISSUER_METRICS: `${elsewhere}:${metricsPort}`,
+  };
+  await startSecond("issuer", settings, "following controller");
 }
 
 const provide = async (port: number) => {
@@ -71,7 +77,7 @@ const provide = async (port: number) => {
 };
 
 it("listeners that processes open later are no targets for any of them", { timeout: 240_000 }, async () => {
-  const [issuerPort = 0, metricsPort = 0] = await freePorts(2);
+  const [issuerPort = 0, metricsPort = 0, storePort = 0] = await freePorts(3);
   const { secret } = await its.newKey();
   await its.put("settings", { eu_only: false, monthly_cost_limit_cents: 5_000 });
   // None of the installation's listeners is recorded yet.
@@ -82,6 +88,7 @@ it("listeners that processes open later are no targets for any of them", { timeo
   second = await startSecondController(platform);
   proxy = await startInferenceProcess(platform);
   await startSecondIssuer(issuerPort, metricsPort);
+  await startSecond("store", { HOLDFAST_STORE_LISTEN: `${elsewhere}:${storePort}` }, "store ready");
   const controllerSettings = settingsOf(second.pid);
   const portOf = (text = "") => Number(text.slice(text.lastIndexOf(":") + 1));
   const ports = {
@@ -91,6 +98,7 @@ it("listeners that processes open later are no targets for any of them", { timeo
     "second proxy": portOf(new URL(proxy.url).host),
     "second issuer": issuerPort,
     "metrics of the second issuer": metricsPort,
+    "second store": storePort,
   };
   for (const [name, port] of Object.entries(ports))
     await waitUntil(`${name} is refused by the first controller`, async () => (await provide(port))[0] === 422);

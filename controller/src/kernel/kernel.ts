@@ -16,6 +16,7 @@ import { createInsertEntries, type EntryPlanner, type InsertEntries } from "./ou
 import { createOutbox, type Outbox } from "./outbox/outbox.ts";
 import { createCursors, type Cursors } from "./page/cursor.ts";
 import { createAuthority, type InstallationAuthority, lifetimesOf } from "./pki/create-authority.ts";
+import { followListenerFile } from "./runtime/listener-file.ts";
 import { createListenerReports, type ListenerReports } from "./runtime/listener-reports.ts";
 import { createControllerRegistry, type ControllerRegistry } from "./runtime/controller-registry.ts";
 import { createShards, type Shards } from "./runtime/shards.ts";
@@ -118,6 +119,12 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const historySpace = createHistorySpace({ database: history.database, quotaBytes: settings.historyQuota, log });
   const controllerRegistry = createControllerRegistry({ store, id: controllerId, leaseS: settings.leaseS, clock, log });
   const listenerReports = createListenerReports(controllerRegistry, log);
+  const storeListeners = followListenerFile({
+    process: "store",
+    directory: settings.storeIdentityDir,
+    reports: listenerReports,
+    log,
+  });
   const shards = createShards({ store, controllerRegistry, cache: collections, log });
   const inserter = Promise.withResolvers<InsertEntries>();
   const moved = { insert: async (...entries: Parameters<InsertEntries>) => (await inserter.promise)(...entries) };
@@ -169,8 +176,8 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     log,
     signal,
     async close() {
-      const spaces = [space, historySpace];
-      for (const part of [automationPauses, authority, collections, storedResponses, etcdMembers, ...spaces])
+      const polling = [storeListeners, etcdMembers, space, historySpace];
+      for (const part of [automationPauses, authority, collections, storedResponses, ...polling])
         part.close();
       await Promise.all([history.close(), store.close()]);
     },
