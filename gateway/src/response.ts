@@ -8,8 +8,6 @@ import type { ApiMethod, RestRule } from "./method.ts";
 /** Converts a handler's output to status, headers and body. Frozen outputs are encoded once and cached. */
 export type BuildResponse = (output: object) => StoredResponse;
 
-type Members = Readonly<Record<string, unknown>>;
-
 export function compileResponse(method: ApiMethod, rest: RestRule, encode: Encode): BuildResponse {
   const { output } = method.description;
   const secret = hasSecret(output, new Set());

@@ -12,8 +12,7 @@ import { type SecondController, startSecondController } from "../support/platfor
 import { waitUntil } from "../support/wait-until.ts";
 
 /**
- * Listeners that no setting names: of a second controller with its DNS server, of a second issuer, of a second store and
- * of a second proxy.
+ * Listeners that no setting names: of a second controller with its DNS server, and of a second issuer, store and proxy.
  */
 let platform: Platform;
 let organizations: Organizations;
