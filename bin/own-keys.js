@@ -1,4 +1,5 @@
-// Reads of a record by a key of any text. Rules of the lint see no types, so this check is a program of its own.
+// Reads of a record by a key of any text. Rules of the lint see no types, so this check is a program of its own. The
+// compiler's API is marked unstable; pnpm-workspace.yaml pins its version.
 import { join } from "node:path";
 import {
   isAsExpression,
