@@ -67,9 +67,10 @@ export async function cliPage(): Promise<string> {
 function nounSection(noun: CliCommand): string[] {
   const rows = leavesOf(noun).flatMap((command) => {
     const flags = command.options.map(({ flags: spelled, description }) => `\`${cell(spelled)}\` ${cell(description)}`);
+    const former = command.aliases().map((alias) => `; formerly \`${alias}\``);
     const [path, args] = [pathOf(command), command.registeredArguments.map(argumentText).join(" ")];
     return [
-      `| \`${[path, args].filter(Boolean).join(" ")}\` | ${cell(command.description())} | ${flags.join("<br>")} |`,
+      `| \`${[path, args].filter(Boolean).join(" ")}\` | ${cell([command.description(), ...former].join(""))} | ${flags.join("<br>")} |`,
     ];
   });
   const examples = leavesOf(noun).flatMap(({ examples: lines }) => lines);

@@ -275,6 +275,7 @@ export const authorizationCases: Readonly<Record<string, AuthorizationCase>> = {
   "holdfast.admin.v1.FleetService.ListTasks":                   nothing,
   "holdfast.admin.v1.FleetService.ListSessions":                nothing,
   "holdfast.admin.v1.FleetService.ListTerms":                   nothing,
+  "holdfast.admin.v1.FleetService.ListPrimaryLeases":           nothing,
   "holdfast.admin.v1.FleetService.ListRights":                  nothing,
   "holdfast.admin.v1.FleetService.SweepOrphans":                nothing,
   "holdfast.admin.v1.FleetService.ProbeTransfer":               platform(({ machineId }) => ({ machine_id: machineId, size_bytes: "10" })),

@@ -44,10 +44,10 @@ describe("a PostgreSQL whose primary fails", () => {
     try {
       await failsOver("machine paused, forced", pauseMachine, async (nodeId) => {
         const { term } = await roles();
-        await waitUntil("its right has been over for some time", async () => {
-          const { rights } = await asOperator(platform, FleetService, (fleet) => fleet.listRights({}));
-          const until = rights.find((right) => right.serviceId === serviceId)?.until;
-          return until !== undefined && Date.now() - timestampMs(until) > 5_000;
+        await waitUntil("its lease has been expired for some time", async () => {
+          const { leases } = await asOperator(platform, FleetService, (fleet) => fleet.listPrimaryLeases({}));
+          const expiresAt = leases.find((lease) => lease.serviceId === serviceId)?.expiresAt;
+          return expiresAt !== undefined && Date.now() - timestampMs(expiresAt) > 5_000;
         });
         const operations = await its.services.operations(serviceId);
         expect(operations.filter(({ status }) => status === "pending" || status === "running")).toEqual([]);

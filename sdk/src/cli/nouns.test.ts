@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { CliCommand } from "./command.ts";
-import { everyCommand, leavesOf } from "./every-command.ts";
+import { printCompletions } from "./completion/complete.ts";
+import { everyCommand, leavesOf, silentDeps } from "./every-command.ts";
 
 /** Verbs that destroy something. */
 const destroying = new Set(["delete", "remove", "revoke", "rotate", "rotate-secret", "reset", "reset-user", "restore"]);
@@ -48,4 +49,14 @@ describe("every command", () => {
     const destroys = commands.filter((command) => destroying.has(command.name()) && !createsService(command));
     expect(destroys.filter((command) => !asking.includes(command))).toEqual([]);
   });
+});
+
+test("the former name of a command runs it, and completes its flags", async () => {
+  const admin = (await everyCommand()).commands.find((command) => command.name() === "admin");
+  const leases = admin?.commands.find((command) => command.name() === "leases");
+  expect(leases?.aliases()).toEqual(["rights"]);
+  const lines: string[] = [];
+  const stdout = { write: (text: string) => lines.push(text) };
+  await printCompletions(["admin", "rights", "--li"], { ...silentDeps, stdout });
+  expect(lines.join("")).toContain("--limit");
 });

@@ -1,8 +1,12 @@
+import { randomBytes } from "node:crypto";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
+import { createCursors } from "#kernel/page/cursor.ts";
+import { createSealer } from "#kernel/secrets/sealer.ts";
+import { testCall } from "../../../../test/support/api/test-call.ts";
 import { newServiceObject } from "../../../../test/support/controller/service-object.ts";
-import { primaryLeaseMessage } from "./fleet-api.ts";
+import { createFleetApi, primaryLeaseMessage } from "./fleet-api.ts";
 
 const { service } = newServiceObject();
 const machineId = service.status.primaryNodeId;
@@ -15,9 +19,9 @@ test("a primary lease lasts from its grant, as reported to this controller", () 
     machineId,
     controllerId: "controller-2",
     revoked: false,
-    askedAt: timestampFromMs(99_600),
-    until: timestampFromMs(99_700 + primaryLeaseMs),
-    engineSilent: true,
+    requestedAt: timestampFromMs(99_600),
+    expiresAt: timestampFromMs(99_700 + primaryLeaseMs),
+    engineUnresponsive: true,
   });
 });
 
@@ -28,7 +32,31 @@ test("a lease known elsewhere has no times, and is revoked during a primary chan
     fleet: { session: () => undefined, leaseReport: () => undefined },
     clock,
   });
-  expect(message).toMatchObject({ controllerId: "", revoked: true, engineSilent: false });
-  expect(message).not.toHaveProperty("askedAt");
-  expect(message).not.toHaveProperty("until");
+  expect(message).toMatchObject({ controllerId: "", revoked: true, engineUnresponsive: false });
+  expect(message).not.toHaveProperty("requestedAt");
+  expect(message).not.toHaveProperty("expiresAt");
+});
+
+test("the deprecated ListRights has the entries of ListPrimaryLeases under the former names of fields", async () => {
+  const replicated = { ...service, spec: { ...service.spec, nextNodeNumber: 2 } };
+  const leaseReport = () => ({ requestedAgoMs: 400, grantedAgoMs: 300, isEngineUnresponsive: true });
+  const page = (accepts: (object: unknown) => boolean) => ({
+    items: [service, replicated].filter(accepts).map((object) => ({ object })),
+    next: undefined,
+  });
+  const { handlers } = createFleetApi({
+    services: { page },
+    fleet: { session, leaseReport },
+    cursors: createCursors(createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) })),
+    clock,
+  } as never);
+  const list = (method: string) => handlers[method]?.({} as never, testCall());
+  const lease = { serviceId: service.metadata.id, machineId, term: 1n, controllerId: "controller-2", revoked: false };
+  const [requested, end] = [timestampFromMs(99_600), timestampFromMs(99_700 + primaryLeaseMs)];
+  expect(await list("listPrimaryLeases")).toEqual({
+    leases: [{ ...lease, requestedAt: requested, expiresAt: end, engineUnresponsive: true }],
+  });
+  expect(await list("listRights")).toEqual({
+    rights: [{ ...lease, askedAt: requested, until: end, engineSilent: true }],
+  });
 });

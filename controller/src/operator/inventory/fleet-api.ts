@@ -1,8 +1,8 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { FleetService, type RightSchema } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { FleetService, type Page, type RightSchema } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import type { Fleet } from "#fleet/fleet.ts";
@@ -38,6 +38,13 @@ export interface FleetApiDeps {
 /** The admin RPCs of machines, tasks, sessions, terms and primary leases. */
 export function createFleetApi(deps: FleetApiDeps): ServedService {
   const { cursors } = deps;
+
+  function listPrimaryLeases(page: Page | undefined, call: Call, list: string) {
+    const needsLease = (service: ManagedServiceObject) => isReplicated(service.spec) && needsPrimaryLease(service);
+    const { items, ...next } = adminPage(deps.services, needsLease, page, call, cursors, list);
+    return { leases: items.map((service) => primaryLeaseMessage(service, deps)), ...next };
+  }
+
   const handlers: Handlers<typeof FleetService> = {
     listMachines: async ({ page }, call) => {
       const { items, ...next } = adminPage(deps.machines, () => true, page, call, cursors, "machines");
@@ -72,10 +79,11 @@ export function createFleetApi(deps: FleetApiDeps): ServedService {
       return { terms, ...next };
     },
 
+    listPrimaryLeases: async ({ page }, call) => listPrimaryLeases(page, call, "primary leases"),
+
     listRights: async ({ page }, call) => {
-      const needsLease = (service: ManagedServiceObject) => isReplicated(service.spec) && needsPrimaryLease(service);
-      const { items, ...next } = adminPage(deps.services, needsLease, page, call, cursors, "rights");
-      return { rights: items.map((service) => primaryLeaseMessage(service, deps)), ...next };
+      const { leases, ...next } = listPrimaryLeases(page, call, "rights");
+      return { rights: leases.map(deprecatedRightMessage), ...next };
     },
 
     sweepOrphans: async ({ dryRun, page: requestedPage }, call) => {
@@ -144,7 +152,7 @@ function taskMessage({ metadata, spec, status }: TaskObject) {
 export function primaryLeaseMessage(
   service: ManagedServiceObject,
   { fleet, clock }: { readonly fleet: Pick<Fleet, "session" | "leaseReport">; readonly clock: Pick<Clock, "now"> },
-): MessageInitShape<typeof RightSchema> {
+) {
   const { metadata, status } = service;
   const machineId = status.primaryNodeId;
   const report = fleet.leaseReport(machineId);
@@ -156,8 +164,23 @@ export function primaryLeaseMessage(
     term: BigInt(status.term),
     controllerId: fleet.session(machineId)?.controllerId ?? "",
     revoked: namedPrimary(service) === "",
-    engineSilent: report?.isEngineUnresponsive ?? false,
-    ...(report !== undefined && { askedAt: ago(report.requestedAgoMs) }),
-    ...(report?.grantedAgoMs !== undefined && { until: ago(report.grantedAgoMs - primaryLeaseMs) }),
+    engineUnresponsive: report?.isEngineUnresponsive ?? false,
+    ...(report !== undefined && { requestedAt: ago(report.requestedAgoMs) }),
+    ...(report?.grantedAgoMs !== undefined && { expiresAt: ago(report.grantedAgoMs - primaryLeaseMs) }),
+  };
+}
+
+/** The lease under the names of its fields in the deprecated ListRights. */
+function deprecatedRightMessage({
+  requestedAt,
+  expiresAt,
+  engineUnresponsive,
+  ...lease
+}: ReturnType<typeof primaryLeaseMessage>): MessageInitShape<typeof RightSchema> {
+  return {
+    ...lease,
+    engineSilent: engineUnresponsive,
+    ...(requestedAt !== undefined && { askedAt: requestedAt }),
+    ...(expiresAt !== undefined && { until: expiresAt }),
   };
 }

@@ -74,7 +74,7 @@ async function descend(root: CliCommand, words: readonly string[]) {
   let command: Command = (await addVerbs(root, operands[0])) ?? root;
   let depth = command === root ? 0 : 1;
   for (; depth < operands.length; depth += 1) {
-    const next = command.commands.find((each) => each.name() === operands[depth]);
+    const next = command.commands.find((each) => [each.name(), ...each.aliases()].includes(operands[depth] ?? ""));
     if (next === undefined || command === root) break;
     command = next;
   }
