@@ -53,7 +53,7 @@ const introduction = [
   "`holdfast_backups` by state, `holdfast_backup_last_finish_time_seconds`, `_size_bytes` and `_duration_seconds` by kind,",
   "`holdfast_operations` and `holdfast_operation_last_duration_seconds` by type and result (a failover is one), and `holdfast_queues` by",
   "state. Platform operators find a controller's own metrics under `GET /metrics/platform` (`platform:read`): durations of calls,",
-  "reconciles, etcd and outgoing requests, queues, sessions, the outbox, the lag of samples, and",
+  "reconciles, etcd and outgoing requests, keys of reconcilers that wait and [fail](operations.md#an-object-that-is-stuck), queues, sessions, the outbox, the lag of samples, and",
   "`holdfast_primary_lease_requests_total`: primary lease requests by outcome (granted, late, refused). Each controller has its own.",
   "",
   "```yaml",

@@ -76,6 +76,7 @@ export async function startController(
     loops: systems.flatMap(({ work = [] }) => work).map((work) => timedReconciled(work, reconciles)),
     ownership: shards,
   });
+  kernel.setRunner(runner);
   runner.start();
   for (const gauge of systems.flatMap((system) => system.metrics ?? [])) metrics.add(gauge);
   for (const figure of systems.flatMap((system) => system.serviceGauges ?? [])) kernel.serviceGauges.add(figure);
@@ -83,6 +84,11 @@ export async function startController(
     name: "reconcile_queue_keys",
     help: "Keys that are due or worked on",
     read: () => ({ label: "reconciler", values: runner.sizes() }),
+  });
+  metrics.add({
+    name: "reconcile_failing_keys",
+    help: "Keys whose last reconcile failed",
+    read: () => ({ label: "reconciler", values: runner.failing() }),
   });
   const kinds = mergeDeclared(declared, ({ audited }) => audited);
   const refusals = createRefusalAudit({ record: outbox.auditSoon, kinds });

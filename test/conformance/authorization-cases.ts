@@ -280,6 +280,7 @@ export const authorizationCases: Readonly<Record<string, AuthorizationCase>> = {
   "holdfast.admin.v1.FleetService.SweepOrphans":                nothing,
   "holdfast.admin.v1.FleetService.ProbeTransfer":               platform(({ machineId }) => ({ machine_id: machineId, size_bytes: "10" })),
   "holdfast.admin.v1.ControlService.ListControllers":           nothing,
+  "holdfast.admin.v1.ControlService.ListReconciles":            nothing,
   "holdfast.admin.v1.ControlService.DrainController":           platform(({ controllerId }) => ({ controller_id: controllerId })),
   "holdfast.admin.v1.ControlService.BackupControlPlane":        nothing,
   "holdfast.admin.v1.ControlService.ListHolds":                 nothing,

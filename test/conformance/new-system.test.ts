@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readControllerConfig, settings } from "@holdfast/controller/config.ts";
+import { silentLog } from "@holdfast/common/log.ts";
 import { type Controller, startController } from "@holdfast/controller/controller.ts";
 import { eventTypes, eventTypesOf } from "@holdfast/controller/systems.ts";
 import { networkPolicies } from "@holdfast/controller/fleet/network-policy/policy-source.ts";
@@ -12,16 +13,18 @@ import { feeds } from "@holdfast/controller/fleet/running-fleet.ts";
 import { createAssembly } from "@holdfast/controller/kernel/assembly.ts";
 import { createDatabase } from "@holdfast/controller/kernel/history/database.ts";
 import { certificateNames } from "@holdfast/controller/kernel/pki/local-identities.ts";
+import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
+import { keyOf } from "@holdfast/controller/kernel/store/resource.ts";
 import { declareSystem, mergeDeclared } from "@holdfast/controller/kernel/system-declaration.ts";
 import { channelUsers } from "@holdfast/controller/notify/channel/channel-api.ts";
 import { operationTypes } from "@holdfast/controller/operation/operation-definition.ts";
 import { operationSubjects } from "@holdfast/controller/operation/operation.ts";
-import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCli } from "../../sdk/src/cli/run.ts";
 import { createRest, type Rest } from "../support/api/rest.ts";
 import { startTestEtcd, type TestEtcd } from "../support/controller/etcd.ts";
 import { startTestPostgresql, type TestPostgresql } from "../support/engines/postgresql.ts";
+import { noteKind } from "../support/note/note.ts";
 import { notesPart, renderNote } from "../support/note/note-system.ts";
 import { nounsWithNotes, systemsWithNotes } from "../support/note/with-notes.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
@@ -122,6 +125,26 @@ async function settingsIn(root: string): Promise<Record<string, string>> {
   };
 }
 
+/** Runs a command of the command line with the noun of notes. */
+async function runCommand(args: readonly string[], variables: Record<string, string | undefined>) {
+  const written: string[] = [];
+  const screen = { write: (text: string) => written.push(text) };
+  const noAnswer = () => Promise.reject(new Error("no question is expected"));
+  const code = await runCli(
+    args,
+    {
+      environment: { HOME: directory, ...variables },
+      defaultDirectory: directory,
+      signal: new AbortController().signal,
+      stdout: screen,
+      stderr: screen,
+      terminal: { isInteractive: false, ask: noAnswer, askSecret: noAnswer, confirm: async () => false },
+    },
+    nounsWithNotes,
+  );
+  return { code, text: written.join("") };
+}
+
 async function renderedNote(id: string): Promise<Note> {
   let note: Note | undefined;
   await waitUntil("the note is rendered", async () => {
@@ -167,28 +190,77 @@ test("a resource of a new system has REST, a reconciler, events, metrics, a quot
   expect(await refusal()).toMatchObject({ object_kind: "note", result: "refused" });
 
   // Its noun lists it.
-  const written: string[] = [];
-  const screen = { write: (text: string) => written.push(text) };
-  const noAnswer = () => Promise.reject(new Error("no question is expected"));
-  const code = await runCli(
-    ["notes", "list", "--output", "json"],
-    {
-      environment: {
-        HOME: directory,
-        HOLDFAST_BASE_URL: environment["HOLDFAST_BASE_URL"],
-        HOLDFAST_CA_FILE: environment["HOLDFAST_CA_FILE"],
-        HOLDFAST_API_KEY_ID: bootstrap.api_key_id,
-        HOLDFAST_API_KEY_SECRET: bootstrap.api_key_secret,
-      },
-      defaultDirectory: directory,
-      signal: new AbortController().signal,
-      stdout: screen,
-      stderr: screen,
-      terminal: { isInteractive: false, ask: noAnswer, askSecret: noAnswer, confirm: async () => false },
-    },
-    nounsWithNotes,
-  );
-  expect({ code, text: written.join("") }).toMatchObject({ code: 0, text: expect.stringContaining("Ada slept") });
+  const { code, text } = await runCommand(["notes", "list", "--output", "json"], {
+    HOLDFAST_BASE_URL: environment["HOLDFAST_BASE_URL"],
+    HOLDFAST_CA_FILE: environment["HOLDFAST_CA_FILE"],
+    HOLDFAST_API_KEY_ID: bootstrap.api_key_id,
+    HOLDFAST_API_KEY_SECRET: bootstrap.api_key_secret,
+  });
+  expect({ code, text }).toMatchObject({ code: 0, text: expect.stringContaining("Ada slept") });
+});
+
+/** The rows of `admin reconciles`, by the controller with these settings. */
+async function reconciles(settings: Record<string, string>, ...flags: string[]): Promise<Record<string, unknown>[]> {
+  const data = await mkdtemp(join(directory, "operator-"));
+  const { HOLDFAST_BASE_URL: base_url, HOLDFAST_CA_FILE: ca_file } = settings;
+  const { username, password } = bootstrap;
+  await writeFile(join(data, "admin.json"), JSON.stringify({ base_url, ca_file, username, password }));
+  const args = ["admin", "reconciles", "--output", "json", ...flags];
+  const { code, text } = await runCommand(args, { HOLDFAST_DATA: data });
+  expect(code, text).toBe(0);
+  return JSON.parse(text) as Record<string, unknown>[];
+}
+
+test("every controller lists a failing key with its error, until the key succeeds", async () => {
+  const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  const otherDirectory = await mkdtemp(join(directory, "other-"));
+  const otherSettings: Record<string, string> = {
+    ...(await settingsIn(otherDirectory)),
+    HOLDFAST_CONTROLLER_ID: "controller-2",
+  };
+  for (const name of ["HOLDFAST_MASTER_KEY_FILE", "HOLDFAST_OBJECTS"] as const)
+    otherSettings[name] = environment[name] ?? "";
+  const other = await startController(systemsWithNotes, otherSettings);
+  try {
+    const { notes } = (await rest.get<{ notes: Note[] }>("/notes")).json;
+    const id = notes[0]?.id ?? "";
+    const key = keyOf(noteKind, id);
+    /** Changes the stored text, and has it rendered again. */
+    const setText = async (text: string) => {
+      const stored = JSON.parse((await store.get(key))?.value ?? "");
+      const value = JSON.stringify({ ...stored, spec: { text }, status: { rendered: null } });
+      await store.commit({ conditions: [], puts: [{ key, value }], deletes: [] });
+    };
+
+    await setText("{mood} password=hunter2");
+    for (const settings of [environment, otherSettings]) {
+      let row: Record<string, unknown> | undefined;
+      await waitUntil("the failing key is listed", async () => {
+        row = (await reconciles(settings, "--failing")).find((each) => each["key"] === id);
+        return Number(row?.["failures"]) > 1;
+      });
+      expect(row).toMatchObject({
+        reconciler: "note",
+        lastError: "Error: There is no variable for the note {mood} password=[redacted]",
+        controllerId: expect.stringMatching(/^controller-[12]$/),
+      });
+      const all = (await reconciles(settings)).filter(({ reconciler }) => reconciler === "note");
+      expect(all.map(({ controllerId }) => controllerId)).toEqual(["controller-1", "controller-2"]);
+      expect(all.map(({ failing = 0 }) => failing).toSorted()).toEqual([0, 1]);
+    }
+    const texts = await Promise.all([controller, other].map(({ metrics }) => metrics.text()));
+    expect(texts.join("\n")).toMatch(/^holdfast_reconcile_failing_keys\{reconciler="note"\} 1$/m);
+
+    await setText("Ada woke");
+    await renderedNote(id);
+    for (const settings of [environment, otherSettings])
+      await waitUntil("no key fails", async () =>
+        (await reconciles(settings, "--failing")).every((each) => each["key"] !== id),
+      );
+  } finally {
+    await other.stop();
+    await store.close();
+  }
 });
 
 test("the description of the API has the methods and the events of the new system", async () => {

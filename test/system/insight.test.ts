@@ -113,6 +113,7 @@ describe("insight into a database", { timeout: 600_000 }, () => {
       "rpc_seconds_count",
       "etcd_call_seconds_count",
       "reconcile_seconds_count",
+      "reconcile_failing_keys",
       "reconcile_queue_keys",
     ];
     const more = ["agent_sessions", "outbox_waiting", "samples_waiting", "sample_lag_seconds"];

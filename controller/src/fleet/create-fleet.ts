@@ -27,6 +27,7 @@ import { acknowledgeSamples } from "./session/sample-sink.ts";
 import { type Session, unreachable } from "./session/session.ts";
 import { createRevocation } from "./session/revocation.ts";
 import { createPrimaryLeases } from "./session/primary-leases.ts";
+import { listPeerReconcilers, reconcilerMessages } from "./session/peer-reconcilers.ts";
 import { createPeerReports } from "./session/peer-reports.ts";
 import { createSessions } from "./session/sessions.ts";
 import { createStreamLease } from "./session/stream-lease.ts";
@@ -265,6 +266,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     sessionOf,
     hasLease: canAct,
     primaryLeases,
+    reconcilers: (failing) => reconcilerMessages(deps.reconcilers?.() ?? [], controllerId, failing),
     urlGrants: deps.urlGrants,
     log,
   });
@@ -319,6 +321,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     get controllers() {
       return controllers.all;
     },
+    peerReconcilers: (failing, signal) => listPeerReconcilers({ controllerRegistry, peers }, failing, signal),
     probeTransfer: (machineId, sizeBytes, signal) =>
       probeTransfer({ fleet, payloads, payloadRateLimit }, machineId, sizeBytes, signal),
     async close() {

@@ -37,6 +37,7 @@ export interface FleetRpcsDeps {
   /** True while this controller may act on agents' streams. */
   readonly hasLease: () => boolean;
   readonly primaryLeases: PeerRpcsDeps["primaryLeases"];
+  readonly reconcilers: PeerRpcsDeps["reconcilers"];
   readonly urlGrants: ObjectUrlGrants | undefined;
   readonly log: Log;
 }
@@ -86,6 +87,7 @@ export function addFleetRpcs(listener: Pick<MtlsListener, "addService">, deps: F
       sessionOf,
       hasLease: deps.hasLease,
       primaryLeases: deps.primaryLeases,
+      reconcilers: deps.reconcilers,
     }),
   );
   listener.addService(agentDefinition, {

@@ -6,6 +6,7 @@ import type { MachineObject } from "./machine/machine.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
 import { contributionPoint } from "#kernel/contribution-point.ts";
 import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
+import type { ReconcilerStatus } from "#kernel/runtime/runner.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Store } from "#kernel/store/store.ts";
@@ -13,6 +14,7 @@ import type { FleetLimits } from "./fleet-limits.ts";
 import type { Fleet } from "./fleet.ts";
 import type { ObjectUrlGrants } from "./object-urls.ts";
 import type { PayloadStore } from "./payload/payloads.ts";
+import type { PeerReconcilers } from "./session/peer-reconcilers.ts";
 import type { PrimaryLeaseRules } from "./session/primary-leases.ts";
 import type { SampleSink } from "./session/sample-sink.ts";
 import type { SessionFacts } from "./session/session-facts.ts";
@@ -61,6 +63,8 @@ export interface FleetDeps {
   readonly urlGrants?: ObjectUrlGrants;
   /** Decides which machine may be a primary; without it no primary lease is granted. */
   readonly primaryLeaseRules?: PrimaryLeaseRules;
+  /** The state of this controller's reconcilers, for other controllers. Default: none. */
+  readonly reconcilers?: () => readonly ReconcilerStatus[];
   /** Other services on the same listener, such as the zone's. */
   readonly services?: readonly FleetService[];
 }
@@ -77,6 +81,8 @@ export interface RunningFleet extends Fleet {
   primaryLeaseRequests(): Iterable<readonly [answer: string, count: number]>;
   /** host:port of every controller's listener. */
   readonly controllers: readonly string[];
+  /** The reconcilers of every other controller, or only those with failing keys. */
+  peerReconcilers(failing: boolean, signal: AbortSignal): Promise<PeerReconcilers>;
   probeTransfer(
     machineId: string,
     sizeBytes: number,

@@ -18,6 +18,7 @@ import { createCursors, type Cursors } from "./page/cursor.ts";
 import { createAuthority, type InstallationAuthority, lifetimesOf } from "./pki/create-authority.ts";
 import { followListenerFile } from "./runtime/listener-file.ts";
 import { createListenerReports, type ListenerReports } from "./runtime/listener-reports.ts";
+import type { ReconcilerStatus, Runner } from "./runtime/runner.ts";
 import { createControllerRegistry, type ControllerRegistry } from "./runtime/controller-registry.ts";
 import { createShards, type Shards } from "./runtime/shards.ts";
 import { readKeyring, createSealer, type Keyring, type Sealer } from "./secrets/sealer.ts";
@@ -73,6 +74,10 @@ export interface Kernel {
   readonly begin: () => UnitOfWork;
   /** Called once, with the planners of history rows; until then the outbox moves nothing. */
   readonly setEntryPlanners: (planners: readonly EntryPlanner[]) => void;
+  /** Called once, with the runner of all control loops. */
+  readonly setRunner: (runner: Pick<Runner, "status">) => void;
+  /** The state of this controller's reconcilers; empty until its runner is set. */
+  readonly reconcilers: () => readonly ReconcilerStatus[];
   readonly clock: Clock;
   readonly newId: () => string;
   readonly random: () => number;
@@ -137,6 +142,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     trustBundle: () => authority.trustBundle,
     now: clock.now,
   });
+  let runner: Pick<Runner, "status"> | undefined;
   return {
     controllerId,
     installationId,
@@ -170,6 +176,10 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
         ids: newId,
       }),
     setEntryPlanners: (planners) => inserter.resolve(createInsertEntries(history, planners)),
+    setRunner(created) {
+      runner = created;
+    },
+    reconcilers: () => runner?.status() ?? [],
     clock,
     newId,
     random,

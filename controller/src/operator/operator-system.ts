@@ -52,6 +52,7 @@ function openOperatorSystem(kernel: Kernel, use: Use): System {
       createControlApi({
         ...kernel,
         sessions,
+        peerReconcilers: fleet.peerReconcilers,
         members: controllerRegistry.controllers,
         drain: drains.request,
         snapshot: (signal) => takeSnapshot(kernel, signal),

@@ -10,12 +10,16 @@ interface NoteReconcilerDeps extends Pick<Kernel, "begin"> {
   readonly prefix: string;
 }
 
-/** Renders each note once, and emits the event in the same transaction. Key: id of the object. */
+/**
+ * Renders each note once, and emits the event in the same transaction. It fails for a text with a variable. Key: id of
+ * the object.
+ */
 export function createNoteReconciler({ notes, begin, prefix }: NoteReconcilerDeps): ControlLoop {
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
     const note = await notes.getCurrent(id, signal);
     if (note === undefined || note.object.status.rendered !== null) return settled;
     const { metadata, spec } = note.object;
+    if (spec.text.includes("{")) throw new Error(`There is no variable for the note ${spec.text}`);
     const rendered = `${prefix}: ${spec.text}`;
     const unit = begin();
     unit.update(noteKind, note, { ...note.object, status: { rendered } });

@@ -3,12 +3,17 @@ import { Client, credentials, status as Code } from "@grpc/grpc-js";
 import { createIdleClose, type IdleClose } from "@holdfast/mtls/idle-close.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import type { GrpcMethod } from "@holdfast/mtls/grpc-service.ts";
 import { unaryCall } from "@holdfast/mtls/unary-call.ts";
 import {
   type GetStandingRequest,
   GetStandingRequestSchema,
   type GetStandingResponse,
   GetStandingResponseSchema,
+  type ListReconcilersRequest,
+  ListReconcilersRequestSchema,
+  type ListReconcilersResponse,
+  ListReconcilersResponseSchema,
   type ListSilentRequest,
   ListSilentRequestSchema,
   type ListSilentResponse,
@@ -22,6 +27,7 @@ import {
   RevokeRightResponseSchema,
   RunTaskResponseSchema,
 } from "@holdfast/proto/holdfast/control/v1/peer_pb.ts";
+import type { ReconcilerStatus } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { parseIdentity } from "@holdfast/common/identity.ts";
 import { requirePeer, unary } from "@holdfast/mtls/rpc-handlers.ts";
@@ -57,6 +63,13 @@ export interface PeerCalls {
   revokeRight(address: string, machineId: string, term: bigint, timeoutMs: number): Promise<number>;
   /** Reports on primaries with streams there that are overdue or unresponsive, by machine id. Throws on a timeout. */
   listSilent(address: string, timeoutMs: number): Promise<ReadonlyMap<string, PeerReport>>;
+  /** The reconcilers of that controller, or only those with failing keys. Throws if it does not respond in time. */
+  listReconcilers(
+    address: string,
+    failing: boolean,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<readonly ReconcilerStatus[]>;
   close(): void;
 }
 
@@ -93,59 +106,57 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
     return opened;
   }
 
+  /** Calls the method; the connection stays open until the call has ended, also after a renewal. */
+  async function call<I, O>(
+    address: string,
+    method: GrpcMethod<I, O>,
+    request: I,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<O> {
+    const { client, calls } = clientOf(address);
+    const end = calls.begin();
+    try {
+      return await unaryCall(client, method, request, timeoutMs, signal);
+    } finally {
+      end();
+    }
+  }
+
   return {
     async run(address, machineId, task, timeoutMs, signal) {
       const request = create(RunTaskRequestSchema, { machineId, task, timeoutMs });
-      const { client, calls } = clientOf(address);
-      const end = calls.begin();
       try {
-        const { result } = await unaryCall(client, peerDefinition.runTask, request, timeoutMs + 500, signal);
+        const { result } = await call(address, peerDefinition.runTask, request, timeoutMs + 500, signal);
         if (result !== undefined) return result;
       } catch (error) {
         log.debug("task not run by peer", { machine: machineId, peer: address, error: String(error) });
         if ((error as { code?: unknown }).code === Code.RESOURCE_EXHAUSTED) throw tooManyRequests();
         throw new TaskNotSent("The controller with the machine's stream did not respond.");
-      } finally {
-        end();
       }
       throw unreachable("The machine did not answer in time.");
     },
     async hasLease(address, timeoutMs) {
-      const { client, calls } = clientOf(address);
-      const end = calls.begin();
-      try {
-        const request = create(GetStandingRequestSchema);
-        return (await unaryCall(client, peerDefinition.getStanding, request, timeoutMs)).hasLease;
-      } finally {
-        end();
-      }
+      const request = create(GetStandingRequestSchema);
+      return (await call(address, peerDefinition.getStanding, request, timeoutMs)).hasLease;
     },
     async revokeRight(address, machineId, term, timeoutMs) {
-      const { client, calls } = clientOf(address);
-      const end = calls.begin();
-      try {
-        const request = create(RevokeRightRequestSchema, { machineId, term });
-        const { ungrantedForMs } = await unaryCall(client, peerDefinition.revokeRight, request, timeoutMs);
-        return Number(ungrantedForMs);
-      } finally {
-        end();
-      }
+      const request = create(RevokeRightRequestSchema, { machineId, term });
+      return Number((await call(address, peerDefinition.revokeRight, request, timeoutMs)).ungrantedForMs);
     },
     async listSilent(address, timeoutMs) {
-      const { client, calls } = clientOf(address);
-      const end = calls.begin();
-      try {
-        const request = create(ListSilentRequestSchema);
-        const { machines } = await unaryCall(client, peerDefinition.listSilent, request, timeoutMs);
-        return new Map(
-          machines.map(({ machineId, requestedAgoMs, engineUnresponsive }) => [
-            machineId,
-            { requestedAgoMs: Number(requestedAgoMs), isEngineUnresponsive: engineUnresponsive },
-          ]),
-        );
-      } finally {
-        end();
-      }
+      const request = create(ListSilentRequestSchema);
+      const { machines } = await call(address, peerDefinition.listSilent, request, timeoutMs);
+      return new Map(
+        machines.map(({ machineId, requestedAgoMs, engineUnresponsive }) => [
+          machineId,
+          { requestedAgoMs: Number(requestedAgoMs), isEngineUnresponsive: engineUnresponsive },
+        ]),
+      );
+    },
+    async listReconcilers(address, failing, timeoutMs, signal) {
+      const request = create(ListReconcilersRequestSchema, { failing });
+      return (await call(address, peerDefinition.listReconcilers, request, timeoutMs, signal)).reconcilers;
     },
     close() {
       renewals.close();
@@ -164,10 +175,12 @@ export interface PeerRpcsDeps {
   readonly sessionOf: (machineId: string) => Session | undefined;
   readonly hasLease: () => boolean;
   readonly primaryLeases: Pick<PrimaryLeases, "revoke" | "suspects">;
+  readonly reconcilers: (failing: boolean) => ReconcilerStatus[];
 }
 
 /** PeerService: other controllers run quick tasks on the streams here, query the lease, and revoke primary leases. */
-export function createPeerRpcs({ installationId, log, quickTasks, sessionOf, hasLease, primaryLeases }: PeerRpcsDeps) {
+export function createPeerRpcs(deps: PeerRpcsDeps) {
+  const { installationId, log, quickTasks, sessionOf, hasLease, primaryLeases } = deps;
   return {
     getStanding: unary<GetStandingRequest, GetStandingResponse>("GetStanding", log, async (_request, call) => {
       requirePeer(call, installationId, "controller");
@@ -189,6 +202,14 @@ export function createPeerRpcs({ installationId, log, quickTasks, sessionOf, has
       }));
       return create(ListSilentResponseSchema, { machines });
     }),
+    listReconcilers: unary<ListReconcilersRequest, ListReconcilersResponse>(
+      "ListReconcilers",
+      log,
+      async ({ failing }, call) => {
+        requirePeer(call, installationId, "controller");
+        return create(ListReconcilersResponseSchema, { reconcilers: deps.reconcilers(failing) });
+      },
+    ),
     runTask: unary<RunTaskRequest, RunTaskResponse>("RunTask", log, async (request, call) => {
       requirePeer(call, installationId, "controller");
       const { machineId, task, timeoutMs } = request;

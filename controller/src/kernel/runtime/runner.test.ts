@@ -1,6 +1,6 @@
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Conflict } from "../store/unit-of-work.ts";
 import type { Ownership } from "./ownership.ts";
 import { again, type Outcome, settled } from "./reconciler.ts";
@@ -142,4 +142,59 @@ test("work is aborted when its ownership ends, which is no failure", async () =>
   await pass(50);
   expect(fixture.runs).toHaveLength(1);
   expect(logged).toEqual([]);
+});
+
+describe("the status of a reconciler", () => {
+  test("has a failing key with its next attempt, until the key succeeds", async () => {
+    const { runner } = createFixture((_key, run) => {
+      if (run <= 4) throw new Error("no", { cause: new Error("token=abc") });
+      return settled;
+    });
+    expect(runner.status()).toMatchObject([{ reconciler: "thing", failing: 0, lastRunAt: undefined }]);
+    const began = Date.now();
+    runner.start();
+    await pass(160);
+    const [status] = runner.status();
+    expect(status).toMatchObject({ queued: 0, running: 0, failing: 1, lastFailure: { at: began + 150 } });
+    expect(status?.lastRunAt).toBe(began + 150);
+    expect(status?.failingKeys).toEqual([
+      {
+        key: "a",
+        failures: 3,
+        since: began,
+        lastError: "Error: no: caused by Error: token=[redacted]",
+        nextTryAt: began + 350,
+      },
+    ]);
+    expect([...runner.failing()]).toEqual([["thing", 1]]);
+    await pass(1_000);
+    expect(runner.status()).toMatchObject([{ failing: 0, failingKeys: [], lastFailure: { at: began + 350 } }]);
+  });
+
+  test("counts keys that are due and keys that are worked on", async () => {
+    const { fixture, runner } = createFixture(
+      (_key, _run, signal) =>
+        new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(new Error("aborted")))),
+    );
+    for (let at = 0; at < 9; at += 1) fixture.keys.add(`k${at}`);
+    runner.start();
+    await pass(10);
+    expect(runner.status()).toMatchObject([{ queued: 2, running: 8 }]);
+  });
+
+  test("has no key of another controller", async () => {
+    const { fixture, runner, ending } = createFixture((key) => {
+      if (fixture.runs.length > 2) ending.abort();
+      throw new Error(`no ${key}`);
+    });
+    fixture.keys.add("b");
+    runner.start();
+    await pass(20);
+    expect(runner.status()).toMatchObject([{ failing: 2 }]);
+    // The ownership ends while one key is worked on, and before the other one is.
+    await pass(40);
+    fixture.mine = false;
+    await pass(1_000);
+    expect(runner.status()).toMatchObject([{ failing: 0, failingKeys: [] }]);
+  });
 });

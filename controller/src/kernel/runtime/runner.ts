@@ -4,6 +4,7 @@ import { backOffMs } from "@holdfast/common/back-off.ts";
 import { Conflict } from "../store/unit-of-work.ts";
 import type { Watch } from "../store/store.ts";
 import { hash, type Ownership } from "./ownership.ts";
+import { createFailingKeys, type FailingKey, type FailingKeys } from "./failing-keys.ts";
 import { createWorkQueue, type NextRun, type WorkQueue } from "./work-queue.ts";
 import type { Reconciler } from "./reconciler.ts";
 
@@ -29,6 +30,10 @@ export interface Runner {
   start(): void;
   /** Number of keys of each reconciler that are due or worked on. */
   sizes(): Iterable<readonly [reconciler: string, keys: number]>;
+  /** Number of keys of each reconciler whose last run failed. */
+  failing(): Iterable<readonly [reconciler: string, keys: number]>;
+  /** The state of each reconciler, in memory: it begins anew with the process. */
+  status(): ReconcilerStatus[];
   /** Aborts running work and resolves when it has ended. */
   stop(): Promise<void>;
 }
@@ -45,9 +50,24 @@ interface Deps {
   readonly fullResyncMs?: number;
 }
 
+/** The state of one reconciler on this controller. Times are in milliseconds since 1970. */
+export interface ReconcilerStatus {
+  readonly reconciler: string;
+  /** Number of keys that are due. */
+  readonly queued: number;
+  /** Number of keys that are worked on. */
+  readonly running: number;
+  /** Number of keys whose last run failed. */
+  readonly failing: number;
+  /** At most `describedKeysMax` of the failing keys; `nextTryAt` is undefined while a key is due or worked on. */
+  readonly failingKeys: readonly (FailingKey & { readonly nextTryAt: number | undefined })[];
+  /** End of the last run; undefined before the first one. */
+  readonly lastRunAt: number | undefined;
+  /** The last failure of any key, also of one that has recovered. */
+  readonly lastFailure: { readonly error: string; readonly at: number } | undefined;
+}
+
 interface KeyState {
-  failures: number;
-  lastError: string;
   settled: { inputs: string | number | bigint | undefined; at: number } | undefined;
 }
 
@@ -75,6 +95,8 @@ export function createRunner(deps: Deps): Runner {
       ticking = setInterval(tick, (deps.resyncMs ?? 30_000) / slices);
     },
     sizes: () => tracks.map(({ name, queue }) => [name, queue.size] as const),
+    failing: () => tracks.map(({ name, failing }) => [name, failing.count] as const),
+    status: () => tracks.map((track) => track.status()),
     async stop() {
       clearInterval(ticking);
       for (const watch of watches) watch.close();
@@ -87,6 +109,8 @@ export function createRunner(deps: Deps): Runner {
 interface Track {
   readonly name: string;
   readonly queue: WorkQueue;
+  readonly failing: FailingKeys;
+  status(): ReconcilerStatus;
   start(): Watch[];
   resync(slice: number): void;
 }
@@ -96,42 +120,47 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
   const { ownership, clock, random, fullResyncMs = 600_000 } = deps;
   const log = deps.log.child({ reconciler: reconciler.name });
   const states = new Map<string, KeyState>();
+  const failing = createFailingKeys(clock.now);
+  let lastRunAt: number | undefined;
 
   async function work(key: string): Promise<NextRun> {
     const lease = ownership.begin(key);
     if (lease === undefined) {
       states.delete(key);
+      failing.end(key);
       return "done";
     }
-    const state = states.get(key) ?? { failures: 0, lastError: "", settled: undefined };
+    const state = states.get(key) ?? { settled: undefined };
     states.set(key, state);
     state.settled = undefined;
     const deadline = AbortSignal.timeout(deadlineMs);
     try {
       const before = inputs?.(key);
       const outcome = await reconciler.reconcile(key, AbortSignal.any([lease.signal, stopping, deadline]));
-      if (state.failures > 0) log.info("reconcile recovered", { key, failures: state.failures });
-      state.failures = 0;
-      state.lastError = "";
+      const failures = failing.failuresOf(key);
+      if (failures > 0) log.info("reconcile recovered", { key, failures });
+      failing.end(key);
       if (!outcome.done) return { afterMs: outcome.afterMs };
       state.settled = { inputs: before, at: clock.monotonicMs() };
       return "done";
     } catch (error) {
-      if (stopping.aborted || lease.signal.aborted) return "done";
+      if (stopping.aborted || lease.signal.aborted) {
+        failing.end(key);
+        return "done";
+      }
       // Another writer was first; its write may not have reached the collections yet.
-      if (error instanceof Conflict && state.failures === 0) return { afterMs: 5 + 20 * random() };
-      return failed(key, state, error);
+      if (error instanceof Conflict && failing.failuresOf(key) === 0) return { afterMs: 5 + 20 * random() };
+      return failed(key, error);
     } finally {
+      lastRunAt = clock.now();
       lease.end();
     }
   }
 
-  function failed(key: string, state: KeyState, error: unknown): NextRun {
-    state.failures += 1;
-    const message = String(error);
-    if (message !== state.lastError) log.warn("reconcile failed", { key, error });
-    state.lastError = message;
-    return { afterMs: backOffMs(state.failures, random), backingOff: true };
+  function failed(key: string, error: unknown): NextRun {
+    const { failures, isNewError } = failing.failed(key, error);
+    if (isNewError) log.warn("reconcile failed", { key, error });
+    return { afterMs: backOffMs(failures, random), backingOff: true };
   }
 
   const queue = createWorkQueue(concurrency, clock.monotonicMs, work, log);
@@ -143,9 +172,24 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
     return settled.inputs === inputs?.(key) && now - settled.at < fullResyncMs;
   }
 
+  function nextTryAt(key: string): number | undefined {
+    const dueAt = queue.dueAt(key);
+    return dueAt === undefined ? undefined : Math.round(clock.now() + dueAt - clock.monotonicMs());
+  }
+
   return {
     name: reconciler.name,
     queue,
+    failing,
+    status: () => ({
+      reconciler: reconciler.name,
+      queued: queue.size - queue.running,
+      running: queue.running,
+      failing: failing.count,
+      failingKeys: failing.described().map((each) => ({ ...each, nextTryAt: nextTryAt(each.key) })),
+      lastRunAt,
+      lastFailure: failing.last,
+    }),
     start() {
       const addAll = () => {
         for (const key of loop.keys()) if (ownership.owns(key)) queue.add(key);
@@ -165,7 +209,11 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
         if (states.get(key)?.settled === undefined ? !queue.has(key) : !isUnchangedSinceSettled(key, now))
           queue.add(key);
       }
-      for (const key of states.keys()) if (!present.has(key) && !queue.has(key)) states.delete(key);
+      for (const key of states.keys()) {
+        if (present.has(key) || queue.has(key)) continue;
+        states.delete(key);
+        failing.end(key);
+      }
     },
   };
 }

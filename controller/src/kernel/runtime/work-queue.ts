@@ -15,8 +15,12 @@ export interface WorkQueue {
   stop(): Promise<void>;
   /** True if the key is due, worked on, or scheduled for later. */
   has(key: string): boolean;
+  /** Time of the key's next run, monotonic; undefined for a key that is not scheduled for later. */
+  dueAt(key: string): number | undefined;
   /** Number of keys that are due or worked on; keys scheduled for later are no backlog. */
   readonly size: number;
+  /** Number of keys that are worked on. */
+  readonly running: number;
 }
 
 /** The delay until the key's next run, or "done". */
@@ -125,6 +129,10 @@ export function createWorkQueue(
     get size() {
       return ready.size + running.size;
     },
+    get running() {
+      return running.size;
+    },
+    dueAt: (key) => scheduled.get(key)?.dueAt,
     has: (key) => ready.has(key) || scheduled.has(key) || running.has(key),
   };
 }

@@ -2,8 +2,11 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { ControlService, type ReconcilerStatus } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import type { RunningFleet } from "#fleet/running-fleet.ts";
+import { reconcilerMessages } from "#fleet/session/peer-reconcilers.ts";
 import type { AutomaticAction, AutomationPause, AutomationPauses } from "#kernel/clock/automation-pauses.ts";
+import type { Kernel } from "#kernel/kernel.ts";
 import { adminPageByName } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { RegisteredController } from "#kernel/runtime/controller-registry.ts";
@@ -24,10 +27,15 @@ export interface ControlApiDeps {
   /** Disk usage of etcd's members, and its reclamation. */
   readonly space: { stores(): Promise<StoreSpace[]>; free(signal: AbortSignal): Promise<void> };
   readonly historySpace: { measure(): Promise<StoreSpace> };
+  /** Id of this controller, and the state of its reconcilers. */
+  readonly controllerId: string;
+  readonly reconcilers: Kernel["reconcilers"];
+  /** Reconcilers of the other controllers. */
+  readonly peerReconcilers: RunningFleet["peerReconcilers"];
   readonly cursors: Cursors;
 }
 
-/** The admin RPCs of controllers, snapshots, pauses and stores. */
+/** The admin RPCs of controllers, reconcilers, snapshots, pauses and stores. */
 export function createControlApi(deps: ControlApiDeps): ServedService {
   const audited = (call: Call, action: string) =>
     mutate(deps, call, { action, kind: "organization", see: [] }, () => ({ id: "", answer: undefined }));
@@ -48,6 +56,15 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
         sessions: holders.filter((holder) => holder === id).length,
       }));
       return { controllers, ...next };
+    },
+
+    listReconciles: async ({ page, failing }, call) => {
+      const { reconcilers: others, unreachable } = await deps.peerReconcilers(failing, call.signal);
+      const all = [...reconcilerMessages(deps.reconcilers(), deps.controllerId, failing), ...others];
+      const nameOf = (each: ReconcilerStatus) => `${each.reconciler} ${each.controllerId}`;
+      const list = failing ? "failing reconciles" : "reconciles";
+      const { items, ...next } = adminPageByName(all, nameOf, page, call, deps.cursors, list);
+      return { reconcilers: items, unreachableControllers: [...unreachable], ...next };
     },
 
     drainController: async ({ controllerId }, call) => {

@@ -7,6 +7,7 @@ import { addAdminInference } from "./admin-inference.ts";
 import { addAgents } from "./admin-agents.ts";
 import { addAdminLists } from "./admin-lists.ts";
 import { addAdminMaintenance } from "./admin-maintenance.ts";
+import { addAdminReconciles } from "./admin-reconciles.ts";
 import { addAuthority } from "./admin-authority.ts";
 import { addOperators } from "./admin-operators.ts";
 import { addAdminKeys, addAdminOrganizations } from "./admin-organizations.ts";
@@ -15,6 +16,7 @@ import { addRecovery } from "./admin-recovery.ts";
 /** Commands that call holdfast.admin.v1, for platform operators. */
 export function addAdmin(admin: CliCommand): void {
   addAdminLists(admin);
+  addAdminReconciles(admin);
 
   admin
     .command("orphans")

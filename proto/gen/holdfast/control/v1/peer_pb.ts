@@ -6,6 +6,8 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { ReconcilerStatus, ReconcilerStatusJson } from "../../admin/v1/admin_pb.ts";
+import { file_holdfast_admin_v1_admin } from "../../admin/v1/admin_pb.ts";
 import type { Task, TaskJson, TaskResult, TaskResultJson } from "../../agent/v1/task_pb.ts";
 import { file_holdfast_agent_v1_task } from "../../agent/v1/task_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -14,7 +16,65 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/control/v1/peer.proto.
  */
 export const file_holdfast_control_v1_peer: GenFile = /*@__PURE__*/
-  fileDesc("Ch5ob2xkZmFzdC9jb250cm9sL3YxL3BlZXIucHJvdG8SE2hvbGRmYXN0LmNvbnRyb2wudjEiEwoRTGlzdFNpbGVudFJlcXVlc3QiSwoSTGlzdFNpbGVudFJlc3BvbnNlEjUKCG1hY2hpbmVzGAEgAygLMiMuaG9sZGZhc3QuY29udHJvbC52MS5TdXNwZWN0UHJpbWFyeSJ1Cg5TdXNwZWN0UHJpbWFyeRISCgptYWNoaW5lX2lkGAEgASgJEiQKEHJlcXVlc3RlZF9hZ29fbXMYAiABKANSCmFza2VkQWdvTXMSKQoTZW5naW5lX3VucmVzcG9uc2l2ZRgDIAEoCFIMZW5naW5lU2lsZW50IjYKElJldm9rZVJpZ2h0UmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEgwKBHRlcm0YAiABKAMiLwoTUmV2b2tlUmlnaHRSZXNwb25zZRIYChB1bmdyYW50ZWRfZm9yX21zGAEgASgDIhQKEkdldFN0YW5kaW5nUmVxdWVzdCIoChNHZXRTdGFuZGluZ1Jlc3BvbnNlEhEKCWhhc19sZWFzZRgBIAEoCCJfCg5SdW5UYXNrUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEiUKBHRhc2sYAiABKAsyFy5ob2xkZmFzdC5hZ2VudC52MS5UYXNrEhIKCnRpbWVvdXRfbXMYAyABKAUiQAoPUnVuVGFza1Jlc3BvbnNlEi0KBnJlc3VsdBgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tSZXN1bHQyhgMKC1BlZXJTZXJ2aWNlElQKB1J1blRhc2sSIy5ob2xkZmFzdC5jb250cm9sLnYxLlJ1blRhc2tSZXF1ZXN0GiQuaG9sZGZhc3QuY29udHJvbC52MS5SdW5UYXNrUmVzcG9uc2USYAoLR2V0U3RhbmRpbmcSJy5ob2xkZmFzdC5jb250cm9sLnYxLkdldFN0YW5kaW5nUmVxdWVzdBooLmhvbGRmYXN0LmNvbnRyb2wudjEuR2V0U3RhbmRpbmdSZXNwb25zZRJgCgtSZXZva2VSaWdodBInLmhvbGRmYXN0LmNvbnRyb2wudjEuUmV2b2tlUmlnaHRSZXF1ZXN0GiguaG9sZGZhc3QuY29udHJvbC52MS5SZXZva2VSaWdodFJlc3BvbnNlEl0KCkxpc3RTaWxlbnQSJi5ob2xkZmFzdC5jb250cm9sLnYxLkxpc3RTaWxlbnRSZXF1ZXN0GicuaG9sZGZhc3QuY29udHJvbC52MS5MaXN0U2lsZW50UmVzcG9uc2ViBnByb3RvMw", [file_holdfast_agent_v1_task]);
+  fileDesc("Ch5ob2xkZmFzdC9jb250cm9sL3YxL3BlZXIucHJvdG8SE2hvbGRmYXN0LmNvbnRyb2wudjEiKQoWTGlzdFJlY29uY2lsZXJzUmVxdWVzdBIPCgdmYWlsaW5nGAEgASgIIlMKF0xpc3RSZWNvbmNpbGVyc1Jlc3BvbnNlEjgKC3JlY29uY2lsZXJzGAEgAygLMiMuaG9sZGZhc3QuYWRtaW4udjEuUmVjb25jaWxlclN0YXR1cyITChFMaXN0U2lsZW50UmVxdWVzdCJLChJMaXN0U2lsZW50UmVzcG9uc2USNQoIbWFjaGluZXMYASADKAsyIy5ob2xkZmFzdC5jb250cm9sLnYxLlN1c3BlY3RQcmltYXJ5InUKDlN1c3BlY3RQcmltYXJ5EhIKCm1hY2hpbmVfaWQYASABKAkSJAoQcmVxdWVzdGVkX2Fnb19tcxgCIAEoA1IKYXNrZWRBZ29NcxIpChNlbmdpbmVfdW5yZXNwb25zaXZlGAMgASgIUgxlbmdpbmVTaWxlbnQiNgoSUmV2b2tlUmlnaHRSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDAoEdGVybRgCIAEoAyIvChNSZXZva2VSaWdodFJlc3BvbnNlEhgKEHVuZ3JhbnRlZF9mb3JfbXMYASABKAMiFAoSR2V0U3RhbmRpbmdSZXF1ZXN0IigKE0dldFN0YW5kaW5nUmVzcG9uc2USEQoJaGFzX2xlYXNlGAEgASgIIl8KDlJ1blRhc2tSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSJQoEdGFzaxgCIAEoCzIXLmhvbGRmYXN0LmFnZW50LnYxLlRhc2sSEgoKdGltZW91dF9tcxgDIAEoBSJACg9SdW5UYXNrUmVzcG9uc2USLQoGcmVzdWx0GAEgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuVGFza1Jlc3VsdDL0AwoLUGVlclNlcnZpY2USVAoHUnVuVGFzaxIjLmhvbGRmYXN0LmNvbnRyb2wudjEuUnVuVGFza1JlcXVlc3QaJC5ob2xkZmFzdC5jb250cm9sLnYxLlJ1blRhc2tSZXNwb25zZRJgCgtHZXRTdGFuZGluZxInLmhvbGRmYXN0LmNvbnRyb2wudjEuR2V0U3RhbmRpbmdSZXF1ZXN0GiguaG9sZGZhc3QuY29udHJvbC52MS5HZXRTdGFuZGluZ1Jlc3BvbnNlEmAKC1Jldm9rZVJpZ2h0EicuaG9sZGZhc3QuY29udHJvbC52MS5SZXZva2VSaWdodFJlcXVlc3QaKC5ob2xkZmFzdC5jb250cm9sLnYxLlJldm9rZVJpZ2h0UmVzcG9uc2USXQoKTGlzdFNpbGVudBImLmhvbGRmYXN0LmNvbnRyb2wudjEuTGlzdFNpbGVudFJlcXVlc3QaJy5ob2xkZmFzdC5jb250cm9sLnYxLkxpc3RTaWxlbnRSZXNwb25zZRJsCg9MaXN0UmVjb25jaWxlcnMSKy5ob2xkZmFzdC5jb250cm9sLnYxLkxpc3RSZWNvbmNpbGVyc1JlcXVlc3QaLC5ob2xkZmFzdC5jb250cm9sLnYxLkxpc3RSZWNvbmNpbGVyc1Jlc3BvbnNlYgZwcm90bzM", [file_holdfast_admin_v1_admin, file_holdfast_agent_v1_task]);
+
+/**
+ * @generated from message holdfast.control.v1.ListReconcilersRequest
+ */
+export type ListReconcilersRequest = Message<"holdfast.control.v1.ListReconcilersRequest"> & {
+  /**
+   * True to list only reconcilers with failing keys.
+   *
+   * @generated from field: bool failing = 1;
+   */
+  failing: boolean;
+};
+
+/**
+ * @generated from message holdfast.control.v1.ListReconcilersRequest
+ */
+export type ListReconcilersRequestJson = {
+  /**
+   * True to list only reconcilers with failing keys.
+   *
+   * @generated from field: bool failing = 1;
+   */
+  failing?: boolean;
+};
+
+/**
+ * Describes the message holdfast.control.v1.ListReconcilersRequest.
+ * Use `create(ListReconcilersRequestSchema)` to create a new message.
+ */
+export const ListReconcilersRequestSchema: GenMessage<ListReconcilersRequest, {jsonType: ListReconcilersRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_control_v1_peer, 0);
+
+/**
+ * @generated from message holdfast.control.v1.ListReconcilersResponse
+ */
+export type ListReconcilersResponse = Message<"holdfast.control.v1.ListReconcilersResponse"> & {
+  /**
+   * @generated from field: repeated holdfast.admin.v1.ReconcilerStatus reconcilers = 1;
+   */
+  reconcilers: ReconcilerStatus[];
+};
+
+/**
+ * @generated from message holdfast.control.v1.ListReconcilersResponse
+ */
+export type ListReconcilersResponseJson = {
+  /**
+   * @generated from field: repeated holdfast.admin.v1.ReconcilerStatus reconcilers = 1;
+   */
+  reconcilers?: ReconcilerStatusJson[];
+};
+
+/**
+ * Describes the message holdfast.control.v1.ListReconcilersResponse.
+ * Use `create(ListReconcilersResponseSchema)` to create a new message.
+ */
+export const ListReconcilersResponseSchema: GenMessage<ListReconcilersResponse, {jsonType: ListReconcilersResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_control_v1_peer, 1);
 
 /**
  * @generated from message holdfast.control.v1.ListSilentRequest
@@ -33,7 +93,7 @@ export type ListSilentRequestJson = {
  * Use `create(ListSilentRequestSchema)` to create a new message.
  */
 export const ListSilentRequestSchema: GenMessage<ListSilentRequest, {jsonType: ListSilentRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 0);
+  messageDesc(file_holdfast_control_v1_peer, 2);
 
 /**
  * @generated from message holdfast.control.v1.ListSilentResponse
@@ -60,7 +120,7 @@ export type ListSilentResponseJson = {
  * Use `create(ListSilentResponseSchema)` to create a new message.
  */
 export const ListSilentResponseSchema: GenMessage<ListSilentResponse, {jsonType: ListSilentResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 1);
+  messageDesc(file_holdfast_control_v1_peer, 3);
 
 /**
  * @generated from message holdfast.control.v1.SuspectPrimary
@@ -115,7 +175,7 @@ export type SuspectPrimaryJson = {
  * Use `create(SuspectPrimarySchema)` to create a new message.
  */
 export const SuspectPrimarySchema: GenMessage<SuspectPrimary, {jsonType: SuspectPrimaryJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 2);
+  messageDesc(file_holdfast_control_v1_peer, 4);
 
 /**
  * @generated from message holdfast.control.v1.RevokeRightRequest
@@ -152,7 +212,7 @@ export type RevokeRightRequestJson = {
  * Use `create(RevokeRightRequestSchema)` to create a new message.
  */
 export const RevokeRightRequestSchema: GenMessage<RevokeRightRequest, {jsonType: RevokeRightRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 3);
+  messageDesc(file_holdfast_control_v1_peer, 5);
 
 /**
  * @generated from message holdfast.control.v1.RevokeRightResponse
@@ -183,7 +243,7 @@ export type RevokeRightResponseJson = {
  * Use `create(RevokeRightResponseSchema)` to create a new message.
  */
 export const RevokeRightResponseSchema: GenMessage<RevokeRightResponse, {jsonType: RevokeRightResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 4);
+  messageDesc(file_holdfast_control_v1_peer, 6);
 
 /**
  * @generated from message holdfast.control.v1.GetStandingRequest
@@ -202,7 +262,7 @@ export type GetStandingRequestJson = {
  * Use `create(GetStandingRequestSchema)` to create a new message.
  */
 export const GetStandingRequestSchema: GenMessage<GetStandingRequest, {jsonType: GetStandingRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 5);
+  messageDesc(file_holdfast_control_v1_peer, 7);
 
 /**
  * @generated from message holdfast.control.v1.GetStandingResponse
@@ -229,7 +289,7 @@ export type GetStandingResponseJson = {
  * Use `create(GetStandingResponseSchema)` to create a new message.
  */
 export const GetStandingResponseSchema: GenMessage<GetStandingResponse, {jsonType: GetStandingResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 6);
+  messageDesc(file_holdfast_control_v1_peer, 8);
 
 /**
  * @generated from message holdfast.control.v1.RunTaskRequest
@@ -276,7 +336,7 @@ export type RunTaskRequestJson = {
  * Use `create(RunTaskRequestSchema)` to create a new message.
  */
 export const RunTaskRequestSchema: GenMessage<RunTaskRequest, {jsonType: RunTaskRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 7);
+  messageDesc(file_holdfast_control_v1_peer, 9);
 
 /**
  * @generated from message holdfast.control.v1.RunTaskResponse
@@ -307,7 +367,7 @@ export type RunTaskResponseJson = {
  * Use `create(RunTaskResponseSchema)` to create a new message.
  */
 export const RunTaskResponseSchema: GenMessage<RunTaskResponse, {jsonType: RunTaskResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 8);
+  messageDesc(file_holdfast_control_v1_peer, 10);
 
 /**
  * @generated from service holdfast.control.v1.PeerService
@@ -352,6 +412,16 @@ export const PeerService: GenService<{
     methodKind: "unary";
     input: typeof ListSilentRequestSchema;
     output: typeof ListSilentResponseSchema;
+  },
+  /**
+   * Lists the reconcilers of the called controller. Controllers of older versions do not implement it.
+   *
+   * @generated from rpc holdfast.control.v1.PeerService.ListReconcilers
+   */
+  listReconcilers: {
+    methodKind: "unary";
+    input: typeof ListReconcilersRequestSchema;
+    output: typeof ListReconcilersResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_holdfast_control_v1_peer, 0);

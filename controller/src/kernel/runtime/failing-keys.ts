@@ -1,0 +1,77 @@
+import { errorText } from "./error-text.ts";
+import { hash } from "./ownership.ts";
+
+/** Number of failing keys of a reconciler whose error is in memory; the others are only counted. */
+export const describedKeysMax = 20;
+
+/** A key whose last reconcile failed. */
+export interface FailingKey {
+  readonly key: string;
+  /** Number of failures since the last success. */
+  readonly failures: number;
+  /** Time of the first of them, in milliseconds since 1970. */
+  readonly since: number;
+  /** The last error, as `errorText` has it. */
+  readonly lastError: string;
+}
+
+/** The keys of one reconciler that fail now, in the order of their first failures. */
+export interface FailingKeys {
+  /** Number of failing keys. */
+  readonly count: number;
+  /** The last failure of any key, also of one that has recovered; undefined before the first one. */
+  readonly last: { readonly error: string; readonly at: number } | undefined;
+  /** Failures of the key since its last success; 0 for a key that does not fail. */
+  failuresOf(key: string): number;
+  /** Counts a failure. `isNewError` is false if the key's previous failure had the same text. */
+  failed(key: string, error: unknown): { readonly failures: number; readonly isNewError: boolean };
+  /** Ends the failures of a key, which succeeded or belongs to another controller. */
+  end(key: string): void;
+  /** At most `describedKeysMax` of the failing keys. */
+  described(): FailingKey[];
+}
+
+interface Failure {
+  failures: number;
+  readonly since: number;
+  /** In place of the text, so that the memory of a key is small even when every key fails. */
+  errorHash: number;
+}
+
+export function createFailingKeys(now: () => number): FailingKeys {
+  const failing = new Map<string, Failure>();
+  const texts = new Map<string, string>();
+  let last: FailingKeys["last"];
+  return {
+    get count() {
+      return failing.size;
+    },
+    get last() {
+      return last;
+    },
+    failuresOf: (key) => failing.get(key)?.failures ?? 0,
+    failed(key, error) {
+      const [text, at] = [errorText(error), now()];
+      const errorHash = hash(text);
+      last = { error: text, at };
+      const before = failing.get(key);
+      const failure = before ?? { failures: 0, since: at, errorHash };
+      const isNewError = before?.errorHash !== errorHash;
+      failure.failures += 1;
+      failure.errorHash = errorHash;
+      failing.set(key, failure);
+      // The place of a key that recovered goes to the next key that fails.
+      if (texts.has(key) || texts.size < describedKeysMax) texts.set(key, text);
+      return { failures: failure.failures, isNewError };
+    },
+    end(key) {
+      failing.delete(key);
+      texts.delete(key);
+    },
+    described: () =>
+      [...texts].flatMap(([key, lastError]) => {
+        const failure = failing.get(key);
+        return failure === undefined ? [] : [{ key, failures: failure.failures, since: failure.since, lastError }];
+      }),
+  };
+}
