@@ -18,13 +18,13 @@ import { compositionSystem } from "#composition/composition-system.ts";
 import { bundlesSystem } from "#bundles/bundles-system.ts";
 import { egressSystem } from "./egress-system.ts";
 
-/** Scopes of the specification whose RPCs are planned. */
+/** The scopes of files, whose RPCs are planned. */
 const files = declareSystem({
   name: "files",
   scopes: { files: { rights: ["read", "write"], completeFrom: "developer" } },
 });
 
-/** Systems that are declared and have no implementation. */
+/** Planned systems: they declare scopes of the specification and open nothing. */
 const plannedSystems = [files] as const;
 
 const list = [

@@ -8,7 +8,7 @@ export interface NamedKind {
 
 /** The registered kinds, by their names in descriptors. */
 export interface ResourceKinds {
-  /** Undefined for an unknown name, and for a kind that is not implemented yet. */
+  /** Undefined for an unknown name, and for a planned kind. */
   named(name: string): NamedKind | undefined;
   /** Throws for an unregistered kind: stored kinds were checked when they were written. */
   of(kind: string): ResourceKind;
@@ -16,7 +16,7 @@ export interface ResourceKinds {
   readonly all: readonly ResourceKind[];
   /** Names with their kinds, in the order of registration. */
   readonly names: ReadonlyMap<string, NamedKind>;
-  /** Names of specified kinds that this version does not implement. */
+  /** Names of planned kinds: the specification has them, and this version does not implement them. */
   readonly planned: readonly string[];
 }
 

@@ -4,7 +4,6 @@ import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { PrimaryLeaseRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
 import { createPrimaryLeases } from "./primary-leases.ts";
-import type { Session } from "./session.ts";
 
 /** Primary leases of a controller with a current cache, and a clock that the test sets. */
 function scenario() {
@@ -18,72 +17,72 @@ function scenario() {
     log: silentLog,
   });
   const sent: unknown[] = [];
-  const session = { machineId: "m", send: (frame: unknown) => sent.push(frame) } as unknown as Session;
-  const ask = (term = 1n, engineSilent = false) =>
+  const session = { machineId: "m", send: (frame: unknown) => sent.push(frame) > 0 };
+  const request = (term = 1n, engineUnresponsive = false) =>
     leases.request(
       session,
-      create(PrimaryLeaseRequestSchema, { serviceId: "s", term, number: 1n, engineUnresponsive: engineSilent }),
+      create(PrimaryLeaseRequestSchema, { serviceId: "s", term, number: 1n, engineUnresponsive }),
     );
-  const answered = () => Object.fromEntries(leases.outcomes());
-  return { state, leases, ask, answered, sent };
+  const outcomes = () => Object.fromEntries(leases.outcomes());
+  return { state, leases, request, outcomes, sent };
 }
 
 test("each request is decided and counted once", async () => {
-  const { state, ask, answered, sent } = scenario();
-  await ask();
+  const { state, request, outcomes, sent } = scenario();
+  await request();
   state.refusal = "another node is the primary";
-  await ask();
-  expect(answered()).toEqual({ granted: 1, late: 0, refused: 1 });
+  await request();
+  expect(outcomes()).toEqual({ granted: 1, late: 0, refused: 1 });
   expect(sent).toMatchObject([{ value: { granted: true } }, { value: { granted: false, reason: state.refusal } }]);
 });
 
 test("a lease is late if half of the previous one under the same term is over", async () => {
-  const { state, ask, answered } = scenario();
-  await ask();
+  const { state, request, outcomes } = scenario();
+  await request();
   state.nowMs += primaryLeaseMs / 2;
-  await ask();
-  expect(answered()).toMatchObject({ granted: 2, late: 0 });
+  await request();
+  expect(outcomes()).toMatchObject({ granted: 2, late: 0 });
   state.nowMs += primaryLeaseMs / 2 + 1;
-  await ask();
-  expect(answered()).toMatchObject({ granted: 2, late: 1 });
+  await request();
+  expect(outcomes()).toMatchObject({ granted: 2, late: 1 });
   state.nowMs += primaryLeaseMs;
-  await ask(2n);
-  expect(answered()).toMatchObject({ granted: 3, late: 1 });
+  await request(2n);
+  expect(outcomes()).toMatchObject({ granted: 3, late: 1 });
 });
 
 test("a revoked lease is refused under its term, and the time of the last grant is returned", async () => {
-  const { state, leases, ask, answered } = scenario();
+  const { state, leases, request, outcomes } = scenario();
   state.nowMs += 500;
   expect(leases.revoke("m", 1n)).toBe(500);
-  await ask(2n);
+  await request(2n);
   state.nowMs += 700;
   expect(leases.revoke("m", 2n)).toBe(700);
-  await ask(2n);
-  await ask(1n);
+  await request(2n);
+  await request(1n);
   // A late revocation of an older term changes nothing.
   leases.revoke("m", 1n);
-  await ask(2n);
-  expect(answered()).toMatchObject({ granted: 1, refused: 3 });
-  await ask(3n);
-  expect(answered()).toMatchObject({ granted: 2, refused: 3 });
+  await request(2n);
+  expect(outcomes()).toMatchObject({ granted: 1, refused: 3 });
+  await request(3n);
+  expect(outcomes()).toMatchObject({ granted: 2, refused: 3 });
 });
 
 test("a machine with an overdue request or an unresponsive engine is suspect for a minute", async () => {
-  const { state, leases, ask } = scenario();
+  const { state, leases, request } = scenario();
   const suspect = () => leases.suspects().get("m");
-  await ask();
+  await request();
   expect(suspect()).toBeUndefined();
   state.nowMs += 2_000;
   expect(suspect()).toMatchObject({ requestedAgoMs: 2_000, isEngineUnresponsive: false });
-  await ask(1n, true);
+  await request(1n, true);
   expect(suspect()).toMatchObject({ requestedAgoMs: 0, isEngineUnresponsive: true });
   state.nowMs += 60_000;
   expect(suspect()).toBeUndefined();
 });
 
 test("a new stream ends the suspicion, and the last grant is retained", async () => {
-  const { state, leases, ask } = scenario();
-  await ask(1n, true);
+  const { state, leases, request } = scenario();
+  await request(1n, true);
   state.nowMs += 20_000;
   leases.opened("m");
   leases.opened("without requests");

@@ -58,7 +58,7 @@ export function refusalOf({ hasLease, verifiedAgoMs, refusal }: GrantContext): s
  */
 export interface PrimaryLeases {
   /** Decides a request and responds on its stream. */
-  request(session: Session, request: PrimaryLeaseRequest): Promise<void>;
+  request(session: Pick<Session, "machineId" | "send">, request: PrimaryLeaseRequest): Promise<void>;
   /** The machine opened a stream here, so its requests on an earlier stream are no longer overdue. */
   opened(machineId: string): void;
   /** The machine's requests; undefined without one in the last minute. */

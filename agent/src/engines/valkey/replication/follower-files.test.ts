@@ -6,7 +6,9 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createMemberData } from "../../../instance/member-data.ts";
-import type { EngineDriver, Instance } from "../../engine-driver.ts";
+import { runProgram } from "../../../os/program.ts";
+import type { Instance } from "../../engine-driver.ts";
+import { loadDriver } from "../../registry.ts";
 import { markComplete, dataRole, startFollowing, stopFollowing } from "./follower-files.ts";
 
 const members = [
@@ -62,7 +64,7 @@ test("an incomplete copy is never promoted, even if the previous data were compl
 
 test("a primary without data does not start, so that no replica copies empty data", async () => {
   const nothing = { setState() {}, setReplication() {}, setDiscardedLog() {}, setDiskSpace() {} };
-  const driver = { replication: { dataRole } } as unknown as EngineDriver;
+  const driver = await loadDriver("valkey", runProgram);
   const ensure = () =>
     createMemberData({ status: nothing, log: silentLog }).ensure(driver, memberOf("a"), { isNew: false }, signal);
   await expect(ensure()).rejects.toThrow("none of the service's data");
