@@ -1,4 +1,4 @@
-import type { QueueAnswer, QueueRequest } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
+import type { QueueResponse, QueueRequest } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
 import type { EngineQueue } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Instance } from "./instance.ts";
 
@@ -17,11 +17,11 @@ export interface QueuesFacet {
     instance: Instance,
     queue: { readonly database: string; readonly id: string },
     signal: AbortSignal,
-  ): Promise<{ gone: boolean; purged: number }>;
+  ): Promise<{ deleted: boolean; purged: number }>;
   /** Queues of all databases, deleted ones included. */
   list(instance: Instance, signal: AbortSignal): Promise<EngineQueue[]>;
   /** Runs one request on the messages of a queue. */
-  call(instance: Instance, database: string, request: QueueRequest, signal: AbortSignal): Promise<QueueAnswer>;
+  call(instance: Instance, database: string, request: QueueRequest, signal: AbortSignal): Promise<QueueResponse>;
   /** Metrics of all queues together, by names of the metric catalog; empty without queues. */
   sample(instance: Instance, signal: AbortSignal): Promise<Readonly<Record<string, number>>>;
   /** Maintenance that is due each minute, with or without a controller: sweeps, migrations, interrupted tasks. */

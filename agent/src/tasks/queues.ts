@@ -1,5 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { QueueAnswerSchema, QueueRequestSchema } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
+import { QueueResponseSchema, QueueRequestSchema } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
 import {
   CallQueueResultSchema,
   ListEngineQueuesResultSchema,
@@ -22,8 +22,8 @@ export const putEngineQueue: TaskHandler<"putEngineQueue"> = {
 export const removeEngineQueue: TaskHandler<"removeEngineQueue"> = {
   async run({ database, id }, { engine, signal }) {
     const { driver, instance } = await engine();
-    const { gone, purged } = await queuesOf(driver).remove(instance, { database, id }, signal);
-    return create(RemoveEngineQueueResultSchema, { deleted: gone, purged: BigInt(purged) });
+    const { deleted, purged } = await queuesOf(driver).remove(instance, { database, id }, signal);
+    return create(RemoveEngineQueueResultSchema, { deleted, purged: BigInt(purged) });
   },
 };
 
@@ -41,7 +41,7 @@ export const callQueue: TaskHandler<"callQueue"> = {
     const { driver, instance } = await context.engine();
     const response = await queuesOf(driver).call(instance, database, request, context.signal);
     return create(CallQueueResultSchema, {
-      response: await packContent(toBinary(QueueAnswerSchema, response), context),
+      response: await packContent(toBinary(QueueResponseSchema, response), context),
     });
   },
 };

@@ -89,7 +89,10 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
       return again(afterStartMs - connectedMs, "the machine has just come");
     const found = await registry.list(service.object, signal);
     if (found.kind !== "done") {
-      log.debug("queues not listed", { service: serviceId, why: found.kind === "refused" ? found.message : found.why });
+      log.debug("queues not listed", {
+        service: serviceId,
+        reason: found.kind === "refused" ? found.message : found.reason,
+      });
       return again(retryMs, "the machine could not list its queues");
     }
     suspected.delete(serviceId);

@@ -22,7 +22,7 @@ export type QueueStep =
   /** Delete the queue in the database. */
   | { readonly kind: "remove" }
   | { readonly kind: "fail"; readonly message: string }
-  | { readonly kind: "wait"; readonly delayMs: number | undefined; readonly why: string }
+  | { readonly kind: "wait"; readonly delayMs: number | undefined; readonly reason: string }
   | { readonly kind: "settled" };
 
 /** Pure: the next step. */
@@ -34,7 +34,7 @@ export function planQueue(
   const { state, since, observedGeneration } = queue.status;
   if (service === undefined) return { kind: "forget" };
   if (service.metadata.deletionRequestedAt !== undefined)
-    return { kind: "wait", delayMs: undefined, why: "the service is being deleted" };
+    return { kind: "wait", delayMs: undefined, reason: "the service is being deleted" };
   const isBeingCreated = state === "Pending" || state === "Provisioning";
   const needsWork =
     isBeingCreated ||
@@ -43,13 +43,13 @@ export function planQueue(
   if (!needsWork) return { kind: "settled" };
   // During a canary, changes of the data may be rolled back with the image.
   if (service.spec.power === "off" || service.spec.canary !== undefined)
-    return { kind: "wait", delayMs: undefined, why: "the engine is stopped" };
+    return { kind: "wait", delayMs: undefined, reason: "the engine is stopped" };
   // A negative age means that the clock was set back.
   const remainingMs = clockJumped ? stuckAfterMs : Math.min(stuckAfterMs, since + stuckAfterMs - now);
   if (isBeingCreated && remainingMs <= 0)
     return { kind: "fail", message: "The queue was not created in its database within 10 minutes." };
   if (!connected)
-    return { kind: "wait", delayMs: isBeingCreated ? remainingMs : undefined, why: "the machine does not respond" };
+    return { kind: "wait", delayMs: isBeingCreated ? remainingMs : undefined, reason: "the machine does not respond" };
   if (state === "Deprovisioning") return { kind: "remove" };
   return { kind: state === "Pending" ? "begin" : "put" };
 }

@@ -60,7 +60,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
         return outcome.value ? remove(queue, signal) : again(purgeAgainMs, "messages are left");
       }
       case "wait":
-        return step.delayMs === undefined ? settled : again(Math.min(step.delayMs, 60_000), step.why);
+        return step.delayMs === undefined ? settled : again(Math.min(step.delayMs, 60_000), step.reason);
       case "settled":
         return settled;
     }
@@ -72,7 +72,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
     signal: AbortSignal,
   ): Promise<Outcome> | Outcome {
     if (outcome.kind === "refused") return move(queue, "refused", outcome.message, signal);
-    log.debug("queue not applied yet", { queue: queue.object.metadata.id, why: outcome.why });
+    log.debug("queue not applied yet", { queue: queue.object.metadata.id, reason: outcome.reason });
     return again(retryMs, "the machine did not respond");
   }
 

@@ -19,7 +19,7 @@ export type RegistryOutcome<T> =
   /** Permanent; the message is for users. */
   | { readonly kind: "refused"; readonly message: string }
   /** Temporary: retry later. */
-  | { readonly kind: "notYet"; readonly why: string };
+  | { readonly kind: "notYet"; readonly reason: string };
 
 /** The queue registries in services' databases, through their agents. Each call is idempotent. */
 export interface QueueRegistry {
@@ -70,10 +70,10 @@ export function createQueueRegistry({ fleet }: { readonly fleet: Pick<Fleet, "ru
       const { failure, output } = await fleet.run(primaryOf(service).id, request, timeoutMs, signal);
       if (failure === undefined) return { kind: "done", value: output };
       const { code, message } = failure;
-      return refusals.includes(code) ? { kind: "refused", message } : { kind: "notYet", why: message };
+      return refusals.includes(code) ? { kind: "refused", message } : { kind: "notYet", reason: message };
     } catch (error) {
       signal.throwIfAborted();
-      return { kind: "notYet", why: String(error) };
+      return { kind: "notYet", reason: String(error) };
     }
   }
 

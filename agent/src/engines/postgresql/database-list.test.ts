@@ -135,7 +135,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("an engine with databases that r
     ]);
     expect(await createQueueMaintenance(createQueueSessions()).databases(instance, machine.signal)).toEqual([]);
     const removed = (database: string) => driver.queues?.remove(instance, { database, id: "q" }, machine.signal);
-    expect(await removed("halfway")).toEqual({ gone: true, purged: 0 });
+    expect(await removed("halfway")).toEqual({ deleted: true, purged: 0 });
     await expect(removed("shut")).rejects.toThrow("not currently accepting connections");
     const obstacles = await driver.upgrade?.check(instance, "18", machine.signal);
     expect(obstacles?.filter(({ code }) => code !== "no_room")).toEqual([

@@ -2,8 +2,8 @@ import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
 import { type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
 import {
-  type QueueAnswer,
-  QueueAnswerSchema,
+  type QueueResponse,
+  QueueResponseSchema,
   type QueueRequestSchema,
 } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
 import { CallQueueSchema, type PackedContent, type TaskFailure } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -20,7 +20,7 @@ export interface QueueCallsDeps {
   readonly refused: (serviceId: string) => void;
 }
 
-type Responses = QueueAnswer["answer"];
+type Responses = QueueResponse["response"];
 
 /** A queue with its service. */
 export interface TargetQueue {
@@ -37,7 +37,7 @@ export interface QueueCalls {
   call<C extends Responses["case"] & string>(
     found: TargetQueue,
     request: MessageInitShape<typeof QueueRequestSchema>["request"],
-    answer: C,
+    responseCase: C,
     options: {
       readonly signal: AbortSignal;
       readonly waitMs?: number;
@@ -101,9 +101,9 @@ export function createQueueCalls({ fleet, contents, refused }: QueueCallsDeps): 
         if (output.case !== "callQueue" || output.value.response === undefined)
           throw unreachable("It sent no response.");
         responseContent = output.value.response;
-        const { answer } = fromBinary(QueueAnswerSchema, await contents.unpack(machineId, responseContent, signal));
-        if (answer.case !== responseCase) throw new Error(`a request was answered with ${answer.case}`);
-        return answer.value as never;
+        const { response } = fromBinary(QueueResponseSchema, await contents.unpack(machineId, responseContent, signal));
+        if (response.case !== responseCase) throw new Error(`the request has the response ${response.case}`);
+        return response.value as never;
       } finally {
         release();
         for (const content of [requestContent, responseContent])

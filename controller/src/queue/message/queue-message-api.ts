@@ -104,7 +104,7 @@ export function queueMessages(deps: QueueMessageDeps): Messages {
     const list = `queue ${dead ? "dead " : ""}${serviceId}`;
     const page = cursors.open(call, list, found.queue.spec.queueId, request);
     const value = { dead, limit: page.limit, afterId: BigInt(page.after ?? 0) };
-    const { messages } = await calls.call(found, { case: "look", value }, "messages", { signal: call.signal });
+    const { messages } = await calls.call(found, { case: "listMessages", value }, "messages", { signal: call.signal });
     // A page may end early because of its size, so only an empty page is certainly the last.
     const last = messages.at(-1)?.id;
     return { messages, ...page.next(last === undefined ? undefined : String(last)) };

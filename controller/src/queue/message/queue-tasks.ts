@@ -78,12 +78,12 @@ const states: readonly TaskRecord["status"][] = ["pending", "running", "complete
 
 function recordOf({ state, result, error, createdAt, updatedAt }: QueueTaskState): TaskRecord {
   const status = states.find((known) => known === state) ?? "failed";
-  const isOver = status === "completed" || status === "failed";
+  const isFinished = status === "completed" || status === "failed";
   return {
     status,
     result: status === "completed" ? result : undefined,
     error: status === "failed" ? { code: "engine_refused", message: error } : undefined,
     createdAt: createdAt === undefined ? 0 : timestampMs(createdAt),
-    finishedAt: isOver && updatedAt !== undefined ? timestampMs(updatedAt) : undefined,
+    finishedAt: isFinished && updatedAt !== undefined ? timestampMs(updatedAt) : undefined,
   };
 }

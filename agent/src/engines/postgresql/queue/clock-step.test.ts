@@ -98,10 +98,10 @@ describe.skipIf(!hasEngine("postgresql", "17") || clockLibrary === undefined)(
       const queue = createQueue<{ n: number }>({ pool, queue: "worked" });
       const handled = new Set<string>();
       const sent: string[] = [];
-      let isOver = false;
+      let isFinished = false;
       const worker = queue.work(({ id }) => void handled.add(id), { concurrency: 5 });
       const sending = (async () => {
-        for (let n = 0; !isOver; n += 1) {
+        for (let n = 0; !isFinished; n += 1) {
           // The engine's timeouts use the same clock: retry a statement that one ends.
           sent.push(...(await queue.enqueue([{ n }]).catch(() => [])));
         }
@@ -111,7 +111,7 @@ describe.skipIf(!hasEngine("postgresql", "17") || clockLibrary === undefined)(
         await expect.poll(() => handled.size).toBeGreaterThan(before + 20);
         clock.step(seconds);
       }
-      isOver = true;
+      isFinished = true;
       await sending;
       const remaining = `SELECT id FROM mdb_queue.messages WHERE queue_name = 'worked'
         UNION ALL SELECT id FROM mdb_queue.dead_messages WHERE queue_name = 'worked'`;

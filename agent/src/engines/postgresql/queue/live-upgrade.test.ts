@@ -74,7 +74,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues with an older schema ver
       const { name, pool } = await databaseOf(version);
       const sent: Record<string, string[]> = { sdk: [], raw: [], functions: [] };
       const acked: Record<string, string[]> = { sdk: [], raw: [], functions: [] };
-      let isOver = false;
+      let isFinished = false;
 
       const queue = createQueue<{ n: number }>({ pool, queue: "sdk" });
       const errors: unknown[] = [];
@@ -82,7 +82,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues with an older schema ver
         onError: (error) => errors.push(error),
       });
       const sending = (async () => {
-        for (let n = 0; !isOver; n += 1) sent["sdk"]?.push(...(await queue.enqueue([{ n }, { n }])));
+        for (let n = 0; !isFinished; n += 1) sent["sdk"]?.push(...(await queue.enqueue([{ n }, { n }])));
       })();
       /** A client that enqueues and works with statements that it prepares once. */
       const workBy = async (of: "raw" | "functions", sql: typeof statements) => {
@@ -91,8 +91,8 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues with an older schema ver
           (await client.query<{ id: string }>({ name: `${of} ${statement}`, text: sql[statement], values })).rows.map(
             ({ id }) => id,
           );
-        for (let n = 0, isEmpty = false; !isOver || !isEmpty; n += 1) {
-          if (!isOver) sent[of]?.push(...(await ids("enqueue", [of, { n }, 0])));
+        for (let n = 0, isEmpty = false; !isFinished || !isEmpty; n += 1) {
+          if (!isFinished) sent[of]?.push(...(await ids("enqueue", [of, { n }, 0])));
           await client.query("BEGIN");
           const claimed = await ids("claim", [of, `${of}-${n}`, 2, 30]);
           await ids("extend", [of, `${of}-${n}`, claimed, 60]);
@@ -123,7 +123,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues with an older schema ver
       sent["functions"]?.push(pending?.id ?? "");
       await goOn();
 
-      isOver = true;
+      isFinished = true;
       await Promise.all([sending, working]);
       await expect.poll(() => acked["sdk"]?.length).toBe(sent["sdk"]?.length);
       expect(await worker.stop()).toEqual({ acked: sent["sdk"]?.length, nacked: 0, lost: 0 });

@@ -47,8 +47,8 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues whose database its users
   async function claim(name: string): Promise<string[]> {
     const claimOne = { case: "claim", value: { worker: crypto.randomUUID(), max: 1 } } as const;
     const request = create(QueueRequestSchema, { queue: "mail", request: claimOne });
-    const { answer } = await queues.call(instance(), name, request, signal);
-    return answer.case === "messages" ? answer.value.messages.map(({ payload }) => payload) : [];
+    const { response } = await queues.call(instance(), name, request, signal);
+    return response.case === "messages" ? response.value.messages.map(({ payload }) => payload) : [];
   }
 
   /** Idle sessions of queues block ALTER DATABASE only until they close. */
@@ -62,7 +62,10 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues whose database its users
     await changes("ALTER DATABASE before RENAME TO after");
     await expect(claim("before")).rejects.toThrow(EngineRefused);
     await expect(put("before")).rejects.toThrow('database "before" does not exist');
-    expect(await queues.remove(instance(), { database: "before", id: "q" }, signal)).toEqual({ gone: true, purged: 0 });
+    expect(await queues.remove(instance(), { database: "before", id: "q" }, signal)).toEqual({
+      deleted: true,
+      purged: 0,
+    });
     expect(await list()).toEqual([{ name: "after", id: "q" }]);
     expect(await claim("after")).toEqual(['{"n": 1}']);
   });
@@ -75,7 +78,10 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues whose database its users
     await expect(claim("after")).rejects.toThrow(EngineRefused);
     expect(await list()).toEqual([{ name: "defaultdb", id: "q" }]);
     expect(await claim("defaultdb")).toEqual([]);
-    expect(await queues.remove(instance(), { database: "after", id: "q" }, signal)).toEqual({ gone: true, purged: 0 });
+    expect(await queues.remove(instance(), { database: "after", id: "q" }, signal)).toEqual({
+      deleted: true,
+      purged: 0,
+    });
   });
 
   it("accept and deliver nothing while writes are blocked, and settle claimed messages", async () => {
@@ -92,12 +98,12 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues whose database its users
     const startTask = (kind: string) =>
       ({ case: "beginTask", value: create(QueueTaskBeginSchema, { taskId: kind, kind }) }) as const;
     await call(enqueue("before"), false);
-    const { answer } = await call(claimOne, false);
-    const [claimed] = answer.case === "messages" ? answer.value.messages : [];
+    const { response } = await call(claimOne, false);
+    const [claimed] = response.case === "messages" ? response.value.messages : [];
     for (const request of [enqueue("during"), claimOne, startTask("redrive")])
       await expect(call(request, true), request.case).rejects.toMatchObject({ code: "no_room" });
     const value = create(QueueSettleSchema, { verb: QueueVerb.ACK, leased: [{ id: claimed?.id ?? 0n, worker: "w" }] });
-    expect(await call({ case: "settle", value }, true)).toMatchObject({ answer: { value: { done: [0], lost: [] } } });
-    expect((await call(startTask("purge"), true)).answer.case).toBe("task");
+    expect(await call({ case: "settle", value }, true)).toMatchObject({ response: { value: { done: [0], lost: [] } } });
+    expect((await call(startTask("purge"), true)).response.case).toBe("task");
   });
 });

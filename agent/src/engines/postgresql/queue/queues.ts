@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import type { QueueAnswer, QueueRequest } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
+import type { QueueResponse, QueueRequest } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
 import { type EngineQueue, EngineQueueSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { EngineRefused } from "../../engine-errors.ts";
@@ -62,15 +62,16 @@ export function createQueues(): QueuesFacet {
     database: string,
     request: QueueRequest,
     signal: AbortSignal,
-  ): Promise<QueueAnswer> {
+  ): Promise<QueueResponse> {
     const name = `${database} ${request.queue}`;
     const waitMs = request.request.case === "claim" ? request.request.value.waitSeconds * 1_000 : 0;
     const until = performance.now() + waitMs;
     for (let round = 0; ; round += 1) {
-      const answer = await sessions.use(instance, database, signal, (session) => runRequest(session, request));
+      const result = await sessions.use(instance, database, signal, (session) => runRequest(session, request));
       const remainingMs = until - performance.now();
-      const isEmpty = answer.answer.case === "messages" && answer.answer.value.messages.length === 0;
-      if (!isEmpty || remainingMs <= 0) return answer;
+      const { response } = result;
+      const isEmpty = response.case === "messages" && response.value.messages.length === 0;
+      if (!isEmpty || remainingMs <= 0) return result;
       await waiters.next(name, round, remainingMs, signal);
     }
   }
@@ -88,9 +89,9 @@ export function createQueues(): QueuesFacet {
               instance,
               signal,
               async (session) => {
-                if ((await versionOf(session)) === 0) return { gone: true, purged: 0 };
+                if ((await versionOf(session)) === 0) return { deleted: true, purged: 0 };
                 const { state, purged } = await deleteQueue(session, { id });
-                return { gone: state === "gone", purged };
+                return { deleted: state === "gone", purged };
               },
               { database },
             ),
@@ -100,7 +101,7 @@ export function createQueues(): QueuesFacet {
         const isLost = async () => (await databasesOf(instance, signal)).invalid.includes(database);
         const cause = causeOf(error);
         if (codeOf(cause) === missingDatabase || (isDatabaseUnavailable(cause) && (await isLost())))
-          return { gone: true, purged: 0 };
+          return { deleted: true, purged: 0 };
         throw error;
       }
     },

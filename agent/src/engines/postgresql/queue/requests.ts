@@ -4,10 +4,10 @@ import {
   type EngineQueueMessage,
   EngineQueueMessageSchema,
   type LeasedMessage,
-  type QueueAnswer,
-  QueueAnswerSchema,
+  type QueueResponse,
+  QueueResponseSchema,
   type QueueClaim,
-  type QueueLook,
+  type QueueListMessages,
   type QueueRequest,
   type QueueSettle,
   QueueVerb,
@@ -23,7 +23,7 @@ import { putTask, type QueueTask, type QueueTaskKind, readTask } from "./task.ts
 const startableKinds: readonly string[] = ["stats", "purge", "purge_dead", "redrive"] satisfies QueueTaskKind[];
 
 /** Runs one request on a queue, in a session of its database. */
-export async function runRequest(session: Session, { queue, request }: QueueRequest): Promise<QueueAnswer> {
+export async function runRequest(session: Session, { queue, request }: QueueRequest): Promise<QueueResponse> {
   switch (request.case) {
     case "enqueue": {
       const { taskId, bodyHash, messages } = request.value;
@@ -33,7 +33,7 @@ export async function runRequest(session: Session, { queue, request }: QueueRequ
       return messagesResponse((await claimMessages(session, queue, request.value)).map(claimedMessage));
     case "settle":
       return settleResponse(session, queue, request.value);
-    case "look":
+    case "listMessages":
       return messagesResponse(await listMessages(session, queue, request.value));
     case "beginTask": {
       const { taskId: id, kind, bodyHash, ids } = request.value;
@@ -71,11 +71,11 @@ async function settleResponse(
   session: Session,
   queue: string,
   { verb, leased: messages }: QueueSettle,
-): Promise<QueueAnswer> {
+): Promise<QueueResponse> {
   const { done, lost } = await settle(session, queue, verb, messages);
   const indexesOf = (list: readonly IndexedClaim[]) => list.map(({ index }) => index);
   const value = { done: indexesOf(done), lost: indexesOf(lost) };
-  return create(QueueAnswerSchema, { answer: { case: "settled", value } });
+  return create(QueueResponseSchema, { response: { case: "settled", value } });
 }
 
 function settle(
@@ -105,7 +105,11 @@ function settle(
   }
 }
 
-async function listMessages(session: Session, queue: string, request: QueueLook): Promise<EngineQueueMessage[]> {
+async function listMessages(
+  session: Session,
+  queue: string,
+  request: QueueListMessages,
+): Promise<EngineQueueMessage[]> {
   const { dead, limit, afterId } = request;
   const listed = await (dead ? listDead : peek)(session, { queue, limit, afterId });
   const [clock] = await session.rows<{ at: Date }>("SELECT clock_timestamp() AS at");
@@ -139,14 +143,14 @@ function listedMessage(message: ListedMessage, now: Date): EngineQueueMessage {
   });
 }
 
-function messagesResponse(messages: EngineQueueMessage[]): QueueAnswer {
-  return create(QueueAnswerSchema, { answer: { case: "messages", value: { messages } } });
+function messagesResponse(messages: EngineQueueMessage[]): QueueResponse {
+  return create(QueueResponseSchema, { response: { case: "messages", value: { messages } } });
 }
 
-function taskResponse(task: QueueTask | undefined): QueueAnswer {
-  if (task === undefined) return create(QueueAnswerSchema, { answer: { case: "task", value: { exists: false } } });
+function taskResponse(task: QueueTask | undefined): QueueResponse {
+  if (task === undefined) return create(QueueResponseSchema, { response: { case: "task", value: { exists: false } } });
   const { queue, kind, bodyHash, state, result = "", error = "", createdAt, updatedAt } = task;
   const times = { createdAt: timestampFromDate(createdAt), updatedAt: timestampFromDate(updatedAt) };
   const value = { exists: true, queue, kind, bodyHash, state, result, error, ...times };
-  return create(QueueAnswerSchema, { answer: { case: "task", value } });
+  return create(QueueResponseSchema, { response: { case: "task", value } });
 }

@@ -57,7 +57,7 @@ async function inBatches(
 ): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
-    const isOver = await inTransaction(session, async () => {
+    const isFinished = await inTransaction(session, async () => {
       const [task] = await session.rows<{ state: string; n: string }>(
         `SELECT state, coalesce(result ->> 'messages', '0') AS n FROM ${schema}.tasks WHERE id = $1 FOR UPDATE`,
         [taskId],
@@ -69,6 +69,6 @@ async function inBatches(
       await updateTask(session, taskId, { state: now < batch ? "completed" : "running", result });
       return now < batch;
     });
-    if (isOver) return;
+    if (isFinished) return;
   }
 }

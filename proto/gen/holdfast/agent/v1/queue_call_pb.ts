@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/agent/v1/queue_call.proto.
  */
 export const file_holdfast_agent_v1_queue_call: GenFile = /*@__PURE__*/
-  fileDesc("CiJob2xkZmFzdC9hZ2VudC92MS9xdWV1ZV9jYWxsLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSLcAgoMUXVldWVSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJEjIKB2VucXVldWUYAiABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZUVucXVldWVIABIuCgVjbGFpbRgDIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlF1ZXVlQ2xhaW1IABIwCgZzZXR0bGUYBCABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZVNldHRsZUgAEiwKBGxvb2sYBSABKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZUxvb2tIABI3CgpiZWdpbl90YXNrGAYgASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuUXVldWVUYXNrQmVnaW5IABI1CglyZWFkX3Rhc2sYByABKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZVRhc2tSZWFkSABCCQoHcmVxdWVzdCK0AQoLUXVldWVBbnN3ZXISMQoEdGFzaxgBIAEoCzIhLmhvbGRmYXN0LmFnZW50LnYxLlF1ZXVlVGFza1N0YXRlSAASNAoIbWVzc2FnZXMYAiABKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZU1lc3NhZ2VzSAASMgoHc2V0dGxlZBgDIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlF1ZXVlU2V0dGxlZEgAQggKBmFuc3dlciJoCgxRdWV1ZUVucXVldWUSDwoHdGFza19pZBgBIAEoCRIRCglib2R5X2hhc2gYAiABKAkSNAoIbWVzc2FnZXMYAyADKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5OZXdRdWV1ZU1lc3NhZ2UiOQoPTmV3UXVldWVNZXNzYWdlEg8KB3BheWxvYWQYASABKAkSFQoNZGVsYXlfc2Vjb25kcxgCIAEoBSJ/CgpRdWV1ZUNsYWltEg4KBndvcmtlchgBIAEoCRILCgNtYXgYAiABKAUSGgoSdmlzaWJpbGl0eV9zZWNvbmRzGAMgASgFEhQKDHdhaXRfc2Vjb25kcxgEIAEoBRIPCgd0YXNrX2lkGAUgASgJEhEKCWJvZHlfaGFzaBgGIAEoCSJxCgtRdWV1ZVNldHRsZRIqCgR2ZXJiGAEgASgOMhwuaG9sZGZhc3QuYWdlbnQudjEuUXVldWVWZXJiEjYKBmxlYXNlZBgCIAMoCzIgLmhvbGRmYXN0LmFnZW50LnYxLkxlYXNlZE1lc3NhZ2VSBGhlbGQiawoNTGVhc2VkTWVzc2FnZRIKCgJpZBgBIAEoAxIOCgZ3b3JrZXIYAiABKAkSDwoHc2Vjb25kcxgDIAEoBRISCgVlcnJvchgEIAEoCUgAiAEBEg8KB2Rpc2NhcmQYBSABKAhCCAoGX2Vycm9yIioKDFF1ZXVlU2V0dGxlZBIMCgRkb25lGAEgAygFEgwKBGxvc3QYAiADKAUiOgoJUXVldWVMb29rEgwKBGRlYWQYASABKAgSEAoIYWZ0ZXJfaWQYAiABKAMSDQoFbGltaXQYAyABKAUiSAoNUXVldWVNZXNzYWdlcxI3CghtZXNzYWdlcxgBIAMoCzIlLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVF1ZXVlTWVzc2FnZSK2AgoSRW5naW5lUXVldWVNZXNzYWdlEgoKAmlkGAEgASgDEg8KB3BheWxvYWQYAiABKAkSFQoNYXR0ZW1wdF9jb3VudBgDIAEoBRIUCgxtYXhfYXR0ZW1wdHMYBCABKAUSLwoLZW5xdWV1ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnZpc2libGVfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2NsYWltZWQYByABKAgSFwoKbGFzdF9lcnJvchgIIAEoCUgAiAEBEisKB2RpZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3Zpc2libGUYCiABKAhCDQoLX2xhc3RfZXJyb3IiTwoOUXVldWVUYXNrQmVnaW4SDwoHdGFza19pZBgBIAEoCRIMCgRraW5kGAIgASgJEhEKCWJvZHlfaGFzaBgDIAEoCRILCgNpZHMYBCADKAMiIAoNUXVldWVUYXNrUmVhZBIPCgd0YXNrX2lkGAEgASgJIt4BCg5RdWV1ZVRhc2tTdGF0ZRIOCgZleGlzdHMYASABKAgSDQoFcXVldWUYAiABKAkSDAoEa2luZBgDIAEoCRINCgVzdGF0ZRgEIAEoCRIOCgZyZXN1bHQYBSABKAkSDQoFZXJyb3IYBiABKAkSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJYm9keV9oYXNoGAkgASgJKmcKCVF1ZXVlVmVyYhIaChZRVUVVRV9WRVJCX1VOU1BFQ0lGSUVEEAASEgoOUVVFVUVfVkVSQl9BQ0sQARITCg9RVUVVRV9WRVJCX05BQ0sQAhIVChFRVUVVRV9WRVJCX0VYVEVORBADYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("CiJob2xkZmFzdC9hZ2VudC92MS9xdWV1ZV9jYWxsLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSLtAgoMUXVldWVSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJEjIKB2VucXVldWUYAiABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZUVucXVldWVIABIuCgVjbGFpbRgDIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlF1ZXVlQ2xhaW1IABIwCgZzZXR0bGUYBCABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZVNldHRsZUgAEj0KDWxpc3RfbWVzc2FnZXMYBSABKAsyJC5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZUxpc3RNZXNzYWdlc0gAEjcKCmJlZ2luX3Rhc2sYBiABKAsyIS5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZVRhc2tCZWdpbkgAEjUKCXJlYWRfdGFzaxgHIAEoCzIgLmhvbGRmYXN0LmFnZW50LnYxLlF1ZXVlVGFza1JlYWRIAEIJCgdyZXF1ZXN0IrgBCg1RdWV1ZVJlc3BvbnNlEjEKBHRhc2sYASABKAsyIS5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZVRhc2tTdGF0ZUgAEjQKCG1lc3NhZ2VzGAIgASgLMiAuaG9sZGZhc3QuYWdlbnQudjEuUXVldWVNZXNzYWdlc0gAEjIKB3NldHRsZWQYAyABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZVNldHRsZWRIAEIKCghyZXNwb25zZSJoCgxRdWV1ZUVucXVldWUSDwoHdGFza19pZBgBIAEoCRIRCglib2R5X2hhc2gYAiABKAkSNAoIbWVzc2FnZXMYAyADKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5OZXdRdWV1ZU1lc3NhZ2UiOQoPTmV3UXVldWVNZXNzYWdlEg8KB3BheWxvYWQYASABKAkSFQoNZGVsYXlfc2Vjb25kcxgCIAEoBSJ/CgpRdWV1ZUNsYWltEg4KBndvcmtlchgBIAEoCRILCgNtYXgYAiABKAUSGgoSdmlzaWJpbGl0eV9zZWNvbmRzGAMgASgFEhQKDHdhaXRfc2Vjb25kcxgEIAEoBRIPCgd0YXNrX2lkGAUgASgJEhEKCWJvZHlfaGFzaBgGIAEoCSJxCgtRdWV1ZVNldHRsZRIqCgR2ZXJiGAEgASgOMhwuaG9sZGZhc3QuYWdlbnQudjEuUXVldWVWZXJiEjYKBmxlYXNlZBgCIAMoCzIgLmhvbGRmYXN0LmFnZW50LnYxLkxlYXNlZE1lc3NhZ2VSBGhlbGQiawoNTGVhc2VkTWVzc2FnZRIKCgJpZBgBIAEoAxIOCgZ3b3JrZXIYAiABKAkSDwoHc2Vjb25kcxgDIAEoBRISCgVlcnJvchgEIAEoCUgAiAEBEg8KB2Rpc2NhcmQYBSABKAhCCAoGX2Vycm9yIioKDFF1ZXVlU2V0dGxlZBIMCgRkb25lGAEgAygFEgwKBGxvc3QYAiADKAUiQgoRUXVldWVMaXN0TWVzc2FnZXMSDAoEZGVhZBgBIAEoCBIQCghhZnRlcl9pZBgCIAEoAxINCgVsaW1pdBgDIAEoBSJICg1RdWV1ZU1lc3NhZ2VzEjcKCG1lc3NhZ2VzGAEgAygLMiUuaG9sZGZhc3QuYWdlbnQudjEuRW5naW5lUXVldWVNZXNzYWdlIrYCChJFbmdpbmVRdWV1ZU1lc3NhZ2USCgoCaWQYASABKAMSDwoHcGF5bG9hZBgCIAEoCRIVCg1hdHRlbXB0X2NvdW50GAMgASgFEhQKDG1heF9hdHRlbXB0cxgEIAEoBRIvCgtlbnF1ZXVlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdmlzaWJsZV9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHY2xhaW1lZBgHIAEoCBIXCgpsYXN0X2Vycm9yGAggASgJSACIAQESKwoHZGllZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHdmlzaWJsZRgKIAEoCEINCgtfbGFzdF9lcnJvciJPCg5RdWV1ZVRhc2tCZWdpbhIPCgd0YXNrX2lkGAEgASgJEgwKBGtpbmQYAiABKAkSEQoJYm9keV9oYXNoGAMgASgJEgsKA2lkcxgEIAMoAyIgCg1RdWV1ZVRhc2tSZWFkEg8KB3Rhc2tfaWQYASABKAki3gEKDlF1ZXVlVGFza1N0YXRlEg4KBmV4aXN0cxgBIAEoCBINCgVxdWV1ZRgCIAEoCRIMCgRraW5kGAMgASgJEg0KBXN0YXRlGAQgASgJEg4KBnJlc3VsdBgFIAEoCRINCgVlcnJvchgGIAEoCRIuCgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglib2R5X2hhc2gYCSABKAkqZwoJUXVldWVWZXJiEhoKFlFVRVVFX1ZFUkJfVU5TUEVDSUZJRUQQABISCg5RVUVVRV9WRVJCX0FDSxABEhMKD1FVRVVFX1ZFUkJfTkFDSxACEhUKEVFVRVVFX1ZFUkJfRVhURU5EEANiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * A request to one queue.
@@ -51,10 +51,10 @@ export type QueueRequest = Message<"holdfast.agent.v1.QueueRequest"> & {
     case: "settle";
   } | {
     /**
-     * @generated from field: holdfast.agent.v1.QueueLook look = 5;
+     * @generated from field: holdfast.agent.v1.QueueListMessages list_messages = 5;
      */
-    value: QueueLook;
-    case: "look";
+    value: QueueListMessages;
+    case: "listMessages";
   } | {
     /**
      * @generated from field: holdfast.agent.v1.QueueTaskBegin begin_task = 6;
@@ -97,9 +97,9 @@ export type QueueRequestJson = {
   settle?: QueueSettleJson;
 
   /**
-   * @generated from field: holdfast.agent.v1.QueueLook look = 5;
+   * @generated from field: holdfast.agent.v1.QueueListMessages list_messages = 5;
    */
-  look?: QueueLookJson;
+  listMessages?: QueueListMessagesJson;
 
   /**
    * @generated from field: holdfast.agent.v1.QueueTaskBegin begin_task = 6;
@@ -120,13 +120,13 @@ export const QueueRequestSchema: GenMessage<QueueRequest, {jsonType: QueueReques
   messageDesc(file_holdfast_agent_v1_queue_call, 0);
 
 /**
- * @generated from message holdfast.agent.v1.QueueAnswer
+ * @generated from message holdfast.agent.v1.QueueResponse
  */
-export type QueueAnswer = Message<"holdfast.agent.v1.QueueAnswer"> & {
+export type QueueResponse = Message<"holdfast.agent.v1.QueueResponse"> & {
   /**
-   * @generated from oneof holdfast.agent.v1.QueueAnswer.answer
+   * @generated from oneof holdfast.agent.v1.QueueResponse.response
    */
-  answer: {
+  response: {
     /**
      * @generated from field: holdfast.agent.v1.QueueTaskState task = 1;
      */
@@ -148,9 +148,9 @@ export type QueueAnswer = Message<"holdfast.agent.v1.QueueAnswer"> & {
 };
 
 /**
- * @generated from message holdfast.agent.v1.QueueAnswer
+ * @generated from message holdfast.agent.v1.QueueResponse
  */
-export type QueueAnswerJson = {
+export type QueueResponseJson = {
   /**
    * @generated from field: holdfast.agent.v1.QueueTaskState task = 1;
    */
@@ -168,10 +168,10 @@ export type QueueAnswerJson = {
 };
 
 /**
- * Describes the message holdfast.agent.v1.QueueAnswer.
- * Use `create(QueueAnswerSchema)` to create a new message.
+ * Describes the message holdfast.agent.v1.QueueResponse.
+ * Use `create(QueueResponseSchema)` to create a new message.
  */
-export const QueueAnswerSchema: GenMessage<QueueAnswer, {jsonType: QueueAnswerJson}> = /*@__PURE__*/
+export const QueueResponseSchema: GenMessage<QueueResponse, {jsonType: QueueResponseJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_agent_v1_queue_call, 1);
 
 /**
@@ -509,10 +509,14 @@ export const QueueSettledSchema: GenMessage<QueueSettled, {jsonType: QueueSettle
   messageDesc(file_holdfast_agent_v1_queue_call, 7);
 
 /**
- * @generated from message holdfast.agent.v1.QueueLook
+ * Lists messages in the order of their ids.
+ *
+ * @generated from message holdfast.agent.v1.QueueListMessages
  */
-export type QueueLook = Message<"holdfast.agent.v1.QueueLook"> & {
+export type QueueListMessages = Message<"holdfast.agent.v1.QueueListMessages"> & {
   /**
+   * True to list dead messages.
+   *
    * @generated from field: bool dead = 1;
    */
   dead: boolean;
@@ -529,10 +533,14 @@ export type QueueLook = Message<"holdfast.agent.v1.QueueLook"> & {
 };
 
 /**
- * @generated from message holdfast.agent.v1.QueueLook
+ * Lists messages in the order of their ids.
+ *
+ * @generated from message holdfast.agent.v1.QueueListMessages
  */
-export type QueueLookJson = {
+export type QueueListMessagesJson = {
   /**
+   * True to list dead messages.
+   *
    * @generated from field: bool dead = 1;
    */
   dead?: boolean;
@@ -549,10 +557,10 @@ export type QueueLookJson = {
 };
 
 /**
- * Describes the message holdfast.agent.v1.QueueLook.
- * Use `create(QueueLookSchema)` to create a new message.
+ * Describes the message holdfast.agent.v1.QueueListMessages.
+ * Use `create(QueueListMessagesSchema)` to create a new message.
  */
-export const QueueLookSchema: GenMessage<QueueLook, {jsonType: QueueLookJson}> = /*@__PURE__*/
+export const QueueListMessagesSchema: GenMessage<QueueListMessages, {jsonType: QueueListMessagesJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_agent_v1_queue_call, 8);
 
 /**

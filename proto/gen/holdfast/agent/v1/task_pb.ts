@@ -3623,7 +3623,7 @@ export const ListEngineQueuesResultSchema: GenMessage<ListEngineQueuesResult, {j
  */
 export type CallQueueResult = Message<"holdfast.agent.v1.CallQueueResult"> & {
   /**
-   * The QueueAnswer.
+   * The QueueResponse.
    *
    * @generated from field: holdfast.agent.v1.PackedContent response = 1 [json_name = "answer"];
    */
@@ -3635,7 +3635,7 @@ export type CallQueueResult = Message<"holdfast.agent.v1.CallQueueResult"> & {
  */
 export type CallQueueResultJson = {
   /**
-   * The QueueAnswer.
+   * The QueueResponse.
    *
    * @generated from field: holdfast.agent.v1.PackedContent response = 1 [json_name = "answer"];
    */
