@@ -33,7 +33,7 @@ export interface AgentHandover {
   /** Notes a change of an agent's process. */
   changed(status: ComponentStatus): void;
   /** True if this connection may start and stop components: the agent in charge, or any while none has claimed. */
-  mayOrder(caller: Caller): boolean;
+  isInCharge(caller: Caller): boolean;
   claim(caller: Caller, run: string): void;
   offer(caller: Caller, main: string, controller: string): Promise<void>;
   ready(caller: Caller, run: string): void;
@@ -155,7 +155,7 @@ export function createAgentHandover(deps: AgentHandoverDeps): AgentHandover {
       if (next?.slot === status.name) onNextEnded(next, status);
       else if (current.slot === status.name) onCurrentEnded(status);
     },
-    mayOrder(caller) {
+    isInCharge(caller) {
       const inCharge = next?.handover === undefined ? current.caller : next.caller;
       return inCharge === undefined || inCharge === caller;
     },

@@ -29,8 +29,8 @@ export function requireDeadline({ leftMs, untilMs }: { leftMs?: unknown; untilMs
 }
 
 /**
- * Validates a component before anything is done for it. The keeper is root, so it derives names and paths that it uses
- * itself; all else only reaches the program. Throws an error that names the field.
+ * Validates a component before anything is done for it. The keeper is root, so the names and paths that it uses itself
+ * are restricted; all other fields are only passed to the program. Throws an error that names the field.
  */
 export function requireSpec(spec: ComponentSpec, logDirectory: string): void {
   const { name, argv, env, cwd, input, log, stop, deadlineMs, untilMs } = spec;

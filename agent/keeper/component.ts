@@ -5,7 +5,7 @@ import { createDeadline } from "./deadline.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { innerCommand, outerEnvironment } from "./component-environment.ts";
 import type { Containment, Role } from "./containment.ts";
-import { sweepTrace } from "./group-sandbox.ts";
+import { killRemaining } from "./group-sandbox.ts";
 import type { ComponentSpec, ComponentStatus } from "./keeper-protocol.ts";
 import { createLineSplitter } from "./line-splitter.ts";
 import { createSegmentLog } from "./segment-log.ts";
@@ -77,7 +77,7 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
   /** Kills the processes of a run by an earlier keeper, before a new run starts. */
   async function sweep(): Promise<void> {
     const trace = readTrace(traceFile);
-    while (trace !== undefined && !sweepTrace(trace)) await sleep(emptyCheckMs);
+    while (trace !== undefined && !killRemaining(trace)) await sleep(emptyCheckMs);
     rmSync(traceFile, { force: true });
   }
 

@@ -1,8 +1,8 @@
 import { closeSync, constants, fchmodSync, fchownSync, fstatSync, mkdirSync, openSync } from "node:fs";
 
 /**
- * A directory held by its descriptor, so that names in it resolve whatever is renamed above it. The agent's user owns
- * directories in which the keeper, as root, creates files, and a symbolic link could lead a path anywhere.
+ * An open directory. Names in it are resolved by its descriptor, so neither a renamed parent directory nor a symbolic
+ * link redirects them: the agent's user owns directories in which the keeper, as root, creates files.
  */
 export interface DirectoryHandle {
   readonly descriptor: number;
@@ -45,15 +45,15 @@ export function setOwnership(
 
 /**
  * Opens a file for appending, created with this mode if it is missing. An existing one must be a regular file of the
- * owner with a single link: any other would let the owner write to somebody else's file.
+ * owner with a single link: any other would let the owner write to another user's file.
  */
 export function openForAppending(path: string, mode: number, owner: Owner | undefined): number {
   const { O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
   const flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
-  const created = openUnlessThere(path, flags | O_CREAT | O_EXCL, mode);
+  const created = createExclusively(path, flags | O_CREAT | O_EXCL, mode);
   const file = created ?? openSync(path, flags);
   try {
-    if (created === undefined) requireOwn(file, owner);
+    if (created === undefined) requireOwnFile(file, owner);
     if (owner !== undefined) fchownSync(file, owner.user, owner.group);
     return file;
   } catch (error) {
@@ -62,7 +62,7 @@ export function openForAppending(path: string, mode: number, owner: Owner | unde
   }
 }
 
-function requireOwn(file: number, owner: Owner | undefined): void {
+function requireOwnFile(file: number, owner: Owner | undefined): void {
   const found = fstatSync(file);
   const { uid, nlink, size } = found;
   const self = process.getuid?.();
@@ -71,7 +71,8 @@ function requireOwn(file: number, owner: Owner | undefined): void {
   if (!found.isFile() || nlink !== 1 || !isOwn) throw new Error("the log's file is not the agent's own");
 }
 
-function openUnlessThere(path: string, flags: number, mode: number): number | undefined {
+/** Creates and opens a file; undefined if it exists. */
+function createExclusively(path: string, flags: number, mode: number): number | undefined {
   try {
     return openSync(path, flags, mode);
   } catch (error) {

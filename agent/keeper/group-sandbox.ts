@@ -35,7 +35,7 @@ function withOutput(output: string, group: number): number[] {
 }
 
 /** Kills the processes that remain of a run by an earlier keeper; returns true if there were none. */
-export function sweepTrace(trace: SandboxTrace): boolean {
+export function killRemaining(trace: SandboxTrace): boolean {
   if (trace.bootId !== bootId()) return true;
   const first = { pid: trace.pid, startTicks: trace.startTicks };
   // The process group's number may have been reused: it counts only while its leader is the same process.

@@ -112,7 +112,7 @@ export function createKeeper(deps: KeeperDeps): Keeper {
   /** Returns the component, for the agent in charge only. Agents themselves are managed by the keeper alone. */
   function componentFor(caller: Caller, name: unknown): Component {
     requireName(name);
-    if (handover?.mayOrder(caller) === false) throw new Error("another agent is in charge");
+    if (handover?.isInCharge(caller) === false) throw new Error("another agent is in charge");
     if (agent !== undefined && isAgent(name)) throw new Error(`${name} is the keeper's own`);
     if (!components.has(name) && components.size >= maxComponents) throw new Error("there are too many components");
     return component(name);

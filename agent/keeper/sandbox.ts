@@ -1,4 +1,4 @@
-/** Isolation of one run of a component: signals its processes and tells whether any of them remains. */
+/** Isolation of one run of a component: signals its processes and reports whether any of them remains. */
 export interface Sandbox {
   /** PID of the component's first process as seen by the keeper; undefined until it exists. */
   readonly pid: number | undefined;

@@ -4,7 +4,7 @@ import { ensureDirectory, openDirectory, openForAppending, type Owner } from "./
 
 /** A log in numbered segments `<path>.<n>`. Numbers only grow, so a position in the log stays valid across rotation. */
 export interface SegmentLog {
-  /** Never blocks: bytes that the disk does not take in time are dropped, and a line of the log has their number. */
+  /** Never blocks: bytes that the disk is too slow or too full for are dropped, and a line of the log counts them. */
   append(bytes: Buffer): void;
   /** Accepts nothing more; resolves once everything appended before is written. */
   close(): Promise<void>;
@@ -15,7 +15,9 @@ const maxBacklogBytes = 1 << 20;
 export interface SegmentLogSettings {
   /** Base path of the segments. Its directory is created if it is missing; the parent must exist. */
   readonly path: string;
+  /** Size of a segment in bytes, after which the next one begins. */
   readonly maxBytes: number;
+  /** Number of retained segments. */
   readonly keep: number;
   /** User who may read the log and owns its directory; undefined for the user of this process. */
   readonly owner: number | undefined;
@@ -95,7 +97,7 @@ export function createSegmentLog({ path, maxBytes, keep, owner }: SegmentLogSett
         return;
       }
       if (droppedBytes > 0 && !writing) {
-        backlog.push(Buffer.from(`${droppedBytes} bytes of log dropped: the disk did not take them\n`));
+        backlog.push(Buffer.from(`${droppedBytes} bytes of log dropped: the disk was too slow or full\n`));
         droppedBytes = 0;
       }
       backlog.push(bytes);

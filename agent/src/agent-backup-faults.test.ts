@@ -85,12 +85,12 @@ describe.skipIf(skipped !== undefined)(
     }
 
     async function ended(backupId: string, attempt: number): Promise<BackupObservation> {
-      const isOver = () => {
+      const isFinished = () => {
         const newest = seen();
         const isIt = newest?.backupId === backupId && newest.attempt === attempt && newest.state !== "running";
         return isIt ? newest : undefined;
       };
-      return waitUntil(`attempt ${attempt} of ${backupId} is over`, isOver, { describe: () => source.log() });
+      return waitUntil(`attempt ${attempt} of ${backupId} is over`, isFinished, { describe: () => source.log() });
     }
 
     function open(backup: string, attempt: number): Promise<BackupReader> {

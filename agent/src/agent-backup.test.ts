@@ -189,14 +189,14 @@ describe.skipIf(skipped !== undefined)(
 
     test("the last backup of a service has every acknowledged task, and none is acknowledged once it began", async () => {
       const acknowledged: string[] = [];
-      let isOver = false;
+      let isFinished = false;
       const put = (username: string) =>
         perform(source, {
           case: "putEngineUser",
           value: { user: { username, role: "readonly", verifier: scramVerifier(password) } },
         });
       const making = (async () => {
-        for (let n = 0; !isOver; n += 1) {
+        for (let n = 0; !isFinished; n += 1) {
           if ((await put(`late_${n}`)).failure === undefined) acknowledged.push(`late_${n}`);
           // The rate of the calls, which go on while the last backup begins.
           await sleep(50);
@@ -212,7 +212,7 @@ describe.skipIf(skipped !== undefined)(
         const isStored = () => seen()?.backupId === "b-last" && seen()?.state === "stored";
         await waitUntil("it is stored", isStored, { describe: () => source.log() });
       } finally {
-        isOver = true;
+        isFinished = true;
         await making;
       }
       const manifestSha256 = source.controller.observations.at(-1)?.backup?.manifestSha256 ?? "";

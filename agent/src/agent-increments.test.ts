@@ -101,9 +101,9 @@ for (const version of isFull ? ["17", "18"] : ["17"]) {
       async function backup(backupId: string, base?: Taken, attempt = 1): Promise<Taken> {
         const key = keyOf(backupId);
         expect((await start(backupId, base, attempt, key)).failure).toBeUndefined();
-        const isOver = () =>
+        const isFinished = () =>
           seen()?.backupId === backupId && seen()?.attempt === attempt && seen()?.state !== "running";
-        await waitUntil(`backup ${backupId} is over`, isOver, { describe: source.log });
+        await waitUntil(`backup ${backupId} is over`, isFinished, { describe: source.log });
         const observation = seen() as BackupObservation;
         expect(observation).toMatchObject({ state: "stored", error: "", hasPageMap: true });
         return { backupId, attempt, key, manifestSha256: observation.manifestSha256, observation };

@@ -100,7 +100,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     channel: () => uplink.channel(),
     now: clock.now,
     log,
-    onChange: (isNews) => (isNews ? report.soon() : report.later()),
+    onChange: (isStateChange) => (isStateChange ? report.soon() : report.later()),
   });
   const certificate = createServerCertificate({
     path: join(directories.stateDir, "instance", "tls"),

@@ -43,11 +43,11 @@ function newest(): number | undefined {
 /** Ages of the newest durable moment, in milliseconds, sampled during the work. */
 async function ages(work: () => Promise<unknown>): Promise<number[]> {
   const seen: number[] = [];
-  let isOver = false;
+  let isFinished = false;
   const done = work().finally(() => {
-    isOver = true;
+    isFinished = true;
   });
-  while (!isOver) {
+  while (!isFinished) {
     seen.push(Date.now() - (newest() ?? 0));
     await sleep(everyMs);
   }

@@ -115,8 +115,8 @@ async function same(): Promise<void> {
     throw new Error("what was restored is not what was backed up");
 }
 
-function memory(what: string, { reported, cost }: MadeBackup, restore: JobCost): void {
-  const of = `${what}, ${mb(Number(reported.sourceBytes))} read`;
+function memory(label: string, { reported, cost }: MadeBackup, restore: JobCost): void {
+  const of = `${label}, ${mb(Number(reported.sourceBytes))} read`;
   print(`component's memory, backup (${of})`, mb(cost.residentBytes), "<= 256 MiB");
   print(`component's memory, restore (${of})`, mb(restore.residentBytes), "<= 256 MiB");
 }

@@ -42,9 +42,9 @@ try {
 
 async function measureFleet({ etcd, machineIds, ...parts }: BenchInstallation): Promise<PeerProcess> {
   let current = await parts.startController("controller-0");
-  const begun = performance.now();
+  const startedAt = performance.now();
   const simulated = await parts.startAgents(current.ready, String(current.ready["address"]), current);
-  print(`${agents} machines enrolled, 10 at a time`, `${((performance.now() - begun) / 1_000).toFixed(1)} s`);
+  print(`${agents} machines enrolled, 10 at a time`, `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
   const alone = await measureSteady("one controller", [current], etcd.url, steadySeconds);
   await measureChanges(current, simulated, machineIds, etcd.url, Number(values["change-seconds"]));
 
@@ -111,9 +111,9 @@ async function measurePeers(parts: BenchInstallation, controller: PeerProcess): 
   printCosts("CPU a message", "us", "<= 0.25x; <= 1.4x", ({ cpuUs }) => cpuUs);
   printCosts("memory a stream", "KB", "<= 0.55x; <= 1.4x", ({ streamKb }) => streamKb);
 
-  function printCosts(what: string, unit: string, bar: string, of: (cost: MessageCost) => number): void {
+  function printCosts(label: string, unit: string, bar: string, of: (cost: MessageCost) => number): void {
     const all = Object.values(costs).map((each) => median(each.map(of)).toFixed(1));
-    print(`${what}: ${Object.keys(costs).join(" / ")}`, `${all.join(" / ")} ${unit}`);
+    print(`${label}: ${Object.keys(costs).join(" / ")}`, `${all.join(" / ")} ${unit}`);
     const toOurs = (peer: readonly MessageCost[]) => {
       const { median: middle, min, max } = ratios(costs.ours.map(of), peer.map(of));
       return `${times(middle)} (${times(min)} - ${times(max)})`;

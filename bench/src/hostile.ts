@@ -36,19 +36,19 @@ try {
 
   const idle = await probed(() => new Promise((resolve) => setTimeout(resolve, 1_000)));
   print("a probe beside nothing, longest", ms(Math.max(...idle)));
-  for (const [what, request] of Object.entries(worst())) {
+  for (const [label, request] of Object.entries(worst())) {
     const late: number[] = [];
     let sender = flooder;
     for (let round = 0; round < rounds; round += 1) {
       // Each request must pass the rate limit: a refused one costs little.
-      if (round % 5 === 0) sender = { authorization: await newKey(`sender ${what} ${round}`) };
+      if (round % 5 === 0) sender = { authorization: await newKey(`sender ${label} ${round}`) };
       const each = await probed(() => hostile.send({ ...request, headers: { ...sender, ...request.headers } }));
       late.push(Math.max(...each));
       // Refills the token bucket.
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
     print(
-      `event loop late by ${what}, p50 (longest)`,
+      `event loop late by ${label}, p50 (longest)`,
       `${ms(percentile(late, 0.5))} (${ms(Math.max(...late))})`,
       "<= 50 ms",
     );
@@ -56,11 +56,11 @@ try {
 
   const controller = platform.processes().controllers[0];
   if (controller === undefined) throw new Error("there is no controller");
-  for (const [what, request] of Object.entries(uncredited())) {
+  for (const [label, request] of Object.entries(uncredited())) {
     const before = cpuMsOf(controller);
     for (let n = 0; n < anonymous; n += 1) await hostile.send(request);
     const cpu = (cpuMsOf(controller) - before) / anonymous;
-    print(`CPU of ${what}, without a credential`, ms(cpu), "<= 5 ms");
+    print(`CPU of ${label}, without a credential`, ms(cpu), "<= 5 ms");
   }
   print("memory of one that sends its body slowly", await slowBodies(controller), "<= 64 KiB");
 
@@ -151,11 +151,11 @@ async function slowBodies(controller: number): Promise<string> {
 /** Durations of trivial requests during the work, milliseconds. */
 async function probed(work: () => Promise<unknown>): Promise<number[]> {
   const took: number[] = [];
-  let over = false;
+  let finished = false;
   const done = work().finally(() => {
-    over = true;
+    finished = true;
   });
-  while (!over) took.push(await timed(honest, { verb: "GET", path: "/healthz" }));
+  while (!finished) took.push(await timed(honest, { verb: "GET", path: "/healthz" }));
   await done;
   return took;
 }

@@ -12,8 +12,8 @@ import { memoryOf, printHost } from "./support/host.ts";
 const { values } = parseArgs({ options: { minutes: { type: "string", default: "10" } } });
 
 const dayMs = 86_400_000;
-const why = whyNoAgentMachine("postgresql", "17");
-if (why !== undefined) throw new Error(why);
+const reason = whyNoAgentMachine("postgresql", "17");
+if (reason !== undefined) throw new Error(reason);
 
 printHost();
 const store = await startTestStore();

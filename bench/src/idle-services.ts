@@ -65,9 +65,9 @@ for (const count of counts) {
   if (count === 1_000) await resync();
   const taken: number[] = [];
   for (let request = 0; request < requests + 50; request += 1) {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const { json } = await rest.get<{ services: { id: string }[] }>("/managed-services?limit=50");
-    if (request >= 50) taken.push(performance.now() - begun);
+    if (request >= 50) taken.push(performance.now() - startedAt);
     if (new Set(json.services.map(({ id }) => id)).size !== 50) throw new Error("a page without its 50 services");
   }
   medians.push(median(taken));

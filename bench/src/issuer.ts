@@ -73,7 +73,7 @@ try {
     await Promise.all(
       tokens.map(async (_, user) => {
         for (let n = 0; n < requests / users; n += 1) {
-          const begun = performance.now();
+          const startedAt = performance.now();
           const answer = await request(url, {
             dispatcher,
             method: "POST",
@@ -92,7 +92,7 @@ try {
           )
             throw new Error(`${url} answered ${answer.statusCode}: ${JSON.stringify(body)}`);
           tokens[user] = body["refresh_token"] ?? "";
-          taken.push(performance.now() - begun);
+          taken.push(performance.now() - startedAt);
         }
       }),
     );

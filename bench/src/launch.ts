@@ -57,9 +57,9 @@ for (const provider of values.provider.split(",")) {
 }
 
 function startOfNodeMs(): number {
-  const begun = performance.now();
+  const startedAt = performance.now();
   spawnSync(process.execPath, ["-e", "0"]);
-  return performance.now() - begun;
+  return performance.now() - startedAt;
 }
 
 /** Durations in milliseconds, in order. */

@@ -52,28 +52,28 @@ try {
 
 async function measured({ service, connection, password }: RunningService, path: string): Promise<Round> {
   const answered: number[] = [];
-  let over = false;
+  let finished = false;
   async function ask(): Promise<void> {
     const client = await openPostgresql(platform, connection, { password });
     await client.query("SELECT 1").finally(() => void client.end().catch(() => undefined));
   }
   const asking = (async () => {
-    while (!over) {
+    while (!finished) {
       // The client gives up a connection that the engine left half open.
       await Promise.race([ask().then(() => answered.push(performance.now())), sleep(1_000)]).catch(() => undefined);
       await sleep(20);
     }
   })();
   await waitUntil("the client is at it", () => answered.length > 3);
-  const begun = performance.now();
+  const startedAt = performance.now();
   expectStatus(await platform.rest.post<OperationJson>(path), 202);
   await services.settled(service.id, "Running", 120_000);
-  const wholeMs = performance.now() - begun;
+  const wholeMs = performance.now() - startedAt;
   const [newest] = await services.operations(service.id);
   if (newest?.status !== "completed") throw new Error(`the operation ${newest?.status}: ${newest?.error?.message}`);
   const seen = answered.length;
   await waitUntil("the client is in again", () => answered.length > seen + 3);
-  over = true;
+  finished = true;
   await asking;
   return { outageMs: Math.max(...answered.map((at, index) => at - (answered[index - 1] ?? at))), wholeMs };
 }

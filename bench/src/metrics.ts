@@ -132,9 +132,9 @@ async function chart(): Promise<void> {
   const times: number[] = [];
   const cpu = treeCpuMs();
   for (let query = 0; query < Number(values.queries); query += 1) {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const points = await samples.points(requested);
-    times.push(performance.now() - begun);
+    times.push(performance.now() - startedAt);
     if (points.length !== 5 * 2_016) throw new Error(`${points.length} points`);
   }
   print("7 d at 5m of 5 nodes, CPU", ms((treeCpuMs() - cpu) / times.length));

@@ -28,10 +28,10 @@ try {
   // By then all have started.
   await sleep(3_000);
   await agents.grants();
-  const begun = performance.now();
+  const startedAt = performance.now();
   const beside = await measureSteady(`${services} of them primaries with rights`, [controller], etcd.url, seconds);
   const granted = await agents.grants();
-  const elapsedS = (performance.now() - begun) / 1_000;
+  const elapsedS = (performance.now() - startedAt) / 1_000;
   const core = (beside.cores[0] ?? 0) - (without.cores[0] ?? 0);
   print("rights: share of a core; each", `${(100 * core).toFixed(1)} %; ${((core / services) * 1e6).toFixed(0)} us`);
   print("rights granted a second", (granted / elapsedS).toFixed(0), String(services));

@@ -74,7 +74,7 @@ async function removed(name: string): Promise<void> {
 
 /** POSTs all concurrently, and waits for all. */
 async function posted(prefix: string, count: number): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const made = await Promise.all(
     Array.from({ length: count }, (_, index) => services.create(`${prefix}-${index}`, { database_type: engine })),
   );
@@ -86,16 +86,16 @@ async function posted(prefix: string, count: number): Promise<number> {
       }),
     ),
   );
-  const wallMs = performance.now() - begun;
+  const wallMs = performance.now() - startedAt;
   await Promise.all(made.map(({ id }) => services.delete(id)));
   await Promise.all(made.map(({ id }) => services.deleted(id, 600_000)));
   return wallMs;
 }
 
 async function deployed(descriptor: { readonly name: string }): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   await completed(descriptor.name, await deploy(descriptor));
-  const wallMs = performance.now() - begun;
+  const wallMs = performance.now() - startedAt;
   await removed(descriptor.name);
   return wallMs;
 }
@@ -124,14 +124,14 @@ async function whole(): Promise<void> {
 }
 
 async function chain(): Promise<void> {
-  const over: number[] = [];
+  const overheads: number[] = [];
   for (let pair = 0; pair < pairs; pair += 1) {
     let singleMs = 0;
     for (let level = 0; level < 3; level += 1) singleMs += await posted(`link-${pair}-${level}`, 1);
     const chainMs = await deployed(descriptorOf(`chain-${pair}`, 3, true));
-    over.push((chainMs - singleMs) / 3);
+    overheads.push((chainMs - singleMs) / 3);
   }
-  print("a chain of 3, beyond the single ones, a level, p50", ms(median(over)), "<= 200 ms");
+  print("a chain of 3, beyond the single ones, a level, p50", ms(median(overheads)), "<= 200 ms");
 }
 
 /** Deploys a project of many resources once, then again and again without changes. */
@@ -142,7 +142,7 @@ async function nothing(): Promise<void> {
   const [planning, deploying]: [number[], number[]] = [[], []];
   let cpuMs = 0;
   for (let round = 0; round < deploys + 5; round += 1) {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const plan = await platform.rest.post<{ plan: { action: string }[] }>("/projects/plan", { descriptor });
     const planned = performance.now();
     const before = cpuMsOf(controller);
@@ -155,7 +155,7 @@ async function nothing(): Promise<void> {
     const isNothing = [...plan.json.plan, ...actions].every(({ action }) => action === "noop");
     if (!isNothing || status !== "Running") throw new Error(`something was to be done: ${response.text.slice(0, 500)}`);
     if (round < 5) continue;
-    planning.push(planned - begun);
+    planning.push(planned - startedAt);
     deploying.push(done - planned);
     cpuMs += cpuMsOf(controller) - before;
   }

@@ -54,13 +54,13 @@ async function provision(
   { services, platform }: { readonly services: Services; readonly platform: Platform },
   name: string,
 ): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const { id } = await services.create(name);
   await services.settled(id, "Running", 300_000);
   const { connection, password } = await services.open(id);
   const client = await openPostgresql(platform, connection, { password });
   await client.query("SELECT 1");
-  const wallMs = performance.now() - begun;
+  const wallMs = performance.now() - startedAt;
   await client.end();
   await services.delete(id);
   return wallMs;

@@ -107,9 +107,9 @@ async function together(ready: number): Promise<void> {
   const bare = await Promise.all(count.map(() => makeBarePostgresql()));
   const bareMs = performance.now() - begunBare;
   await Promise.all(bare.map((each) => each.remove()));
-  const begun = performance.now();
+  const startedAt = performance.now();
   const all = await Promise.all(count.map((index) => provision(`together-${ready}-${index}`, 100)));
-  const ownMs = performance.now() - begun;
+  const ownMs = performance.now() - startedAt;
   print(`${atOnce} at once, ${ready} machines waiting: all answered after`, ms(ownMs));
   print(`${atOnce} bare at once: all answered after`, ms(bareMs));
   print("at once, to bare", times(ownMs / bareMs), "<= 1.0x");
@@ -118,13 +118,13 @@ async function together(ready: number): Promise<void> {
 
 /** Creates a service and reads a row over TLS with its revealed password; throws for any wrong result. */
 async function provision(name: string, everyMs: number): Promise<Provisioned> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const { id } = await services.create(name, { allowed_cidrs: ["127.0.0.0/8"] });
   await untilRunning(services, id, everyMs);
   const { connection, password } = await services.open(id);
   const client = await openPostgresql(platform, connection, { password });
   const { rows } = await client.query("SELECT 1 AS one");
-  const wallMs = performance.now() - begun;
+  const wallMs = performance.now() - startedAt;
   await client.end();
   if (rows[0]?.one !== 1) throw new Error(`${name} did not answer`);
   const service = await services.get(id);
@@ -142,10 +142,10 @@ async function untilRunning({ get }: Services, id: string, everyMs: number): Pro
 
 /** Times in the logs of the keeper and of PostgreSQL. */
 function engineMsOf({ directory }: Platform, service: ServiceJson): number {
-  const place = join(directory, "machines", service.nodes[0]?.id ?? "");
-  const lines = readFileSync(join(place, "keeper.log"), "utf8").trim().split("\n");
+  const machineDirectory = join(directory, "machines", service.nodes[0]?.id ?? "");
+  const lines = readFileSync(join(machineDirectory, "keeper.log"), "utf8").trim().split("\n");
   const notes = lines.map((line) => JSON.parse(line) as { name: string; state?: string; startedAt?: number });
-  const log = readFileSync(join(place, "state", "log", "engine.log.1"), "utf8");
+  const log = readFileSync(join(machineDirectory, "state", "log", "engine.log.1"), "utf8");
   const startedAt = notes.find(({ name, state }) => name === "engine" && state === "running")?.startedAt ?? 0;
   const ready = /^(\d+\.\d+) .*ready to accept connections/m.exec(log)?.[1];
   return Number(ready) * 1_000 - startedAt;

@@ -50,15 +50,15 @@ async function pagesOf({ client }: Side, queue: string): Promise<number> {
 }
 
 async function claimMs({ client }: Side, queue: string): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const { rowCount } = await client.query("SELECT * FROM mdb_queue.claim($1, 'w', 10)", [queue]);
   if (rowCount !== 10) throw new Error(`a claim of ten took ${rowCount}`);
-  return performance.now() - begun;
+  return performance.now() - startedAt;
 }
 
 /** Pages of one claim and the time of many, in a queue with enough claimable messages beside those of `fill`. */
 async function compare(
-  what: string,
+  label: string,
   queue: string,
   sides: readonly [Side, Side],
   fill: (side: Side) => Promise<unknown>,
@@ -78,7 +78,7 @@ async function compare(
   for (let n = 0; n < claims; n += 1) for (const at of [0, 1] as const) each[at].push(await claimMs(sides[at], queue));
   const of = (share: number) => [percentile(each[0], share), percentile(each[1], share)] as const;
   const [p50, p99] = [of(0.5), of(0.99)];
-  print(`${many} ${what}: pages of a claim of ten`, `${pages[1]} to ${pages[0]}`);
+  print(`${many} ${label}: pages of a claim of ten`, `${pages[1]} to ${pages[0]}`);
   print("  p50", `${ms(p50[1])}, ${times(p50[1] / p50[0])}`);
   print("  p99", `${ms(p99[1])}, ${times(p99[1] / p99[0])}`, "<= 1.5x");
 }
@@ -87,10 +87,10 @@ async function compare(
 async function redrive(side: Side, queue: string): Promise<void> {
   const batches: number[] = [];
   for (let moved = 1; moved > 0; ) {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const { rows } = await side.client.query<{ n: string }>("SELECT mdb_queue.redrive($1) AS n", [queue]);
     moved = Number(rows[0]?.n);
-    batches.push(performance.now() - begun);
+    batches.push(performance.now() - startedAt);
   }
   const [first = 0] = batches;
   print(`redrive of ${side.rows}, the first and the last 10,000`, `${ms(first)}; ${ms(batches.at(-2) ?? 0)}`);

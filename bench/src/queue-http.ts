@@ -32,9 +32,9 @@ try {
 
   const messages = Array.from({ length: 100 }, (_, n) => ({ payload: { n, text: "x".repeat(160) } }));
   const enqueue = async () => {
-    const begun = performance.now();
+    const started = performance.now();
     expectStatus(await platform.rest.post(queues.path("/small/messages"), { messages }), 202);
-    return performance.now() - begun;
+    return performance.now() - started;
   };
   for (let n = 0; n < 20; n += 1) await enqueue();
   const before = await revision();
@@ -45,9 +45,9 @@ try {
   print("  etcd revisions an enqueue, with all else that went on", (puts / requests).toFixed(3), "0");
 
   const control = async () => {
-    const begun = performance.now();
+    const started = performance.now();
     const { status } = await platform.rest.get(`/managed-services/${service.service.id}/databases`);
-    return { status, ms: performance.now() - begun };
+    return { status, ms: performance.now() - started };
   };
   // Half of them before and half after the load, as a shared machine's own load changes.
   const alone: number[] = [];
@@ -60,18 +60,18 @@ try {
   const flood = await startPeer("queue-flood", { target, path: queues.path("/flood/messages") }, loadCore);
   const beside: number[] = [];
   const refused = new Map<number, number>();
-  let isOver = false;
+  let isFinished = false;
   const flooding = flood
-    .query<{ statuses: Record<string, number>; begun: number; taken: number }>({ query: "go", atOnce, seconds })
+    .query<{ statuses: Record<string, number>; started: number; taken: number }>({ query: "go", atOnce, seconds })
     .finally(() => {
-      isOver = true;
+      isFinished = true;
     });
-  while (!isOver) {
+  while (!isFinished) {
     const { status, ms: took } = await control();
     if (status === 200) beside.push(took);
     else refused.set(status, (refused.get(status) ?? 0) + 1);
   }
-  const { statuses, begun, taken: floods } = await flooding;
+  const { statuses, started, taken: floods } = await flooding;
   await flood.end();
   await measureAlone();
   const printed = (values: readonly number[]) => `${ms(median(values))}; ${ms(percentile(values, 0.99))}`;
@@ -80,7 +80,7 @@ try {
   print("  ratio", times(percentile(beside, 0.99) / percentile(alone, 0.99)), "<= 2x");
   print(
     "  large ones: taken, begun, answers; refused control tasks",
-    `${floods}, ${begun}, ${JSON.stringify(statuses)}; ${JSON.stringify([...refused])}`,
+    `${floods}, ${started}, ${JSON.stringify(statuses)}; ${JSON.stringify([...refused])}`,
   );
 
   // Each accepted message exists once, and none partially. A message whose response was late may exist too.
@@ -90,8 +90,8 @@ try {
   );
   await client.end();
   const there = (rows[0]?.n ?? 0) / 100;
-  if (!Number.isInteger(there) || there < floods || there > begun)
-    throw new Error(`${there} requests are there, ${floods} were taken of ${begun}`);
+  if (!Number.isInteger(there) || there < floods || there > started)
+    throw new Error(`${there} requests are there, ${floods} were taken of ${started}`);
 } finally {
   etcd.raw.close();
   await platform.remove();

@@ -40,9 +40,9 @@ try {
   /** Messages per second; throws unless each was processed. */
   async function rateOf(queue: QueuePeer, count: number): Promise<number> {
     await queue.fill(count);
-    const begun = performance.now();
+    const startedAt = performance.now();
     const done = await queue.drain();
-    const rate = (done / (performance.now() - begun)) * 1_000;
+    const rate = (done / (performance.now() - startedAt)) * 1_000;
     const left = await queue.left();
     if (done !== count || left !== 0) throw new Error(`${queue.name} did ${done} of ${count}, and left ${left}`);
     return rate;
@@ -65,9 +65,9 @@ try {
     const client = await database.connect();
     await client.query("CREATE TABLE bare (id integer PRIMARY KEY, n integer)");
     await client.query("INSERT INTO bare VALUES (1, 0)");
-    const begun = performance.now();
+    const startedAt = performance.now();
     for (let n = 0; n < count; n += 1) await client.query("UPDATE bare SET n = n + 1 WHERE id = 1");
-    const rate = (count / (performance.now() - begun)) * 1_000;
+    const rate = (count / (performance.now() - startedAt)) * 1_000;
     await client.end();
     return rate;
   }

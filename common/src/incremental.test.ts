@@ -5,15 +5,15 @@ import { concatIncrementally, groupsBySize, incrementBytes } from "./incremental
 test("parts are concatenated while the event loop continues", async () => {
   const parts = [0, 1, incrementBytes - 1, 3 * incrementBytes + 1].map((size, n) => new Uint8Array(size).fill(n));
   let iterations = 0;
-  let isOver = false;
+  let isFinished = false;
   const others = (async () => {
-    while (!isOver) {
+    while (!isFinished) {
       await yieldToEventLoop();
       iterations += 1;
     }
   })();
   const joined = await concatIncrementally(parts);
-  isOver = true;
+  isFinished = true;
   await others;
   expect(Buffer.from(joined).equals(Buffer.concat(parts))).toBe(true);
   expect(joined.buffer.byteLength).toBe(joined.byteLength);

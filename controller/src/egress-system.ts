@@ -72,9 +72,11 @@ function openEgressSystem(
     },
   );
   const sent = metrics.times("egress_seconds", "Requests and connections to targets of users and operators", "what");
-  const users = instrumentedClient(connections.users, (what, ...how) => sent.observe(`users ${what}`, ...how));
-  const operators = instrumentedClient(connections.operators, (what, ...how) =>
-    sent.observe(`operators ${what}`, ...how),
+  const users = instrumentedClient(connections.users, (operation, ...measurement) =>
+    sent.observe(`users ${operation}`, ...measurement),
+  );
+  const operators = instrumentedClient(connections.operators, (operation, ...measurement) =>
+    sent.observe(`operators ${operation}`, ...measurement),
   );
   return {
     name: "egress",

@@ -47,7 +47,7 @@ export function openBoundedLog(path: string, { maxBytes, filesMax }: LogBounds):
   return {
     path,
     write(text) {
-      const gap = droppedBytes === 0 ? "" : `\n${droppedBytes} bytes of log dropped: the disk did not take them\n`;
+      const gap = droppedBytes === 0 ? "" : `\n${droppedBytes} bytes of log dropped: the disk was too slow or full\n`;
       const bytes = Buffer.from(gap + text);
       const written = append(bytes);
       if (written >= gap.length) droppedBytes = bytes.length - written;

@@ -149,8 +149,8 @@ export async function pollUntil<T>(
   let cause: unknown;
   for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 1.3, 1_000)) {
     try {
-      const over = await poll();
-      if (over !== undefined) return over.found;
+      const end = await poll();
+      if (end !== undefined) return end.found;
       cause = undefined;
     } catch (error) {
       if (wait.isExpectedError?.(error) === true) return undefined;

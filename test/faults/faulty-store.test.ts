@@ -137,7 +137,7 @@ const fatal: Readonly<Record<string, { readonly fault: Fault; readonly reason: R
   },
   "cuts all that it gives back": {
     fault: { method: "GET", matches: always, misbehave: halved },
-    reason: /the store cut .*manifest at \d+ of \d+ bytes/,
+    reason: /the store ended .*manifest at \d+ of \d+ bytes/,
   },
 };
 

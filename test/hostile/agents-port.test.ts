@@ -92,10 +92,10 @@ describe("the agents' port", () => {
   test("serves agents while a client repeatedly stalls more handshakes than run at once", async () => {
     // The beginning of a TLS ClientHello without its end.
     const half = Buffer.from("1603010200010001fc0303", "hex");
-    let isOver = false;
+    let isFinished = false;
     let stalled = 0;
     const storm = (async () => {
-      while (!isOver) {
+      while (!isFinished) {
         for (const socket of await Promise.all(Array.from({ length: 20 }, () => open()))) socket.write(half);
         stalled += 20;
         await delay(50);
@@ -103,7 +103,7 @@ describe("the agents' port", () => {
     })();
     await waitUntil("ten rounds of handshakes are stalled", () => stalled >= 200);
     for (let n = 0; n < 3; n += 1) await honest(`through-${n}`);
-    isOver = true;
+    isFinished = true;
     await storm;
   });
 

@@ -88,11 +88,11 @@ describe("a process of the inference proxy that is killed", () => {
     });
     const chargedBefore = provider.ledger.get("uses-16-50")?.requests ?? 0;
     let sent = 0;
-    let isOver = false;
+    let isFinished = false;
     const answered = { ok: 0, refused: 0, broken: 0 };
     let refusedSinceOk = 0;
     const worker = async (url: string) => {
-      while (!isOver) {
+      while (!isFinished) {
         sent += 1;
         const end = await call(url, json.secret).catch(() => "broken");
         if (end === "ok") answered.ok += 1;
@@ -110,7 +110,7 @@ describe("a process of the inference proxy that is killed", () => {
       await other.start();
     }
     await waitUntil("the limit is used up", () => refusedSinceOk > 40);
-    isOver = true;
+    isFinished = true;
     await Promise.all(workers);
     const charged = (provider.ledger.get("uses-16-50")?.requests ?? 0) - chargedBefore;
     const of = async () => (await usage("key")).items.find(({ key_id: id }) => id === json.id);

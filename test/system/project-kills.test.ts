@@ -4,7 +4,7 @@ import { deploymentKind, isEnded } from "@holdfast/controller/composition/deploy
 import { machineKind } from "@holdfast/controller/fleet/machine/machine.ts";
 import type { Kind } from "@holdfast/controller/kernel/store/kind.ts";
 import { prefixOf } from "@holdfast/controller/kernel/store/resource.ts";
-import { isOver, operationKind } from "@holdfast/controller/operation/operation.ts";
+import { isFinished, operationKind } from "@holdfast/controller/operation/operation.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Project, Stack, StackMigration } from "../../sdk/src/index.ts";
 import { type DeliveryFixture, startDeliveryFixture, valkeySpec } from "../support/composition/bundle-fixture.ts";
@@ -136,7 +136,7 @@ describe("controllers that die", () => {
       machines: unmatched(owners, there),
       unended: [
         ...objects(deploymentKind).filter((record) => !isEnded(record)),
-        ...objects(operationKind).filter((operation) => !isOver(operation)),
+        ...objects(operationKind).filter((operation) => !isFinished(operation)),
       ],
     };
   }

@@ -144,9 +144,9 @@ describe("queues of a service", () => {
     await cli("queues", "create", "orders", "hard", "--max-attempts", "100");
     const sent: number[] = [];
     const acked: number[] = [];
-    let isOver = false;
+    let isFinished = false;
     const producer = (async () => {
-      for (let n = 0; !isOver || n < 50; n += 1) {
+      for (let n = 0; !isFinished || n < 50; n += 1) {
         const messages = [{ payload: { n } }];
         const headers = { "idempotency-key": `hard-${n}` };
         // A sender without a response repeats the request, and finds the existing message or creates it.
@@ -161,12 +161,12 @@ describe("queues of a service", () => {
     })();
     const consumer = (async () => {
       // An ack whose response was lost is done and not in the set: the engine's state decides.
-      for (let isEmpty = false; !isOver || !isEmpty; ) {
+      for (let isEmpty = false; !isFinished || !isEmpty; ) {
         const claimed = await claim("hard", { max: 10, visibility_timeout_seconds: 3 }).catch(() => []);
         const settled = claimed.length === 0 ? undefined : await ack("hard", claimed).catch(() => undefined);
         for (const { receipt, payload } of claimed)
           if (settled?.done.includes(receipt) === true) acked.push((payload as { n: number }).n);
-        isEmpty = isOver && (await leftIn("hard").catch(() => 1)) === 0;
+        isEmpty = isFinished && (await leftIn("hard").catch(() => 1)) === 0;
       }
     })();
     for (const victim of ["engine", "agent", "controller"] as const) {
@@ -177,7 +177,7 @@ describe("queues of a service", () => {
       killAtOnce(pid);
       await waitUntil(`messages are taken again after the ${victim}'s end`, () => sent.length > before + 5);
     }
-    isOver = true;
+    isFinished = true;
     await Promise.all([producer, consumer]);
     expect(new Set(acked).size).toBe(acked.length);
     // An ack whose response was lost is not among them: each of the three kills may have had one.

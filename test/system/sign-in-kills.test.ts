@@ -43,9 +43,9 @@ describe("users of an app, while its processes are killed", { timeout: longMs },
       const sub = signedIn.claims()?.sub ?? "";
       all.push({ sub, token: signedIn.refresh_token ?? "", refreshes: 0, refused: undefined });
     }
-    let isOver = false;
+    let isFinished = false;
     const using = all.map(async (person) => {
-      while (!isOver && person.refused === undefined) {
+      while (!isFinished && person.refused === undefined) {
         try {
           const next = await client.refreshTokenGrant(config, person.token);
           expect(decodeJwt(next.access_token).sub).toBe(person.sub);
@@ -69,7 +69,7 @@ describe("users of an app, while its processes are killed", { timeout: longMs },
       );
       expect(all.map(({ refused }) => refused)).toEqual(all.map(() => undefined));
     }
-    isOver = true;
+    isFinished = true;
     await Promise.all(using);
     // A process that was killed often is restarted after a pause.
     await waitUntil("a controller answers", async () => (await its.platform.rest.get(its.path())).status === 200);

@@ -5,11 +5,13 @@ import type { JobKey, ObjectUseText, Report, ToAgent, ToComponent, UrlGrant } fr
 
 /** The job's side of the connection to the agent. The agent dials the job's socket, and again after a restart. */
 export interface AgentLink {
-  /** Sends a report soon, or once the agent dials. Only the newest one is kept. */
+  /** Sends a report soon, or once the agent dials. Only the newest one is sent. */
   report(report: Report): void;
-  /** Resolves once a controller signed the URLs. Waits for agent and controller without a limit. */
+  /** Requests presigned URLs. Waits for the agent and its controller without a limit. */
   mint(uses: readonly ObjectUseText[], signal: AbortSignal): Promise<UrlGrant>;
+  /** Calls back with a new data key, for the objects from now on. */
   onKey(listener: (key: JobKey) => void): void;
+  /** Calls back when a base backup is complete. */
   onBase(listener: () => void): void;
   /** Sends the last report and writes it to the outcome file, for an agent that is not connected. */
   end(report: Report): void;
@@ -51,7 +53,7 @@ export function createAgentLink(path: string, outcome: string): AgentLink {
     }
   }
 
-  /** Reads one line. A line that is no message ends its connection only. */
+  /** Reads one line. An invalid line closes its own connection only. */
   function readLine(line: string, from: Socket): void {
     try {
       receive(JSON.parse(line) as ToComponent);
@@ -113,9 +115,9 @@ export function createAgentLink(path: string, outcome: string): AgentLink {
     },
     end(report) {
       clearTimeout(reportTimer);
-      const draft = `${outcome}.new`;
-      writeFileSync(draft, JSON.stringify(report), { mode: 0o640 });
-      renameSync(draft, outcome);
+      const temporaryOutcome = `${outcome}.new`;
+      writeFileSync(temporaryOutcome, JSON.stringify(report), { mode: 0o640 });
+      renameSync(temporaryOutcome, outcome);
       send({ report });
     },
   };

@@ -64,7 +64,7 @@ async function advanceThroughStore(
   const ends = new Map<string, string | undefined>();
   let state = saved;
 
-  async function isOurs({ branch, from, to }: LogHeader): Promise<boolean> {
+  async function isInHistory({ branch, from, to }: LogHeader): Promise<boolean> {
     if (from !== state.durablePosition) return false;
     if (!ends.has(branch)) ends.set(branch, await log.branchEnd(instance, branch, signal));
     const end = ends.get(branch);
@@ -84,7 +84,7 @@ async function advanceThroughStore(
       if (error instanceof BackupDamaged) return state;
       throw error;
     }
-    if (!(await isOurs(header))) return state;
+    if (!(await isInHistory(header))) return state;
     const { branch, to: durablePosition, time, settings = state.settings } = header;
     const durableTimeMs = time === "" ? state.durableTimeMs : Date.parse(time);
     const storedBytes = state.storedBytes + bytes.length;

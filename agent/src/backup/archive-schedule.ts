@@ -21,27 +21,27 @@ const maxCredits = 10;
  */
 export function createArchiveSchedule(idleMs: number, now: () => number): ArchiveSchedule {
   let credits = maxCredits;
-  let countedMs = now();
+  let accruedMs = now();
   /** The last object may end within a burst, so the rest of the burst follows soon. */
-  let isFollowed = false;
+  let isInBurst = false;
 
-  function count(): void {
-    const elapsed = Math.max(0, now() - countedMs);
+  function accrueCredits(): void {
+    const elapsed = Math.max(0, now() - accruedMs);
     credits = Math.min(maxCredits, credits + elapsed / (idleMs + activeMs));
-    countedMs = now();
+    accruedMs = now();
   }
 
   return {
     delayMs(bytes) {
       if (bytes >= busyBytes) return Math.min(busyMs, idleMs);
-      count();
-      const isActive = (bytes >= activeBytes || isFollowed) && credits >= 1;
+      accrueCredits();
+      const isActive = (bytes >= activeBytes || isInBurst) && credits >= 1;
       return isActive ? Math.min(activeMs, idleMs) : idleMs;
     },
     stored(bytes) {
-      count();
+      accrueCredits();
       if (bytes < busyBytes) credits = Math.max(0, credits - 1);
-      isFollowed = bytes >= activeBytes;
+      isInBurst = bytes >= activeBytes;
     },
   };
 }

@@ -21,7 +21,7 @@ export interface Archives {
   baseStored(): void;
   archiveId(): string | undefined;
   observation(): ArchiveObservation | undefined;
-  reported(report: Report): void;
+  recordReport(report: Report): void;
   /** Restarts the component when it ends by itself, until the signal. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -29,7 +29,7 @@ export interface Archives {
 export interface ArchivesDeps {
   readonly component: JobComponent;
   readonly now: () => number;
-  readonly onChange: (isNews: boolean) => void;
+  readonly onChange: (isStateChange: boolean) => void;
 }
 
 const defaultIdleMs = 55_000;
@@ -77,17 +77,17 @@ export function createArchives({ component, now, onChange }: ArchivesDeps): Arch
     baseStored: () => component.send({ base: true }),
     archiveId: () => (desired ?? started)?.archiveId,
     observation: () => latest && archiveObservation(latest),
-    reported(report) {
-      const isNews = latest?.report.state !== report.state;
+    recordReport(report) {
+      const isStateChange = latest?.report.state !== report.state;
       const before = latest?.report;
       const archiveId = String(report["archiveId"] ?? before?.["archiveId"] ?? "");
       // Fields of another archive's reports do not apply.
       const previous = before?.["archiveId"] === archiveId ? before : {};
       latest = {
         report: { ...previous, ...report, archiveId },
-        sinceMs: isNews || latest === undefined ? now() : latest.sinceMs,
+        sinceMs: isStateChange || latest === undefined ? now() : latest.sinceMs,
       };
-      onChange(isNews);
+      onChange(isStateChange);
     },
     async run(signal) {
       while (!signal.aborted) {

@@ -38,8 +38,8 @@ export interface BackupPartsDeps {
   readonly channel: () => ControllerChannel | undefined;
   readonly now: () => number;
   readonly log: Log;
-  /** `isNews` is true if a state changed, and false for progress only. */
-  readonly onChange: (isNews: boolean) => void;
+  /** `isStateChange` is true if a state changed, and false for progress only. */
+  readonly onChange: (isStateChange: boolean) => void;
 }
 
 export function createBackupParts({
@@ -59,7 +59,7 @@ export function createBackupParts({
     name: "backup",
     load: "bulk",
     onReport(report: Report) {
-      backups.reported(report);
+      backups.recordReport(report);
       if (report.state === "stored") archives.baseStored();
     },
     mint: (uses) => mintUrls(channel(), backups.scope(), uses),
@@ -68,7 +68,7 @@ export function createBackupParts({
     ...shared,
     name: "restore",
     load: "bulk",
-    onReport: (report) => restores.reported(report),
+    onReport: (report) => restores.recordReport(report),
     mint: (uses) => {
       const restoreId = restores.observation()?.restoreId;
       return mintUrls(channel(), restoreId === undefined ? undefined : { case: "restoreId", value: restoreId }, uses);
@@ -78,7 +78,7 @@ export function createBackupParts({
     ...shared,
     name: "archive",
     load: "steady",
-    onReport: (report) => archives.reported(report),
+    onReport: (report) => archives.recordReport(report),
     mint: (uses) => {
       const archiveId = archives.archiveId();
       return mintUrls(channel(), archiveId === undefined ? undefined : { case: "archiveId", value: archiveId }, uses);

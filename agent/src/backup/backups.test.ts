@@ -39,7 +39,7 @@ describe("backups of a machine with a full disk", () => {
     const { backups, onChange } = await backupsOf(undefined);
     await rm(join(directory, "instance"), { recursive: true });
     await writeFile(join(directory, "instance"), "");
-    backups.reported({ state: "stored" });
+    backups.recordReport({ state: "stored" });
     await vi.waitFor(() => expect(onChange).toHaveBeenCalledWith(true));
     expect(backups.observation()).toMatchObject({ backupId: "b-1" });
   });

@@ -23,7 +23,7 @@ export interface Backups {
   observation(): BackupObservation | undefined;
   /** The backup whose objects the running component may read and write. */
   scope(): { readonly case: "backupId"; readonly value: string } | undefined;
-  reported(report: Report): void;
+  recordReport(report: Report): void;
   /** Reads the backup that an earlier agent started. */
   load(): Promise<void>;
   run(signal: AbortSignal): Promise<void>;
@@ -52,11 +52,11 @@ export interface BackupsDeps {
   readonly stateDir: string;
   readonly now: () => number;
   readonly log: Log;
-  readonly onChange: (isNews: boolean) => void;
+  readonly onChange: (isStateChange: boolean) => void;
 }
 
 const endingMs = 5_000;
-const isOver = (state: string) => state !== "running";
+const isFinished = (state: string) => state !== "running";
 
 export function createBackups({ component, stateDir, now, log, onChange }: BackupsDeps): Backups {
   const file = join(stateDir, "instance", "backup.json");
@@ -77,19 +77,19 @@ export function createBackups({ component, stateDir, now, log, onChange }: Backu
   }
 
   async function record(report: Report): Promise<void> {
-    if (current === undefined || isOver(current.latest.report.state)) return;
+    if (current === undefined || isFinished(current.latest.report.state)) return;
     const { id: backupId, attempt, latest } = current;
-    const isNews = latest.report.state !== report.state;
+    const isStateChange = latest.report.state !== report.state;
     const merged = { ...latest.report, ...report, backupId, attempt };
-    current = { ...current, latest: { report: merged, sinceMs: isNews ? now() : latest.sinceMs } };
+    current = { ...current, latest: { report: merged, sinceMs: isStateChange ? now() : latest.sinceMs } };
     // A full disk does not stop the report. The next agent reads the outcome that the component left.
-    if (isNews) await save().catch(() => undefined);
-    onChange(isNews);
+    if (isStateChange) await save().catch(() => undefined);
+    onChange(isStateChange);
   }
 
   /** Records the outcome of a backup whose component has ended, or that it was interrupted. */
   async function settle(): Promise<void> {
-    if (current === undefined || isOver(current.latest.report.state) || !component.isEmpty) return;
+    if (current === undefined || isFinished(current.latest.report.state) || !component.isEmpty) return;
     const withoutOutcome: Report =
       canceledId === current.id
         ? { state: "cancelled", errorCode: "cancelled", error: "It was cancelled." }
@@ -107,7 +107,7 @@ export function createBackups({ component, stateDir, now, log, onChange }: Backu
     await settle();
     if (current?.id === id && current.attempt === attempt) return;
     // A component that reported its outcome is about to end.
-    if (!component.isEmpty && current !== undefined && isOver(current.latest.report.state)) {
+    if (!component.isEmpty && current !== undefined && isFinished(current.latest.report.state)) {
       await component.ended(AbortSignal.timeout(endingMs)).catch(() => undefined);
     }
     if (!component.isEmpty) {
@@ -135,7 +135,7 @@ export function createBackups({ component, stateDir, now, log, onChange }: Backu
   return {
     start: (backup) => starting(() => start(backup)),
     async cancel(backupId) {
-      if (!isOver(find(backupId).latest.report.state)) {
+      if (!isFinished(find(backupId).latest.report.state)) {
         canceledId = backupId;
         await component.stop();
         await settle();
@@ -144,7 +144,7 @@ export function createBackups({ component, stateDir, now, log, onChange }: Backu
     },
     observation: () => current && backupObservation(current.latest),
     scope: () => current && { case: "backupId", value: current.id },
-    reported: (report) => inBackground(log, "report of a backup", record(report)),
+    recordReport: (report) => inBackground(log, "report of a backup", record(report)),
     async load() {
       const bytes = await readIfExists(file);
       if (bytes !== undefined) current = currentFormat.parse(bytes.toString("utf8"));

@@ -144,16 +144,16 @@ export function createJobComponent(deps: JobComponentDeps): JobComponent {
       }
     },
     async ended(signal) {
-      const over = Promise.withResolvers<void>();
+      const emptied = Promise.withResolvers<void>();
       const subscription = keeper.subscribe((status) => {
-        if (status.name === name && status.state === "empty") over.resolve();
+        if (status.name === name && status.state === "empty") emptied.resolve();
       });
-      const abort = () => over.reject(signal.reason as Error);
+      const abort = () => emptied.reject(signal.reason as Error);
       signal.addEventListener("abort", abort, { once: true });
       try {
         signal.throwIfAborted();
         if (isEmpty()) return;
-        await over.promise;
+        await emptied.promise;
       } finally {
         signal.removeEventListener("abort", abort);
         subscription.close();

@@ -29,7 +29,7 @@ export class JobFailed extends Error {
   static from(code: JobFailure, error: unknown): JobFailed {
     if (error instanceof JobFailed) return error;
     const text = error instanceof Error ? error.message : String(error);
-    // Words of the operating system are for the log: they are in the cause.
+    // The operating system's message is for the log, which has the cause.
     const message = isSystemError(error) ? failureMessage(code, text) : text;
     if (error instanceof BackupDamaged) return new JobFailed("damaged", message, { cause: error });
     if (error instanceof TargetNotReached) return new JobFailed("target_not_reached", message, { cause: error });

@@ -4,6 +4,7 @@ import type { InstancePaths } from "../engines/engine-driver.ts";
 /** The input of a component, as JSON on its standard input. It has keys, so it is stored nowhere else. */
 export type Job = BackupJob | RestoreJob | ArchiveJob;
 
+/** Input that every job has. */
 interface AnyJob {
   /** Path of the socket on which the component listens for the agent. */
   readonly socket: string;
@@ -52,6 +53,7 @@ export interface RestoreJob extends AnyJob {
   readonly examine: boolean;
 }
 
+/** Log of one term; the objects from the first to the last sequence number may be read. */
 export interface JobLog {
   readonly term: number;
   readonly firstSequence: number;
@@ -82,15 +84,20 @@ export type ReportFields = Readonly<Record<string, string | number | readonly st
 /** Messages between agent and component, one JSON object a line. */
 export type ToAgent =
   | { readonly report: Report }
+  /** Requests presigned URLs. */
   | { readonly need: { readonly id: number; readonly uses: readonly ObjectUseText[] } };
 
 export type ToComponent =
+  /** The URLs of a request. */
   | { readonly urls: { readonly id: number; readonly grant: UrlGrant } }
+  /** No controller can sign the URLs now; the component repeats the request. */
   | { readonly refused: { readonly id: number; readonly reason: string } }
+  /** A new data key of the archive. */
   | { readonly key: JobKey }
   /** A base backup is complete: the archive should soon reach beyond it. */
   | { readonly base: true };
 
+/** An ObjectUse message as JSON. */
 export interface ObjectUseText {
   readonly method: ObjectMethod;
   readonly key: string;
@@ -98,6 +105,7 @@ export interface ObjectUseText {
 
 export type ObjectMethod = "PUT" | "GET" | "HEAD";
 
+/** Presigned URLs, and the addresses of their host. */
 export interface UrlGrant {
   /** In the order of the requested uses. */
   readonly urls: readonly { readonly url: string; readonly headers: Readonly<Record<string, string>> }[];

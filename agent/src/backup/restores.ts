@@ -22,18 +22,19 @@ export interface Restores {
   isPending(spec: InstanceSpec, data: string): Promise<boolean>;
   /** Resolves once the data are restored to the target; throws messages for users. No engine may run. */
   ensure(instance: Instance, signal: AbortSignal): Promise<void>;
+  /** The last report, for the observation of the machine; undefined without a restore. */
   observation(): RestoreObservation | undefined;
-  reported(report: Report): void;
+  recordReport(report: Report): void;
 }
 
 export interface RestoresDeps {
   readonly component: JobComponent;
   readonly now: () => number;
-  readonly onChange: (isNews: boolean) => void;
+  readonly onChange: (isStateChange: boolean) => void;
 }
 
 /** True for a failure that a retry would repeat. */
-const isFinal = (code: unknown) =>
+const isPermanent = (code: unknown) =>
   code === "damaged" || code === "absent" || code === "target_not_reached" || code === "plan_too_small";
 
 export function createRestores({ component, now, onChange }: RestoresDeps): Restores {
@@ -42,16 +43,21 @@ export function createRestores({ component, now, onChange }: RestoresDeps): Rest
   function record(report: Report): void {
     if (current === undefined) return;
     const { restoreId, latest } = current;
-    const isNews = latest.report.state !== report.state;
-    current = { restoreId, latest: { report: { ...report, restoreId }, sinceMs: isNews ? now() : latest.sinceMs } };
-    onChange(isNews);
+    const isStateChange = latest.report.state !== report.state;
+    current = {
+      restoreId,
+      latest: { report: { ...report, restoreId }, sinceMs: isStateChange ? now() : latest.sinceMs },
+    };
+    onChange(isStateChange);
   }
 
   async function isPending({ source }: InstanceSpec, data: string): Promise<boolean> {
     const marker = await readMarker(data);
     if (source !== undefined) return marker?.restoreId !== source.restoreId || !marker.finished;
     if (marker?.finished === false)
-      throw new Error("The data is that of a restore that did not end: it has no source to go on.");
+      throw new Error(
+        "The data are those of an unfinished restore, and the settings name no source to continue it from.",
+      );
     return false;
   }
 
@@ -71,7 +77,11 @@ export function createRestores({ component, now, onChange }: RestoresDeps): Rest
       throw error;
     }
     return (
-      (await component.outcome()) ?? { state: "failed", errorCode: "retrying", error: "It ended before it was done." }
+      (await component.outcome()) ?? {
+        state: "failed",
+        errorCode: "retrying",
+        error: "The restore ended without an outcome.",
+      }
     );
   }
 
@@ -88,18 +98,20 @@ export function createRestores({ component, now, onChange }: RestoresDeps): Rest
         }
         return;
       }
-      if (current?.restoreId === source.restoreId && isFinal(current.latest.report["errorCode"])) {
+      if (current?.restoreId === source.restoreId && isPermanent(current.latest.report["errorCode"])) {
         throw new Error(`The restore failed: ${String(current.latest.report["error"])}`);
       }
       const report = await run(instance, source, signal);
       const code = report["errorCode"];
       record(
-        report.state === "finished" || isFinal(code) ? report : { ...report, state: "failed", errorCode: "retrying" },
+        report.state === "finished" || isPermanent(code)
+          ? report
+          : { ...report, state: "failed", errorCode: "retrying" },
       );
       if (report.state !== "finished") throw new Error(`The restore failed: ${String(report["error"])}`);
     },
     observation: () => current && restoreObservation(current.latest),
-    reported: record,
+    recordReport: record,
   };
 }
 

@@ -84,7 +84,7 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
   let receivedTo = "";
   let oldestMs = 0;
   let failure: unknown;
-  let isOver = false;
+  let isFinished = false;
   let capacity = Promise.withResolvers<void>();
 
   const receiving = (async () => {
@@ -100,7 +100,7 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
     }
   })()
     .catch((error: unknown) => void (failure = error))
-    .finally(() => void (isOver = true));
+    .finally(() => void (isFinished = true));
 
   /** Takes the pieces of the next object, which all belong to one branch. */
   function cut(): LogPiece[] {
@@ -145,7 +145,7 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
   async function untilReceived(position: string | undefined, until: AbortSignal): Promise<void> {
     const untilMs = now() + streamingMs;
     const isReceived = () => position === undefined || (receivedTo !== "" && log.distance(position, receivedTo) >= 0);
-    while (!isReceived() && !isOver && bufferedBytes < steadyBytes && now() < untilMs && !until.aborted)
+    while (!isReceived() && !isFinished && bufferedBytes < steadyBytes && now() < untilMs && !until.aborted)
       await sleep(streamPollMs, undefined, { signal: until }).catch(() => undefined);
   }
 
@@ -158,7 +158,7 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
   // A restart of the engine ends the stream, so one stream has one set of settings.
   let hasSettings = false;
   try {
-    while (!isOver && !signal.aborted) {
+    while (!isFinished && !signal.aborted) {
       report();
       if (!isDue()) {
         await sleep(pollIntervalMs, undefined, { signal }).catch(() => undefined);
@@ -172,7 +172,7 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
     }
     if (signal.aborted) {
       const last = AbortSignal.timeout(drainWithinMs);
-      if (!isOver) await untilReceived(await writer.recordCommit(AbortSignal.timeout(lastCommitMs)), last);
+      if (!isFinished) await untilReceived(await writer.recordCommit(AbortSignal.timeout(lastCommitMs)), last);
       while (bufferedBytes > 0) await writer.store(cut(), last);
     }
   } finally {

@@ -42,7 +42,7 @@ const maxRetryMs = 10_000;
 /** This number of refusals of new URLs in a row is permanent. */
 const maxForbidden = 5;
 /** This number of truncated responses in a row without progress is permanent. */
-const maxCuts = 5;
+const maxTruncations = 5;
 
 export function createStoreClient(
   urls: PresignedUrlCache,
@@ -80,7 +80,7 @@ export function createStoreClient(
       );
       call.once("error", reject);
       if (body === undefined) call.end();
-      else feed(call, body);
+      else writeBody(call, body);
     });
   }
 
@@ -131,7 +131,7 @@ export function createStoreClient(
   async function* completeBody(response: IncomingMessage, key: string, signal: AbortSignal): AsyncGenerator<Buffer> {
     const expected = Number(response.headers["content-length"] ?? Number.NaN);
     let received = 0;
-    let cuts = 0;
+    let truncations = 0;
     for (let body: AsyncIterable<Buffer> = response; ; ) {
       let at = 0;
       let cause: unknown;
@@ -141,7 +141,7 @@ export function createStoreClient(
           at += chunk.length;
           if (at <= received) continue;
           received = at;
-          cuts = 0;
+          truncations = 0;
           yield newBytes;
         }
         if (Number.isNaN(expected) || at === expected) return;
@@ -149,9 +149,9 @@ export function createStoreClient(
         signal.throwIfAborted();
         cause = error;
       }
-      const reason = `the store cut ${key} at ${received} of ${expected} bytes`;
-      if ((cuts += 1) > maxCuts) throw new StoreTruncates(reason, { cause });
-      await backOff("GET", key, reason, cuts, signal);
+      const reason = `the store ended ${key} at ${received} of ${expected} bytes`;
+      if ((truncations += 1) > maxTruncations) throw new StoreTruncates(reason, { cause });
+      await backOff("GET", key, reason, truncations, signal);
       body = await request([200], "GET", key, undefined, signal);
     }
   }
@@ -186,7 +186,7 @@ export function createStoreClient(
 }
 
 /** Writes the body in steps, since TLS copies what is in flight, and stops once the store has responded. */
-function feed(call: ClientRequest, body: Buffer): void {
+function writeBody(call: ClientRequest, body: Buffer): void {
   let hasResponse = false;
   call.once("response", (response) => {
     hasResponse = true;
@@ -205,7 +205,7 @@ async function textOf(response: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** Resolves to the addresses that came with the URL, since machines use no foreign name server. */
+/** Resolves to the addresses that came with the URL, since machines use no external name server. */
 function lookupIn(addresses: readonly string[]): LookupFunction | undefined {
   if (addresses.length === 0) return undefined;
   const all = addresses.map((address) => ({ address, family: isIP(address) }));

@@ -73,7 +73,7 @@ export interface SessionsFacet {
   signal(
     instance: Instance,
     session: EngineSession,
-    how: { readonly terminate: boolean },
+    options: { readonly terminate: boolean },
     signal: AbortSignal,
   ): Promise<{ readonly found: boolean }>;
 }

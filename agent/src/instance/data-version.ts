@@ -38,25 +38,25 @@ export function createDataVersion({
 }): DataVersion {
   async function upgrade(driver: EngineDriver, instance: Instance, from: string, signal: AbortSignal): Promise<void> {
     const { spec, paths } = instance;
-    const over = new AbortController();
+    const finished = new AbortController();
     const used = () => measureDisk(paths.data, Number(spec.storageBytes), signal).then(({ usedBytes }) => usedBytes);
     const before = await used();
     const startedAt = performance.now();
     const reporting = (async () => {
-      while (!over.signal.aborted) {
+      while (!finished.signal.aborted) {
         const mib = Math.max(0, Math.round(((await used()) - before) / 1_048_576));
-        if (!over.signal.aborted)
+        if (!finished.signal.aborted)
           status.setState(
             "preparing",
             `Its data are upgraded from ${from} to ${spec.version}: ${mib} MiB are written.`,
           );
-        await sleep(reportIntervalMs, undefined, { signal: over.signal });
+        await sleep(reportIntervalMs, undefined, { signal: finished.signal });
       }
     })().catch(() => undefined);
     try {
       await driver.upgrade?.upgrade(instance, from, signal);
     } finally {
-      over.abort();
+      finished.abort();
       await reporting;
     }
     const ms = Math.round(performance.now() - startedAt);

@@ -43,11 +43,11 @@ export interface EngineProcessDeps {
 }
 
 export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProcessDeps): EngineProcess {
-  let run = { starts: -1, over: new AbortController() };
+  let run = { starts: -1, ended: new AbortController() };
 
   keeper.subscribe((component) => {
     if (component.name === engineComponent && component.state === "empty")
-      run.over.abort(new Error("the engine ended"));
+      run.ended.abort(new Error("the engine ended"));
   });
 
   async function start(
@@ -120,9 +120,9 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
     },
     lifetime() {
       const { starts = 0 } = keeper.component(engineComponent) ?? {};
-      if (run.starts !== starts) run = { starts, over: new AbortController() };
-      if (isEmpty(engineComponent)) run.over.abort(new Error("the engine ended"));
-      return run.over.signal;
+      if (run.starts !== starts) run = { starts, ended: new AbortController() };
+      if (isEmpty(engineComponent)) run.ended.abort(new Error("the engine ended"));
+      return run.ended.signal;
     },
   };
 }

@@ -239,7 +239,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
    */
   async function ensureListening(driven: DrivenInstance, spec: InstanceSpec, signals: ReconcileSignals): Promise<void> {
     const missing = await missingListeners(driven, signals.changed);
-    if (missing.some(({ why }) => why === "free") && process.companionsRun(driven) && restartLimit.tryAcquire()) {
+    if (missing.some(({ reason }) => reason === "free") && process.companionsRun(driven) && restartLimit.tryAcquire()) {
       log.warn("engine restarts to listen", { service: spec.serviceId, missing });
       status.setState("stopping", listenerMessage(missing));
       await launch(driven.driver, spec, signals);

@@ -141,12 +141,12 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
     get state() {
       return state;
     },
-    setState(next, why = "") {
+    setState(next, newReason = "") {
       if (next !== state) since = now();
       if (next === "running" || next === "stopped") failingSince = undefined;
       if (next === "failed") since = failingSince ??= since;
       state = next;
-      reason = why;
+      reason = newReason;
       settle();
     },
     setSpec(next, refusals) {

@@ -6,7 +6,7 @@ import { canonical, isBindable, type ListeningSocket, listeningSockets } from ".
 
 /** An address on which the engine should listen and does not. `free`: an engine started now could bind it. */
 export interface MissingListener extends Listener {
-  readonly why: "absent" | "taken" | "free";
+  readonly reason: "absent" | "taken" | "free";
 }
 
 /** Time that an engine has to bind its addresses. */
@@ -44,11 +44,11 @@ function listenersAt(sockets: readonly ListeningSocket[], { address, port }: Lis
 }
 
 async function withReason(listener: Listener, sockets: readonly ListeningSocket[]): Promise<MissingListener> {
-  if (listenersAt(sockets, listener).length > 0) return { ...listener, why: "taken" };
-  return { ...listener, why: (await isBindable(listener.address)) ? "free" : "absent" };
+  if (listenersAt(sockets, listener).length > 0) return { ...listener, reason: "taken" };
+  return { ...listener, reason: (await isBindable(listener.address)) ? "free" : "absent" };
 }
 
-const reasons: Record<MissingListener["why"], string> = {
+const reasons: Record<MissingListener["reason"], string> = {
   absent: "the machine does not have this address",
   taken: "another process listens there",
   free: "it has to be started again for that",
@@ -56,7 +56,7 @@ const reasons: Record<MissingListener["why"], string> = {
 
 /** Pure: a message for users about the missing addresses. */
 export function listenerMessage(missing: readonly MissingListener[]): string {
-  const addresses = missing.map(({ address, port, why }) => `${address}, port ${port}: ${reasons[why]}`);
+  const addresses = missing.map(({ address, port, reason }) => `${address}, port ${port}: ${reasons[reason]}`);
   return `The engine does not listen at ${addresses.join("; at ")}.`;
 }
 

@@ -76,9 +76,9 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
     const candidates = available.includes(segment)
       ? [segment, segment - 1].filter((each) => available.includes(each))
       : [];
-    for (const place of candidates) {
-      const end = place === segment ? offset : (await stat(`${path}.${place}`)).size;
-      const found = await lastHead(`${path}.${place}`, Math.max(0, end - searchBackBytes), end);
+    for (const position of candidates) {
+      const end = position === segment ? offset : (await stat(`${path}.${position}`)).size;
+      const found = await lastHead(`${path}.${position}`, Math.max(0, end - searchBackBytes), end);
       if (found !== undefined) return found;
     }
     const oldest = available[0];
@@ -228,8 +228,8 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
  * Example: `3:1048:info:1760000000000`.
  */
 function textOf({ segment, offset, head }: Position): string {
-  const place = `${segment}:${offset}`;
-  return head === undefined ? place : `${place}:${head.level}:${Math.trunc(head.timeMs)}`;
+  const position = `${segment}:${offset}`;
+  return head === undefined ? position : `${position}:${head.level}:${Math.trunc(head.timeMs)}`;
 }
 
 /** Number of deleted segments since the position; 0 for a position without a segment. */
@@ -243,8 +243,8 @@ function startOf(cursor: string): Position {
   const match = /^(\d{1,12}):(\d{1,15})(?::(debug|info|warning|error):(\d{1,15}))?$/.exec(cursor);
   if (match === null) return { segment: 0, offset: 0 };
   const [, segment, offset, level, timeMs] = match;
-  const place = { segment: Number(segment), offset: Number(offset) };
-  return level === undefined ? place : { ...place, head: { level: level as LogLevel, timeMs: Number(timeMs) } };
+  const position = { segment: Number(segment), offset: Number(offset) };
+  return level === undefined ? position : { ...position, head: { level: level as LogLevel, timeMs: Number(timeMs) } };
 }
 
 function segmentsIn(path: string): number[] {

@@ -127,21 +127,21 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
 
   /** Reports the copied bytes while the work runs. */
   async function withProgress(instance: Instance, work: () => Promise<void>): Promise<void> {
-    const over = new AbortController();
+    const finished = new AbortController();
     const { spec, paths } = instance;
     const reporting = (async () => {
-      while (!over.signal.aborted) {
-        const space = await measureDisk(paths.data, Number(spec.storageBytes), over.signal).catch(() => undefined);
+      while (!finished.signal.aborted) {
+        const space = await measureDisk(paths.data, Number(spec.storageBytes), finished.signal).catch(() => undefined);
         const copiedBytes = space?.usedBytes ?? 0;
         if (space !== undefined) status.setDiskSpace(space);
         status.setReplication({ role: "replica", state: "copying", copiedBytes });
-        await sleep(reportIntervalMs, undefined, { signal: over.signal }).catch(() => undefined);
+        await sleep(reportIntervalMs, undefined, { signal: finished.signal }).catch(() => undefined);
       }
     })();
     try {
       await work();
     } finally {
-      over.abort();
+      finished.abort();
       await reporting;
       status.setReplication({ role: "replica", state: "starting" });
     }

@@ -150,7 +150,7 @@ export function createProbes(deps: ProbesDeps): Probes {
     const missing = await missingListeners(engine, signal).catch(() => undefined);
     if (missing === undefined || target() === undefined) return;
     status.setCheck(listenerCheck(missing));
-    if (missing.some(({ why }) => why === "free")) onListenerFree();
+    if (missing.some(({ reason }) => reason === "free")) onListenerFree();
   }
 
   async function checkDisk(signal: AbortSignal): Promise<void> {

@@ -51,7 +51,7 @@ export function createReadiness({ process, status, log }: ReadinessDeps): Readin
           const message =
             missing === undefined || missing.length === 0 ? (error as Error).message : listenerMessage(missing);
           status.setState("starting", explain(message).reason);
-          const canBind = missing?.every(({ why }) => why === "free") === true;
+          const canBind = missing?.every(({ reason }) => reason === "free") === true;
           await sleep(canBind ? companionRetryMs : readyRetryMs, undefined, { signal: limit });
           if (!canBind) continue;
           companionRetryMs = Math.min(2 * companionRetryMs, maxRetryMs);

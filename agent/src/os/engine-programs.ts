@@ -31,12 +31,12 @@ export function createEnginePrograms(keeper: KeeperClient, stateDir: string): Ru
     // A program of an earlier agent may still run: it is stopped and its output discarded.
     await keeper.order({ op: "stop", name, ...stop });
     await takeOutput();
-    const over = Promise.withResolvers<ComponentStatus>();
+    const emptied = Promise.withResolvers<ComponentStatus>();
     const subscription = keeper.subscribe((status) => {
-      if (status.name === name && status.state === "empty") over.resolve(status);
+      if (status.name === name && status.state === "empty") emptied.resolve(status);
     });
     const kill = () => {
-      keeper.order({ op: "stop", name, ...stop }).catch(over.reject);
+      keeper.order({ op: "stop", name, ...stop }).catch(emptied.reject);
     };
     try {
       const log = { path, maxBytes: maxOutputBytes, keep: 1 };
@@ -44,12 +44,12 @@ export function createEnginePrograms(keeper: KeeperClient, stateDir: string): Ru
       await keeper.order({ op: "start", component });
       signal.addEventListener("abort", kill, { once: true });
       if (signal.aborted) kill();
-      const { exit } = await over.promise;
+      const { exit } = await emptied.promise;
       signal.throwIfAborted();
       const output = await takeOutput();
       if (exit?.code === 0) return output;
-      const how = exit?.code == null ? `died of ${exit?.signal}` : `ended with ${exit.code}`;
-      throw new ProgramFailed(argv[0] ?? "", how, output);
+      const outcome = exit?.code == null ? `died of ${exit?.signal}` : `ended with ${exit.code}`;
+      throw new ProgramFailed(argv[0] ?? "", outcome, output);
     } finally {
       subscription.close();
       signal.removeEventListener("abort", kill);

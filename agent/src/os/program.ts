@@ -15,8 +15,8 @@ export class ProgramFailed extends Error {
   override readonly name = "ProgramFailed";
   readonly output: string;
 
-  constructor(program: string, how: string, output: string) {
-    super(`${program} ${how}: ${output.trim().split("\n").slice(-5).join(" | ")}`);
+  constructor(program: string, outcome: string, output: string) {
+    super(`${program} ${outcome}: ${output.trim().split("\n").slice(-5).join(" | ")}`);
     this.output = output;
   }
 }

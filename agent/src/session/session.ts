@@ -80,7 +80,7 @@ export function openSession(
   let isCut = false;
   let session: Session | undefined;
   const gate = createHeartbeatGate();
-  const over = Promise.withResolvers<SessionEnd>();
+  const ended = Promise.withResolvers<SessionEnd>();
   const opened = Promise.withResolvers<Session>();
 
   const silence = setTimeout(() => finish("no welcome in time"), welcomeWithinMs);
@@ -102,7 +102,7 @@ export function openSession(
     clearTimeout(silence);
     clearInterval(heartbeat);
     opened.reject(new Error(reason));
-    over.resolve({ reason, controllers });
+    ended.resolve({ reason, controllers });
   }
 
   function send(frame: OutgoingFrame): void {
@@ -153,7 +153,7 @@ export function openSession(
         return fleetReturnMs;
       },
       send,
-      ended: over.promise,
+      ended: ended.promise,
       close: () => finish("closed here"),
       retire,
     };

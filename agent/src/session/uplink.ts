@@ -143,7 +143,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
   async function follow(session: Session, signal: AbortSignal): Promise<Next> {
     const done = new AbortController();
     const stop = AbortSignal.any([signal, done.signal]);
-    const over = session.ended.then((end): Next => {
+    const ended = session.ended.then((end): Next => {
       controllers.add(end.controllers);
       welcomeTimeout.lost(session.fleetReturnMs);
       if (current === session) current = undefined;
@@ -152,7 +152,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
     });
     try {
       const elsewhere = redirect.promise.then((address): Next => ({ when: "now", address }));
-      return await Promise.race([over, elsewhere, renewed(session, stop)]);
+      return await Promise.race([ended, elsewhere, renewed(session, stop)]);
     } finally {
       done.abort();
     }

@@ -20,9 +20,9 @@ export const startBackup: TaskHandler<"startBackup"> = {
       await requireNoClients(driver.backup, instance, context);
       await context.endChanges();
     }
-    const place = { service: instance.spec.serviceId, backup: id, attempt };
-    const base = isIncrement ? storedBackup(place.service, since) : undefined;
-    await backups.start({ location: place, key, instance, background, base, pageMap });
+    const location = { service: instance.spec.serviceId, backup: id, attempt };
+    const base = isIncrement ? storedBackup(location.service, since) : undefined;
+    await backups.start({ location, key, instance, background, base, pageMap });
     return create(StartBackupResultSchema);
   },
 };

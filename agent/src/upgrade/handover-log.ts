@@ -51,8 +51,8 @@ function messageOfLog(line: string): LogMessage | undefined {
     return undefined;
   }
   const { msg = "", reason, error } = fields;
-  const why = reason ?? (typeof error === "string" ? error : error?.message);
-  return { text: why === undefined ? msg : `${msg}: ${why}`, isReason: why !== undefined };
+  const detail = reason ?? (typeof error === "string" ? error : error?.message);
+  return { text: detail === undefined ? msg : `${msg}: ${detail}`, isReason: detail !== undefined };
 }
 
 /** A line that Node prints for an uncaught error: location, message or stack. */

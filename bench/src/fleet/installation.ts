@@ -33,7 +33,7 @@ export interface BenchInstallation {
 
 /** Number of concurrent enrollments; more would cause time-outs. */
 const atOnce = 10;
-const mostTries = 20;
+const maxTries = 20;
 
 export async function createBenchInstallation(machines: number): Promise<BenchInstallation> {
   const etcd = await startTestEtcd();
@@ -57,7 +57,7 @@ export async function createBenchInstallation(machines: number): Promise<BenchIn
       for (let from = 0; from < machines; from += atOnce) {
         let ids = machineIds.slice(from, from + atOnce);
         for (let tries = 0; ids.length > 0; tries += 1) {
-          if (tries === mostTries) throw new Error(`no stream after ${tries} tries: ${ids.join(", ")}`);
+          if (tries === maxTries) throw new Error(`no stream after ${tries} tries: ${ids.join(", ")}`);
           // On a busy machine the store may time out: the next try repeats the query.
           const asking = enrolledBy === undefined ? [] : enrolledBy.query<string[]>({ query: "machines", ids });
           const tokens = await Promise.resolve(asking).catch(() => undefined);

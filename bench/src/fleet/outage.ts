@@ -17,7 +17,7 @@ export async function measureOutage(
   count: number,
   seconds: number,
 ): Promise<void> {
-  const what = `etcd stopped for ${seconds} s`;
+  const label = `etcd stopped for ${seconds} s`;
   const before = await effortOf(etcd.url);
   const sinceMs = performance.timeOrigin + performance.now();
   etcd.signal("SIGSTOP");
@@ -39,6 +39,6 @@ export async function measureOutage(
     },
   );
   const anew = await agents.opened(sinceMs);
-  print(`${what}: agents that dialled anew`, `${anew.count} of ${count}`, "0");
-  print(`${what}: all streams in use again`, `${((performance.now() - backMs) / 1_000).toFixed(2)} s after it`);
+  print(`${label}: agents that dialled anew`, `${anew.count} of ${count}`, "0");
+  print(`${label}: all streams in use again`, `${((performance.now() - backMs) / 1_000).toFixed(2)} s after it`);
 }

@@ -13,7 +13,7 @@ export interface Steady {
 }
 
 export async function measureSteady(
-  what: string,
+  label: string,
   controllers: readonly PeerProcess[],
   etcdUrl: string,
   seconds: number,
@@ -21,13 +21,13 @@ export async function measureSteady(
   const usages = () => Promise.all(controllers.map((each) => each.query<Usage>({ query: "usage" })));
   const [before, etcdBefore] = [await usages(), await effortOf(etcdUrl)];
   await Promise.all(controllers.map((each) => each.query({ query: "loop" })));
-  const begun = performance.now();
+  const startedAt = performance.now();
   await sleep(seconds * 1_000);
   const lags = await Promise.all(
     controllers.map((each) => each.query<{ p99Ms: number; maxMs: number }>({ query: "loop" })),
   );
   const [after, etcdAfter] = [await usages(), await effortOf(etcdUrl)];
-  const elapsedMs = performance.now() - begun;
+  const elapsedMs = performance.now() - startedAt;
   const cores = after.map(({ cpuUs }, index) => (cpuUs - (before[index]?.cpuUs ?? 0)) / 1_000 / elapsedMs);
   const rssMb = after.map(({ rssBytes }) => rssBytes / 2 ** 20);
   const etcd = {
@@ -38,18 +38,18 @@ export async function measureSteady(
   const each = (values: readonly number[], unit: string) =>
     values.map((value) => `${value.toFixed(1)} ${unit}`).join(", ");
   print(
-    `${what}: core of each controller`,
+    `${label}: core of each controller`,
     each(
       cores.map((core) => core * 100),
       "%",
     ),
   );
-  print(`${what}: memory of each controller`, each(rssMb, "MB"));
+  print(`${label}: memory of each controller`, each(rssMb, "MB"));
   print(
-    `${what}: event loop late, p99 / longest`,
+    `${label}: event loop late, p99 / longest`,
     lags.map((lag) => `${lag.p99Ms.toFixed(0)} / ${lag.maxMs.toFixed(0)} ms`).join(", "),
   );
-  print(`${what}: etcd, core`, `${((100 * etcd.cpuMs) / elapsedMs).toFixed(1)} %`);
-  print(`${what}: etcd, puts in ${seconds} s`, String(etcd.puts), "0");
+  print(`${label}: etcd, core`, `${((100 * etcd.cpuMs) / elapsedMs).toFixed(1)} %`);
+  print(`${label}: etcd, puts in ${seconds} s`, String(etcd.puts), "0");
   return { cores, rssMb, etcd };
 }

@@ -7,7 +7,7 @@ import type { SimulatedAgents } from "./simulated-agents.ts";
 
 /** Kills a server; returns the time in milliseconds until every agent has a stream to the other one. */
 export async function measureStorm(
-  what: string,
+  label: string,
   processes: { readonly victim: PeerProcess; readonly survivor: PeerProcess; readonly agents: SimulatedAgents },
   count: number,
   etcdUrl?: string,
@@ -35,13 +35,13 @@ export async function measureStorm(
   );
   const [after, etcdAfter] = [await survivor.query<Usage>({ query: "usage" }), await effort()];
   const tookMs = lastMs - killedMs;
-  print(`${what}: all ${count} agents back`, `${(tookMs / 1_000).toFixed(2)} s`);
-  print(`${what}: CPU of the server, a stream`, `${((after.cpuUs - before.cpuUs) / count / 1_000).toFixed(2)} ms`);
+  print(`${label}: all ${count} agents back`, `${(tookMs / 1_000).toFixed(2)} s`);
+  print(`${label}: CPU of the server, a stream`, `${((after.cpuUs - before.cpuUs) / count / 1_000).toFixed(2)} ms`);
   if (etcdBefore !== undefined && etcdAfter !== undefined) {
     const puts = (etcdAfter.puts - etcdBefore.puts) / count;
     const proposals = (etcdAfter.proposals - etcdBefore.proposals) / count;
-    print(`${what}: etcd, puts and log entries a stream`, `${puts.toFixed(2)}, ${proposals.toFixed(2)}`);
-    print(`${what}: etcd, CPU a stream`, `${((etcdAfter.cpuMs - etcdBefore.cpuMs) / count).toFixed(2)} ms`);
+    print(`${label}: etcd, puts and log entries a stream`, `${puts.toFixed(2)}, ${proposals.toFixed(2)}`);
+    print(`${label}: etcd, CPU a stream`, `${((etcdAfter.cpuMs - etcdBefore.cpuMs) / count).toFixed(2)} ms`);
   }
   return tookMs;
 }

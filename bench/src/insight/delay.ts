@@ -29,9 +29,9 @@ export async function measureDelay(alerts: number): Promise<void> {
     const took: number[] = [];
     for (let round = 1; round <= alerts; round += 1) {
       const client = await openPostgresql(platform, connection, { password });
-      const begun = performance.now();
+      const startedAt = performance.now();
       await waitUntil("it is received", () => states().length === 2 * round - 1);
-      took.push(performance.now() - begun);
+      took.push(performance.now() - startedAt);
       await client.end();
       await waitUntil("so is its end", () => states().length === 2 * round);
     }

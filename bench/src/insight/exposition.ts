@@ -24,9 +24,9 @@ export async function measureExposition(count: number, rounds: number): Promise<
     for (let round = 0; round < Math.min(rounds, 40); round += 1) {
       const timeMs = Date.now();
       await samples.insert(machineIds.map((machineId) => ({ machineId, timeMs, values })));
-      const [begun, used] = [performance.now(), process.cpuUsage()];
+      const [startedAt, used] = [performance.now(), process.cpuUsage()];
       const text = await metricExposition(services, await samples.newest(machineIds, timeMs - 60_000), []);
-      took.push(performance.now() - begun);
+      took.push(performance.now() - startedAt);
       const { user, system } = process.cpuUsage(used);
       cpu.push((user + system) / 1_000);
       const lines = parseExposition(text).length;

@@ -12,9 +12,9 @@ export async function measureGuard(rounds: number): Promise<void> {
     await guard.check("SELECT 1");
     const took: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const verdict = await guard.check(sql);
-      took.push(performance.now() - begun);
+      took.push(performance.now() - startedAt);
       if ("refused" in verdict) throw new Error(verdict.refused);
       if (verdict.relations.length !== 5) throw new Error(`it names ${verdict.relations.join()}`);
     }

@@ -81,10 +81,10 @@ export async function measureRules(count: number, seconds: number): Promise<void
     // Loads the past samples of all machines first.
     await notifyEach(intervalMs / 1_000);
     const cpu = process.cpuUsage();
-    const begun = performance.now();
+    const startedAt = performance.now();
     await notifyEach(seconds);
     const { user, system } = process.cpuUsage(cpu);
-    const used = (user + system) / 1_000 / (performance.now() - begun);
+    const used = (user + system) / 1_000 / (performance.now() - startedAt);
     print(`${made.length} rules, CPU of the controller`, `${(used * 100).toFixed(2)}% of a core`, "<= 2%");
 
     await notify(machines.slice(0, 1), 99);

@@ -24,7 +24,7 @@ export function measureStatistics(rounds: number): Promise<void> {
     await client.end();
     const took: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const reported = await driver.queryStats?.read(instance, { limit, order: "total_time" }, signal);
       const queries = (reported?.queries ?? []).map(({ calls, rows, cacheHitRatio, ...query }) =>
         create(EngineQueryStatisticSchema, {
@@ -35,7 +35,7 @@ export function measureStatistics(rounds: number): Promise<void> {
         }),
       );
       const rendered = await statisticMessages(queries);
-      took.push(performance.now() - begun);
+      took.push(performance.now() - startedAt);
       const known = reported?.totalCount ?? 0;
       if (known < statements || rendered.length !== limit) throw new Error(`${rendered.length} of ${known} are told`);
     }

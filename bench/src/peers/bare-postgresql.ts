@@ -25,10 +25,10 @@ export async function makeBarePostgresql(): Promise<Made> {
     `exec '${postgresql.executable("postgres")}' -D ${data} -c port=${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${directory}`,
   ].join(" && ");
   const launch = postgresql.launch({ argv: ["/bin/sh", "-c", script], uid: testUid, binds: [directory], asRoot });
-  const begun = performance.now();
+  const startedAt = performance.now();
   const running = await startTemporaryProcess(launch, /ready to accept connections/);
   await firstAnswer({ host: "127.0.0.1", port, user: "postgres", database: "postgres" });
-  const wallMs = performance.now() - begun;
+  const wallMs = performance.now() - startedAt;
   return {
     wallMs,
     async remove() {

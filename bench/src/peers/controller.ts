@@ -100,9 +100,9 @@ answerQueries({
     const requestedAt: Record<string, number> = {};
     const pending: Promise<void>[] = [];
     let refused = 0;
-    const begun = performance.now();
+    const startedAt = performance.now();
     for (let sent = 0; sent < perSecond * seconds; sent += 1) {
-      const dueMs = begun + (sent * 1_000) / perSecond - performance.now();
+      const dueMs = startedAt + (sent * 1_000) / perSecond - performance.now();
       if (dueMs > 1) await new Promise((resolve) => setTimeout(resolve, dueMs));
       const taskId = `bench-${randomUUID()}`;
       const machineId = ids[Math.floor(Math.random() * ids.length)] ?? "";

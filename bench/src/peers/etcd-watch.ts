@@ -26,10 +26,10 @@ answerQueries({
   /** Milliseconds from each put to its event. */
   async echo({ perSecond, seconds }: { perSecond: number; seconds: number }) {
     delays = [];
-    const begun = performance.now();
+    const startedAt = performance.now();
     const pending: Promise<unknown>[] = [];
     for (let sent = 0; sent < perSecond * seconds; sent += 1) {
-      const dueMs = begun + (sent * 1_000) / perSecond - performance.now();
+      const dueMs = startedAt + (sent * 1_000) / perSecond - performance.now();
       if (dueMs > 1) await new Promise((resolve) => setTimeout(resolve, dueMs));
       const key = `/bench-echo/${sent}`;
       putAt.set(key, performance.now());

@@ -6,7 +6,7 @@ import { findBelow, killAtOnce } from "@holdfast/test/support/platform/platform-
 import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/test/support/platform/platform-software.ts";
 import { startTemporaryProcess, type TemporaryProcess } from "@holdfast/test/support/platform/temporary-process.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
-import { openRows, writeImpatiently } from "../support/impatient-writer.ts";
+import { openRows, startShortTimeoutWriter } from "../support/short-timeout-writer.ts";
 import { signalAll } from "../support/signal-all.ts";
 import type { FailingPair } from "../support/write-gaps.ts";
 import { newPatroniMember, patroniLogin, type PatroniMember, type PatroniTimeouts, startPatroni } from "./patroni.ts";
@@ -75,7 +75,7 @@ export async function createPatroniPair(
   }
 
   await settled();
-  const writer = writeImpatiently(() => openRows({ ...patroniLogin, port: proxy.port }));
+  const writer = startShortTimeoutWriter(() => openRows({ ...patroniLogin, port: proxy.port }));
   await waitUntil("the proxy leads to the primary", () => writer.acknowledgedAt.length > 50);
   return {
     writer,

@@ -100,11 +100,11 @@ postgresql:
 /** Time from the start of Patroni on an empty directory to the first write of its primary. */
 export async function makePatroni(patroni: string, etcd: TestEtcd): Promise<Made> {
   const member = await newPatroniMember("one");
-  const begun = performance.now();
+  const startedAt = performance.now();
   const options = { scope: `bench-${member.port}`, timeouts: smallestTimeouts };
   const running = await startPatroni(patroni, etcd, member, options);
   await firstWrite(member.port);
-  const wallMs = performance.now() - begun;
+  const wallMs = performance.now() - startedAt;
   return {
     wallMs,
     async remove() {

@@ -16,7 +16,7 @@ answerQueries({
     const until = performance.now() + seconds * 1_000;
     const leftMs = () => Math.ceil(until - performance.now());
     const statuses = new Map<number, number>();
-    let [begun, taken] = [0, 0];
+    let [started, taken] = [0, 0];
     async function sendOne(n: number): Promise<void> {
       const headers = { "content-type": "application/json", "idempotency-key": `flood-${n}` };
       while (leftMs() > 0) {
@@ -30,10 +30,10 @@ answerQueries({
       }
     }
     const sender = async () => {
-      while (leftMs() > 0) await sendOne(begun++);
+      while (leftMs() > 0) await sendOne(started++);
     };
     await Promise.all(Array.from({ length: atOnce }, sender));
-    return { statuses: Object.fromEntries(statuses), begun, taken };
+    return { statuses: Object.fromEntries(statuses), started, taken };
   },
 });
 process.send?.({});

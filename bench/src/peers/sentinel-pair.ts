@@ -6,7 +6,7 @@ import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
 import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/test/support/platform/platform-software.ts";
 import { startTemporaryProcess } from "@holdfast/test/support/platform/temporary-process.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
-import { patienceMs, writeImpatiently } from "../support/impatient-writer.ts";
+import { timeoutMs, startShortTimeoutWriter } from "../support/short-timeout-writer.ts";
 import { openMembers } from "../support/sorted-set.ts";
 import type { FailingPair } from "../support/write-gaps.ts";
 
@@ -51,7 +51,7 @@ export async function createSentinelPair(downAfterMs: number): Promise<FailingPa
   );
 
   const connect = (port: number) =>
-    connectValkey({ host: "127.0.0.1", port, connectTimeout: patienceMs, commandTimeout: patienceMs });
+    connectValkey({ host: "127.0.0.1", port, connectTimeout: timeoutMs, commandTimeout: timeoutMs });
   async function ask(port: number, command: string, ...args: string[]): Promise<unknown> {
     const client = await connect(port);
     try {
@@ -65,7 +65,7 @@ export async function createSentinelPair(downAfterMs: number): Promise<FailingPa
     return reply?.[1];
   }
 
-  const writer = writeImpatiently(async () => openMembers(await connect(Number(await primary()))));
+  const writer = startShortTimeoutWriter(async () => openMembers(await connect(Number(await primary()))));
   return {
     writer,
     primary,

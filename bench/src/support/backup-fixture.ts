@@ -49,8 +49,8 @@ const readFiles = ["--pgdata=-", "--format=tar", "--wal-method=fetch", "--checkp
 
 /** As root only. */
 export async function startBackupFixture(version = "17") {
-  const why = whyNoAgentMachine("postgresql", version);
-  if (why !== undefined) throw new Error(why);
+  const reason = whyNoAgentMachine("postgresql", version);
+  if (reason !== undefined) throw new Error(reason);
   const programs = `/usr/lib/postgresql/${version}/bin`;
   const users = [{ username: "app_user", role: "admin", verifier: scramVerifier(password) }];
   const machine = (spec: object) =>
@@ -97,8 +97,8 @@ export async function startBackupFixture(version = "17") {
       const task = { ...source.header, lane: Lane.CONTROL, class: TaskClass.QUICK, input };
       const { failure } = await source.controller.perform(task);
       if (failure !== undefined) throw new Error(failure.message);
-      const isOver = () => seen()?.backupId === backupId && seen()?.state !== "running";
-      await waitUntil(`${backupId} is over`, isOver, { withinMs: longMs, describe: source.log });
+      const isFinished = () => seen()?.backupId === backupId && seen()?.state !== "running";
+      await waitUntil(`${backupId} is over`, isFinished, { withinMs: longMs, describe: source.log });
     });
     const reported = seen() as BackupObservation;
     if (reported.state !== "stored") throw new Error(`${backupId} is ${reported.state}: ${reported.error}`);

@@ -16,7 +16,7 @@ export async function measureCopy(on: Platform, megabytes: number): Promise<void
   const primary = on.processes().machines.find(({ id }) => id === large.service.primary_node_id);
   if (primary?.engine === undefined) throw new Error("the primary has no engine");
   const bare = await bareCopy(primary.engine);
-  const begun = performance.now();
+  const startedAt = performance.now();
   const { json } = expectStatus(await on.rest.post<{ id: string }>(`${path}/nodes`, { role: "replica" }), 202);
   await waitUntil(
     "the replica streams",
@@ -26,7 +26,7 @@ export async function measureCopy(on: Platform, megabytes: number): Promise<void
     },
     { withinMs: 600_000, everyMs: 100 },
   );
-  const ours = performance.now() - begun;
+  const ours = performance.now() - startedAt;
   print(
     `replica of ${megabytes} MB: ours; pg_basebackup`,
     `${(ours / 1_000).toFixed(1)}; ${(bare / 1_000).toFixed(1)} s`,

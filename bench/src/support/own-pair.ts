@@ -4,7 +4,7 @@ import { findBelow, killAtOnce } from "@holdfast/test/support/platform/platform-
 import type { Platform } from "@holdfast/test/support/platform/platform.ts";
 import { createServices, expectStatus, type RunningService } from "@holdfast/test/support/platform/services.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
-import { openRows, patienceMs, type WriteSession, writeImpatiently } from "./impatient-writer.ts";
+import { openRows, timeoutMs, type WriteSession, startShortTimeoutWriter } from "./short-timeout-writer.ts";
 import { openMembers } from "./sorted-set.ts";
 import { signalAll } from "./signal-all.ts";
 import type { FailingPair } from "./write-gaps.ts";
@@ -15,7 +15,9 @@ export async function createOwnPair(on: Platform, engine: "postgresql" | "valkey
   const main = await services.createRunning(`pair-${engine}`, { database_type: engine, node_count: 2 });
   const { id } = main.service;
   const path = `/managed-services/${id}`;
-  const writer = writeImpatiently(() => (engine === "valkey" ? openValkeySession(on, main) : openSession(on, main)));
+  const writer = startShortTimeoutWriter(() =>
+    engine === "valkey" ? openValkeySession(on, main) : openSession(on, main),
+  );
 
   const nodes = async () => (await services.get(id)).nodes;
   const nodeOf = async (role: string) => (await nodes()).find((node) => node.role === role)?.id;
@@ -77,5 +79,5 @@ async function openSession(platform: Platform, { connection, password }: Running
 }
 
 async function openValkeySession(platform: Platform, { connection, password }: RunningService): Promise<WriteSession> {
-  return openMembers(await openValkey(platform, connection, { password, patienceMs }));
+  return openMembers(await openValkey(platform, connection, { password, patienceMs: timeoutMs }));
 }

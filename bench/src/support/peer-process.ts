@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { controllerFlags } from "@holdfast/controller/node-flags.ts";
 import type { Answer } from "./peer-queries.ts";
 
-/** A measured process, or one that must not disturb it, pinned to one core; it responds to queries over its channel. */
+/**
+ * A child process that is measured, or that loads a measured one, pinned to one core. It responds to queries over its
+ * IPC channel.
+ */
 export interface PeerProcess {
   readonly pid: number;
   /** Its first message. */

@@ -8,11 +8,11 @@ export interface WriteSession {
   /** Number of the existing rows below this number. */
   countBelow(number: number): Promise<number>;
   /** Closes without waiting: the server may be paused. */
-  leave(): void;
+  close(): void;
 }
 
 /** Writes a row each 5 ms, and reconnects by name after each failure. */
-export interface ImpatientWriter {
+export interface ShortTimeoutWriter {
   /** Times of the acknowledged rows, of `performance.now()`; the index is the row's number. */
   readonly acknowledgedAt: readonly number[];
   /** Number of acknowledged rows that do not exist. */
@@ -22,11 +22,11 @@ export interface ImpatientWriter {
 }
 
 /** Time limit of a connection and of a response. */
-export const patienceMs = 500;
+export const timeoutMs = 500;
 
 const everyMs = 5;
 
-export function writeImpatiently(open: () => Promise<WriteSession>): ImpatientWriter {
+export function startShortTimeoutWriter(open: () => Promise<WriteSession>): ShortTimeoutWriter {
   const acknowledgedAt: number[] = [];
   let stopped = false;
 
@@ -38,12 +38,12 @@ export function writeImpatiently(open: () => Promise<WriteSession>): ImpatientWr
         await session.write(acknowledgedAt.length);
         acknowledgedAt.push(performance.now());
       } catch {
-        session?.leave();
+        session?.close();
         session = undefined;
       }
       await sleep(everyMs);
     }
-    session?.leave();
+    session?.close();
   }
 
   const running = run();
@@ -53,7 +53,7 @@ export function writeImpatiently(open: () => Promise<WriteSession>): ImpatientWr
       const count = acknowledgedAt.length;
       const session = await open();
       const found = await session.countBelow(count);
-      session.leave();
+      session.close();
       return count - found;
     },
     async stop() {
@@ -65,18 +65,18 @@ export function writeImpatiently(open: () => Promise<WriteSession>): ImpatientWr
 
 /** Rows of a PostgreSQL table, which the first session creates. */
 export async function openRows(config: ClientConfig): Promise<WriteSession> {
-  const client = new Client({ ...config, connectionTimeoutMillis: patienceMs, query_timeout: patienceMs });
+  const client = new Client({ ...config, connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs });
   client.on("error", () => undefined);
-  const leave = () => void client.end().catch(() => undefined);
+  const close = () => void client.end().catch(() => undefined);
   try {
     await client.connect();
     await client.query("CREATE TABLE IF NOT EXISTS written (id bigint)");
   } catch (error) {
-    leave();
+    close();
     throw error;
   }
   return {
-    leave,
+    close,
     write: (number) => client.query("INSERT INTO written VALUES ($1)", [number]),
     async countBelow(number) {
       const sql = "SELECT count(DISTINCT id)::int AS count FROM written WHERE id < $1";

@@ -23,7 +23,7 @@ export async function measureThroughput(bench: WebhookBench, count: number, pair
   const arms = { ours: arm(), bare: arm(), boss: arm() };
   const peerDeliveries = Array.from({ length: count }, (_, n) => ({ id: uuidv7(), secret, data: benchData(n) }));
   for (let pair = 0; pair <= pairs; pair += 1) {
-    const measured = {
+    const results = {
       bare: await bare(bench, peerDeliveries),
       ours: await ours(bench, count),
       boss: await boss(bench, peerDeliveries.slice(0, Math.ceil(count / 4))),
@@ -31,8 +31,8 @@ export async function measureThroughput(bench: WebhookBench, count: number, pair
     // The first round is a warm-up.
     if (pair === 0) continue;
     for (const name of ["ours", "bare", "boss"] as const) {
-      arms[name].perSecond.push(measured[name].perSecond);
-      arms[name].cpuUs.push(measured[name].cpuUs);
+      arms[name].perSecond.push(results[name].perSecond);
+      arms[name].cpuUs.push(results[name].cpuUs);
     }
   }
   for (const name of ["ours", "bare", "boss"] as const) {
@@ -60,7 +60,7 @@ interface Measured {
 }
 
 /** Runs the work; returns the sender's cost. */
-async function measured(sender: PeerProcess, count: number, run: () => Promise<unknown>): Promise<Measured> {
+async function measure(sender: PeerProcess, count: number, run: () => Promise<unknown>): Promise<Measured> {
   const cpuUs = async () => (await sender.query<Usage>({ query: "usage" })).cpuUs;
   const before = await cpuUs();
   const began = performance.now();
@@ -75,7 +75,7 @@ async function ours(bench: WebhookBench, count: number): Promise<Measured> {
   const ids: string[] = [];
   for (let n = 0; n < organizations; n += 1)
     ids.push(await bench.organization(Array.from({ length: endpointsEach }, () => "/")));
-  const wanting = ({ organizationId }: { readonly organizationId: string }) =>
+  const webhooksOf = ({ organizationId }: { readonly organizationId: string }) =>
     [...platform.webhooks.values()]
       .filter(({ object }) => object.metadata.organizationId === organizationId)
       .map(({ object }) => object.metadata.id);
@@ -84,12 +84,12 @@ async function ours(bench: WebhookBench, count: number): Promise<Measured> {
     const batch = Array.from({ length: Math.min(100, events - from) }, (_, i) =>
       eventOf(ids[(from + i) % ids.length] ?? "", from + i),
     );
-    const planned = planDeliveries(batch, wanting, { dueAt: Date.now(), newId: uuidv7 });
+    const planned = planDeliveries(batch, webhooksOf, { dueAt: Date.now(), newId: uuidv7 });
     await platform.history.insert(batch, [newDeliveries(planned.map(newDelivery))]);
   }
   await platform.history.database.query("analyze webhook_delivery");
   const sender = await bench.startSender();
-  const result = await measured(sender, count, async () => {
+  const result = await measure(sender, count, async () => {
     await sender.query({ query: "go" });
     await untilTrue(async () => (await bench.counts()).waiting === 0);
   });
@@ -102,7 +102,7 @@ async function ours(bench: WebhookBench, count: number): Promise<Measured> {
 
 async function bare({ sinkUrl }: WebhookBench, deliveries: readonly object[]): Promise<Measured> {
   const sender = await startPeer("bare-sender", { url: sinkUrl });
-  const result = await measured(sender, deliveries.length, () => sender.query({ query: "go", deliveries }));
+  const result = await measure(sender, deliveries.length, () => sender.query({ query: "go", deliveries }));
   await sender.end();
   return result;
 }
@@ -110,7 +110,7 @@ async function bare({ sinkUrl }: WebhookBench, deliveries: readonly object[]): P
 async function boss({ servers, sinkUrl }: WebhookBench, deliveries: readonly object[]): Promise<Measured> {
   const sender = await startPeer("pg-boss-sender", { historyUrl: servers.historyUrl, url: `${sinkUrl}/` });
   await sender.query({ query: "fill", deliveries });
-  const result = await measured(sender, deliveries.length, () => sender.query({ query: "go" }));
+  const result = await measure(sender, deliveries.length, () => sender.query({ query: "go" }));
   await sender.end();
   return result;
 }

@@ -1,12 +1,12 @@
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
-import type { ImpatientWriter } from "./impatient-writer.ts";
+import type { ShortTimeoutWriter } from "./short-timeout-writer.ts";
 
 /** Faults of the primary; a killed or paused machine stays so until it is repaired. */
 export type Fault = "switchover" | "engine killed" | "machine killed" | "machine stands still";
 
 /** A primary and a replica, of the platform or of a peer, under constant writes. */
 export interface FailingPair {
-  readonly writer: ImpatientWriter;
+  readonly writer: ShortTimeoutWriter;
   /** Resolves when both nodes are healthy, and the replica has almost caught up. */
   settled(): Promise<void>;
   /** Name of the primary's node; undefined while there is none, or it is unknown. */
@@ -25,7 +25,7 @@ const underWayMs = 100;
  */
 export async function gapOf(pair: FailingPair, fault: Fault): Promise<number> {
   const { acknowledgedAt } = pair.writer;
-  const begun = performance.now();
+  const startedAt = performance.now();
   await pair.settled();
   const primary = await pair.primary();
   const mark = Math.max(0, acknowledgedAt.length - 1);
@@ -42,6 +42,8 @@ export async function gapOf(pair: FailingPair, fault: Fault): Promise<number> {
   await pair.settled();
   const rows = acknowledgedAt.slice(mark);
   const gap = Math.max(...rows.slice(1).map((at, index) => at - (rows[index] ?? at)));
-  console.error(`${fault}: ${gap.toFixed(0)} ms without a write, ${(performance.now() - begun).toFixed(0)} ms in all`);
+  console.error(
+    `${fault}: ${gap.toFixed(0)} ms without a write, ${(performance.now() - startedAt).toFixed(0)} ms in all`,
+  );
   return gap;
 }

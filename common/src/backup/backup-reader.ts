@@ -157,8 +157,8 @@ async function* withStoreFaults(source: AsyncIterable<Buffer | Uint8Array>): Asy
   }
 }
 
-function damaged(what: string, error: unknown): BackupDamaged {
+function damaged(part: string, error: unknown): BackupDamaged {
   return error instanceof BackupDamaged
     ? error
-    : new BackupDamaged(`${what}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    : new BackupDamaged(`${part}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
 }

@@ -120,11 +120,11 @@ export function openLog(
   return { header: { service, term, sequence, branch, from, to, time, ...(settings && { settings }) }, log };
 }
 
-type Refuse = (why: string) => never;
+type Refuse = (reason: string) => never;
 
 function refuserOf({ term, sequence }: Pick<LogHeader, "term" | "sequence">): Refuse {
-  return (why) => {
-    throw new BackupDamaged(`log ${term}/${sequence}: ${why}`);
+  return (reason) => {
+    throw new BackupDamaged(`log ${term}/${sequence}: ${reason}`);
   };
 }
 

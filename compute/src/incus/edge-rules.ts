@@ -99,8 +99,8 @@ function subnetOf(address: string): string {
   return `${address.slice(0, address.lastIndexOf("."))}.${last - (last % 16)}/28`;
 }
 
-function chainOf(what: "near" | "to", network: string): string {
-  return `${what}_${network.replaceAll(/[./]/g, "_")}`;
+function chainOf(prefix: "near" | "to", network: string): string {
+  return `${prefix}_${network.replaceAll(/[./]/g, "_")}`;
 }
 
 /**

@@ -62,8 +62,8 @@ export async function ownerOf(
 export class NotOurs extends Error {
   override readonly name = "NotOurs";
 
-  constructor(what: string) {
-    super(`the Incus daemon has a ${what} that Holdfast did not create; rename it, or use another daemon`);
+  constructor(resource: string) {
+    super(`the Incus daemon has a ${resource} that Holdfast did not create; rename it, or use another daemon`);
   }
 }
 

@@ -72,7 +72,7 @@ export async function whileUnmounted(
 }
 
 async function attempt(
-  what: string,
+  action: string,
   command: string,
   args: readonly string[],
   more?: () => Promise<string>,
@@ -82,7 +82,7 @@ async function attempt(
   } catch (error) {
     const detail = error instanceof Error ? (error.message.trim().split("\n").at(-1) ?? "") : String(error);
     const suffix = more === undefined ? "" : ` (${await more()})`;
-    throw new ComputeFailure(`The data disk could not be ${what}: ${detail}${suffix}`, { cause: error });
+    throw new ComputeFailure(`The data disk could not be ${action}: ${detail}${suffix}`, { cause: error });
   }
 }
 

@@ -94,7 +94,7 @@ async function format(diskFile: string, imageRoot: string | undefined): Promise<
 }
 
 /** The error of a disk that could not be created or grown; the last line of the program's output is the reason. */
-export function diskFailure(what: string, error: unknown): ComputeFailure {
+export function diskFailure(problem: string, error: unknown): ComputeFailure {
   const detail = error instanceof Error ? (error.message.trim().split("\n").at(-1) ?? "") : String(error);
-  return new ComputeFailure(`${what}: ${detail}`, { cause: error });
+  return new ComputeFailure(`${problem}: ${detail}`, { cause: error });
 }

@@ -25,8 +25,8 @@ export interface MakeMachineDeps {
 }
 
 /**
- * Creates the missing parts of a machine, its record last: without a record, a directory is the rest of an interrupted
- * creation or destruction, and is completed or replaced.
+ * Creates the missing parts of a machine, its record last: a directory without a record comes from an
+ * interrupted creation or destruction, and is completed or replaced.
  */
 export async function makeMachine(
   spec: MachineSpec,
@@ -36,7 +36,7 @@ export async function makeMachine(
 ): Promise<MachineRecord> {
   const isNew = await makeDirectory(paths.directory);
   const publicAddress = await claimPublic(spec.id, isNew, paths, deps.publicAddresses);
-  const interrupted = isNew ? undefined : await deps.preparedDisks.interruptedTake(image?.id ?? "", paths);
+  const interrupted = isNew ? undefined : await deps.preparedDisks.findTaken(image?.id ?? "", paths);
   if (!isNew && interrupted === undefined) await removeWithDisk(paths.preparedDisk);
   const prepared = interrupted ?? (image && (await deps.preparedDisks.take(spec, image.id, paths)));
   const number = prepared?.number ?? (await numberFor(spec.id, isNew, paths, deps.numbers));
@@ -50,7 +50,7 @@ export async function makeMachine(
   const tierDirectory = deps.tiers.directoryOf(spec.storageTier);
   if (prepared === undefined)
     await createDisk(paths, { kind: disk, diskBytes, uid, imageRoot: image?.root, tierDirectory });
-  else await unpack(prepared, spec, paths, deps.numbers);
+  else await moveIntoPlace(prepared, spec, paths, deps.numbers);
 
   const record: MachineRecord = {
     spec,
@@ -91,7 +91,7 @@ export async function removeMachine(
   await rm(paths.directory, { recursive: true, force: true });
 }
 
-/** Claims after the directory exists, so that a destruction finds the claim; without an address there is no machine. */
+/** Claims after the directory exists, so that a destruction finds the claim. Without a free address creation fails. */
 async function claimPublic(
   id: string,
   isNew: boolean,
@@ -111,7 +111,8 @@ async function numberFor(id: string, isNew: boolean, paths: MachinePaths, number
   return own ?? numbers.claim(id, paths.directory);
 }
 
-async function unpack(
+/** Moves the prepared disk to the path of the machine's disk, and assigns its number to the machine. */
+async function moveIntoPlace(
   prepared: PreparedDisk,
   spec: MachineSpec,
   paths: MachinePaths,

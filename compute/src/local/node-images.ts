@@ -70,10 +70,14 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
   const manifestCache = new Map<string, Pick<ImageFacts, "textLibraries" | "madeAt">>();
 
   /** Starts the build in the background, or throws its result so far: ComputePending or, once, ComputeFailure. */
-  function awaitBuild(key: string, what: string, make: (progress: (line: string) => void) => Promise<unknown>): never {
+  function awaitBuild(
+    key: string,
+    subject: string,
+    make: (progress: (line: string) => void) => Promise<unknown>,
+  ): never {
     let current = builds.get(key);
     if (current === undefined) {
-      const build: Build = { step: `building ${what}`, failure: undefined };
+      const build: Build = { step: `building ${subject}`, failure: undefined };
       const progress = (line: string) => {
         build.step = line;
         log.info("building node image", { image: key, step: line });
@@ -91,7 +95,7 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
     if (current.failure === undefined) throw new ComputePending(`${sentence(current.step)}.`);
     // The next request tries again.
     builds.delete(key);
-    throw new ComputeFailure(`${sentence(what)} could not be built: ${current.failure}`);
+    throw new ComputeFailure(`${sentence(subject)} could not be built: ${current.failure}`);
   }
 
   /** Cached: an image and its versions never change. */

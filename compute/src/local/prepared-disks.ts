@@ -79,7 +79,7 @@ export interface PreparedDisks {
   /** True if a disk could be prepared for this machine and none is ready. */
   hasNoneReady(spec: MachineSpec): Promise<boolean>;
   /** The disk that an interrupted `take` left in a machine's directory. */
-  interruptedTake(image: string, paths: MachinePaths): Promise<PreparedDisk | undefined>;
+  findTaken(image: string, paths: MachinePaths): Promise<PreparedDisk | undefined>;
   /**
    * Prepares the missing disks, one after the other, and removes disks of images that are not the newest. One process
    * at a time; a concurrent call does nothing.
@@ -181,7 +181,7 @@ export function createPreparedDisks(deps: PreparedDisksDeps): PreparedDisks {
       if (newest === undefined || newest !== (chosen ?? newest)) return false;
       return (await readyOf(newest, directoryOf(engine, version))).length === 0;
     },
-    async interruptedTake(image, paths) {
+    async findTaken(image, paths) {
       const prepared = await describedIn(paths.preparedDisk);
       return prepared?.image === image ? prepared : undefined;
     },

@@ -9,7 +9,7 @@ export function rpcFailureOf(error: unknown): RpcFailure {
   if (error instanceof ComputePending) return new RpcFailure(Code.ABORTED, error.message);
   if (error instanceof HostUnreachable) return new RpcFailure(Code.UNAVAILABLE, error.message);
   if (isDiskFull(error)) return new RpcFailure(Code.FAILED_PRECONDITION, "The host's disk is full.");
-  return new RpcFailure(Code.INTERNAL, "The host could not do it; its log says why.");
+  return new RpcFailure(Code.INTERNAL, "The host failed to carry out the request; its log has the error.");
 }
 
 /** The provider's error again, at the controller. An error that the host did not certainly send is HostUnreachable. */

@@ -74,7 +74,7 @@ describe("a provider over the wire", () => {
     [
       "any other error, without its message,",
       new Error("hfsecret"),
-      new Error("host h-1 refused: The host could not do it; its log says why."),
+      new Error("host h-1 refused: The host failed to carry out the request; its log has the error."),
     ],
   ])("transmits %s", async (_name, thrown, expected) => {
     const remote = await (await served({ get: () => Promise.reject(thrown) })).connect();

@@ -59,7 +59,7 @@ export interface RemoteHost extends ComputeProvider {
 }
 
 /** Time limits by kind of call, milliseconds; a caller's signal is usually shorter. */
-const withinMs = { look: 15_000, list: 60_000, change: 120_000, make: 600_000 };
+const withinMs = { read: 15_000, list: 60_000, change: 120_000, make: 600_000 };
 
 /** Dials the host, and again after each interruption, until it is closed. */
 export function connectHost(deps: ConnectHostDeps): RemoteHost {
@@ -124,7 +124,7 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
     },
     async get(machineId, signal) {
       const request = create(GetMachineRequestSchema, { machineId });
-      const { machine } = await channel.unary(methods.getMachine, request, withinMs.look, signal);
+      const { machine } = await channel.unary(methods.getMachine, request, withinMs.read, signal);
       return machine && factsOf(machine);
     },
     async fence(machineId, signal) {
@@ -141,12 +141,12 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
     },
     async admit(spec, signal) {
       const request = create(AdmitMachineRequestSchema, { spec: specMessage(spec) });
-      const { refusal } = await channel.unary(methods.admitMachine, request, withinMs.look, signal);
+      const { refusal } = await channel.unary(methods.admitMachine, request, withinMs.read, signal);
       return admissionOf(refusal);
     },
     async images(signal) {
       const request = create(ListImagesRequestSchema);
-      const { images } = await channel.unary(methods.listImages, request, withinMs.look, signal);
+      const { images } = await channel.unary(methods.listImages, request, withinMs.read, signal);
       return images.map(imageOf);
     },
     edge: {
@@ -184,7 +184,7 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
     },
     async facts(signal) {
       const request = create(GetFactsRequestSchema);
-      return hostFactsOf(await channel.unary(methods.getFacts, request, withinMs.look, signal));
+      return hostFactsOf(await channel.unary(methods.getFacts, request, withinMs.read, signal));
     },
     get connected() {
       return connected;

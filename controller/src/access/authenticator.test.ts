@@ -4,7 +4,14 @@ import { beforeEach, expect, test } from "vitest";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { createAuthenticator } from "./authenticator.ts";
-import { type ApiKey, hashPurposes, type Maker, type Token, type User, newTokenText } from "./credential/credential.ts";
+import {
+  type ApiKey,
+  hashPurposes,
+  type TokenCreator,
+  type Token,
+  type User,
+  newTokenText,
+} from "./credential/credential.ts";
 import { createCallerCache } from "./caller-cache.ts";
 import { createMemberships, type Membership, membershipId } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
@@ -140,10 +147,10 @@ async function person(id: string, password: string): Promise<void> {
   at.users.put({ metadata: { ...metadata, id }, spec, status });
 }
 
-function token(id: string, scopes: string[], maker: Omit<Maker, "actor" | "depth">): string {
+function token(id: string, scopes: string[], creator: Omit<TokenCreator, "actor" | "depth">): string {
   const text = newTokenText(id);
   const secretHash = sealer.keyedHash(hashPurposes.token, text);
-  const spec = { secretHash, scopes, expiresAt: null, maker: { ...maker, actor: "x", depth: 0 } };
+  const spec = { secretHash, scopes, expiresAt: null, creator: { ...creator, actor: "x", depth: 0 } };
   at.tokens.put({ metadata: { ...metadata, id }, spec, status });
   return `Bearer ${text}`;
 }

@@ -7,7 +7,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import {
   type ApiKey,
   hashPurposes,
-  type Maker,
+  type TokenCreator,
   operatorScopes,
   type Token,
   type User,
@@ -126,13 +126,13 @@ function checkToken(text: string, deps: AuthenticatorDeps): Checked | undefined 
 
 /** The token's current scopes; undefined when its creator has lost all access. */
 function scopesOfToken({ metadata, spec }: Token, deps: AuthenticatorDeps): ReadonlySet<string> | undefined {
-  if (spec.maker === undefined) return new Set(spec.scopes);
-  const granted = scopesOfMaker(spec.maker, metadata.organizationId, deps);
+  if (spec.creator === undefined) return new Set(spec.scopes);
+  const granted = scopesOfCreator(spec.creator, metadata.organizationId, deps);
   return granted && intersection(spec.scopes, granted);
 }
 
-function scopesOfMaker(
-  { kind, id, memberSince, tokenGeneration = 0 }: Maker,
+function scopesOfCreator(
+  { kind, id, memberSince, tokenGeneration = 0 }: TokenCreator,
   organizationId: string,
   deps: AuthenticatorDeps,
 ): ReadonlySet<string> | undefined {

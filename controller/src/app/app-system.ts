@@ -22,7 +22,7 @@ import { createAuthWork, grantsAccess, withAccess } from "./auth/auth-reconciler
 import { createAuthRequestWork } from "./auth/auth-request-reconciler.ts";
 import { authRequestKind, authTaskSources } from "./auth/auth-request.ts";
 import { createAuthSecrets } from "./auth/auth-secrets.ts";
-import { authKind, isOn } from "./auth/auth.ts";
+import { authKind, isEnabled } from "./auth/auth.ts";
 import { createErasures } from "./auth/erasures.ts";
 import { userHandlers } from "./auth/user-api.ts";
 import { appSchemaRules } from "./app-schema-rules.ts";
@@ -88,11 +88,11 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings): System 
 
   const isInUse = (appId: string, attachmentId: string) => {
     const auth = auths.get(appId)?.object;
-    return auth !== undefined && isOn(auth) && auth.spec.attachmentId === attachmentId;
+    return auth !== undefined && isEnabled(auth) && auth.spec.attachmentId === attachmentId;
   };
   const isIssuer = (appId: string, domainName: string) => {
     const auth = auths.get(appId)?.object;
-    return auth !== undefined && isOn(auth) && auth.spec.customDomain === domainName;
+    return auth !== undefined && isEnabled(auth) && auth.spec.customDomain === domainName;
   };
   return {
     name: "app",

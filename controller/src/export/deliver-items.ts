@@ -8,7 +8,7 @@ export interface Delivered {
   readonly refused: number;
   readonly tooOld: number;
   /** Status and message about refused items; undefined when none were. */
-  readonly why: string | undefined;
+  readonly detail: string | undefined;
 }
 
 /** The destination accepts nothing now. Items of the batch may be sent again. */
@@ -20,10 +20,10 @@ export class DeliveryFailed extends Error {
   readonly isTooMixed: boolean;
 
   constructor(
-    why: string,
+    detail: string,
     { afterMs, isTooMixed = false }: { afterMs?: number | undefined; isTooMixed?: boolean } = {},
   ) {
-    super(why);
+    super(detail);
     this.afterMs = afterMs;
     this.isTooMixed = isTooMixed;
   }
@@ -54,7 +54,7 @@ export const fewestItems = 64;
  */
 export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>): Promise<Delivered> {
   const { encoder, configuration, context, send, wait, isLate = () => false } = deps;
-  const totals = { taken: 0, refused: 0, tooOld: 0, why: undefined as string | undefined };
+  const totals = { taken: 0, refused: 0, tooOld: 0, detail: undefined as string | undefined };
   let requests = 0;
 
   async function deliver(some: readonly I[]): Promise<void> {
@@ -74,22 +74,22 @@ export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>)
           totals.taken += request.items.length;
           return;
         case "stop":
-          throw new DeliveryFailed(verdict.why);
+          throw new DeliveryFailed(verdict.detail);
         case "prepare":
-          if (isPrepared || request.needs === undefined) throw new DeliveryFailed(verdict.why);
+          if (isPrepared || request.needs === undefined) throw new DeliveryFailed(verdict.detail);
           isPrepared = true;
           await prepare(await request.needs());
           continue;
         case "divide":
-          return divide(request.items, verdict.reason === "too_old" ? "tooOld" : "refused", verdict.why);
+          return divide(request.items, verdict.reason === "too_old" ? "tooOld" : "refused", verdict.detail);
         case "smaller":
-          return divide(request.items, "refused", verdict.why);
+          return divide(request.items, "refused", verdict.detail);
         case "partly": {
           totals.taken += request.items.length - verdict.refused - verdict.again.length;
           totals.refused += verdict.refused;
-          if (verdict.refused > 0) totals.why = verdict.why;
+          if (verdict.refused > 0) totals.detail = verdict.detail;
           if (verdict.again.length === 0) return;
-          if (tries >= triesMax) throw new DeliveryFailed(verdict.why);
+          if (tries >= triesMax) throw new DeliveryFailed(verdict.detail);
           await wait(firstWaitMs * 2 ** (tries - 1));
           const remaining = verdict.again.flatMap((index) => request.items[index] ?? []);
           const [again, ...more] = await encoder.encode(remaining, configuration, context);
@@ -101,17 +101,17 @@ export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>)
         case "later": {
           const afterMs = verdict.afterMs ?? firstWaitMs * 2 ** (tries - 1);
           if (tries >= triesMax || afterMs > waitMaxMs || isLate())
-            throw new DeliveryFailed(verdict.why, { afterMs: verdict.afterMs });
+            throw new DeliveryFailed(verdict.detail, { afterMs: verdict.afterMs });
           await wait(afterMs);
         }
       }
     }
   }
 
-  async function divide(some: readonly I[], reason: "refused" | "tooOld", why: string): Promise<void> {
+  async function divide(some: readonly I[], reason: "refused" | "tooOld", detail: string): Promise<void> {
     if (some.length <= 1) {
       totals[reason] += some.length;
-      totals.why = why;
+      totals.detail = detail;
       return;
     }
     const half = Math.ceil(some.length / 2);
@@ -122,7 +122,7 @@ export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>)
   async function prepare(needed: readonly ExportRequest<never>[]): Promise<void> {
     for (const each of needed) {
       const verdict = await send(each);
-      if (verdict.kind !== "accepted") throw new DeliveryFailed("why" in verdict ? verdict.why : "");
+      if (verdict.kind !== "accepted") throw new DeliveryFailed("detail" in verdict ? verdict.detail : "");
     }
   }
 

@@ -63,9 +63,9 @@ function deadlineOf({ timeout_seconds: ownS }: Configuration, deadlineMs: number
   return typeof ownS === "number" ? Math.min(ownS * 1_000, deadlineMs) : deadlineMs;
 }
 
-function verdictOfFailure({ kind, message: why }: EgressFailure): Verdict {
-  if (kind === "not allowed" || kind === "dns" || kind === "tls") return { kind: "stop", why };
-  return { kind: "later", afterMs: undefined, why };
+function verdictOfFailure({ kind, message: detail }: EgressFailure): Verdict {
+  if (kind === "not allowed" || kind === "dns" || kind === "tls") return { kind: "stop", detail };
+  return { kind: "later", afterMs: undefined, detail };
 }
 
 const probeMs = 10_000;
@@ -94,7 +94,7 @@ export function createProbe(deps: {
       if (dataType !== "both" && request.about !== undefined && request.about !== dataType) continue;
       const deadlineMs = Math.max(1, endsAt - clock.monotonicMs());
       const verdict = await send(request, target, { deadlineMs, signal });
-      if (verdict.kind !== "accepted") return verdict.why;
+      if (verdict.kind !== "accepted") return verdict.detail;
     }
     return undefined;
   };

@@ -106,10 +106,15 @@ export function createExportShipper(deps: Deps): ExportShipper {
     const context: EncodeContext = { nowMs: clock.now(), vendors: deps.vendors };
     const { oldestMs } = encoder;
     const recent = oldestMs === undefined ? items : items.filter(({ timeMs }) => timeMs > context.nowMs - oldestMs);
-    const totals = { taken: 0, refused: 0, tooOld: items.length - recent.length, why: undefined as string | undefined };
+    const totals = {
+      taken: 0,
+      refused: 0,
+      tooOld: items.length - recent.length,
+      detail: undefined as string | undefined,
+    };
     for (const portion of portionsOf(recent)) {
       const startedMs = clock.monotonicMs();
-      const { taken, refused, tooOld, why } = await deliverItems(portion, {
+      const { taken, refused, tooOld, detail } = await deliverItems(portion, {
         encoder,
         configuration: target.configuration,
         context,
@@ -120,7 +125,7 @@ export function createExportShipper(deps: Deps): ExportShipper {
       totals.taken += taken;
       totals.refused += refused;
       totals.tooOld += tooOld;
-      totals.why = why ?? totals.why;
+      totals.detail = detail ?? totals.detail;
     }
     return totals;
   }
@@ -133,9 +138,9 @@ export function createExportShipper(deps: Deps): ExportShipper {
     moved: readonly ExportCursor[],
     expired: { readonly expired?: number; readonly expiredSegments?: number },
   ): Promise<void> {
-    const { taken, tooOld, refused, why } = delivered;
+    const { taken, tooOld, refused, detail } = delivered;
     const exportId = integration.metadata.id;
-    if (refused > 0) log.warn("export refused", { export: exportId, stream, refused, why });
+    if (refused > 0) log.warn("export refused", { export: exportId, stream, refused, detail });
     await states.advance(exportId, run.epoch, {
       cursors: moved,
       samples: stream === "metrics" ? taken : 0,
@@ -315,7 +320,7 @@ function createProgress() {
     end(delivered: Delivered) {
       isWaiting = false;
       taken += delivered.taken;
-      if (delivered.refused > 0) refusal = delivered.why;
+      if (delivered.refused > 0) refusal = delivered.detail;
     },
     removed(oldestMs: number) {
       behindSinceMs = oldestMs;

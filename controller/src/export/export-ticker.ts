@@ -88,8 +88,8 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
     // The longest waiting first; an integration with a backlog is due again after the others.
     for (const { stored, entry } of due.toSorted((a, b) => a.entry.dueAt - b.entry.dueAt)) begin(stored, entry);
     for (const [id, entry] of active) {
-      const isOver = exports.get(id)?.object.spec.isEnabled !== true || !ownership.owns(id);
-      if (isOver && !entry.isRunning) active.delete(id);
+      const isFinished = exports.get(id)?.object.spec.isEnabled !== true || !ownership.owns(id);
+      if (isFinished && !entry.isRunning) active.delete(id);
     }
   }
 

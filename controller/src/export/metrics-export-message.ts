@@ -77,7 +77,7 @@ export function metricsExportMessage(
 function warningsOf({ spec }: Pick<MetricsExportObject, "spec">): string[] {
   const destination = destinationOf(spec.destinationType);
   const { configuration } = spec;
-  const skipped = (what: string) => `${what}_skipped: ${spec.destinationType} does not support them`;
+  const skipped = (data: string) => `${data}_skipped: ${spec.destinationType} does not support them`;
   const plain = Object.values(configuration).some((value) => typeof value === "string" && /^http:/i.test(value));
   return [
     ...(carriesMetrics(spec) && destination.metrics === undefined ? [skipped("metrics")] : []),

@@ -172,7 +172,7 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
     ],
     rpcs: [
       createHostApi({ ...all, hostTrust, overcommit }),
-      createAgentRolloutApi({ ...all, offerOwn: release.offerAgain }),
+      createAgentRolloutApi({ ...all, offerOwnRelease: release.offerAgain }),
     ],
     work: [
       createHostWork(all),

@@ -166,7 +166,7 @@ export function cancelled(operation: OperationObject, now: number): OperationObj
 }
 
 /** True if it has ended, with any result. */
-export function isOver(operation: OperationObject): boolean {
+export function isFinished(operation: OperationObject): boolean {
   return operation.status.finishedAt !== null;
 }
 

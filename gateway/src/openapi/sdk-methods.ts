@@ -6,7 +6,7 @@ import { protoComments } from "./proto-comments.ts";
 import { publicRegistry } from "./public-protos.ts";
 import { inputType, named } from "./sdk-requests.ts";
 import { enumerations, requests, type MethodClass, methodClasses, messages, prefix } from "./sdk-names.ts";
-import { comment, widest } from "./sdk-printing.ts";
+import { comment, maxColumns } from "./sdk-printing.ts";
 
 interface Parameter {
   readonly name: string;
@@ -30,7 +30,7 @@ export async function sdkMethods(): Promise<string> {
   );
 
   function classOf({ name, about, methods }: MethodClass): string[] {
-    const lines = Object.entries(methods).map(([as, rpc]) => methodOf(as, found(rpc)));
+    const lines = Object.entries(methods).map(([as, rpc]) => methodOf(as, rpcNamed(rpc)));
     return [
       ...comment(about, ""),
       `export class ${name} extends ApiMethods {`,
@@ -40,7 +40,7 @@ export async function sdkMethods(): Promise<string> {
     ];
   }
 
-  function found(name: string): DescMethod {
+  function rpcNamed(name: string): DescMethod {
     const rpc = rpcs.get(name);
     if (rpc === undefined) throw new Error(`the protos have no ${name}`);
     return rpc;
@@ -117,7 +117,7 @@ function responseOf({ output }: DescMethod): string {
 function signature(name: string, parameters: readonly Parameter[], response: string): string[] {
   const texts = parameters.map(({ name: each, type, optional }) => `${each}${optional ? "?" : ""}: ${type}`);
   const line = `  ${name}(${texts.join(", ")}): ${response} {`;
-  if (line.length <= widest) return [line];
+  if (line.length <= maxColumns) return [line];
   return [`  ${name}(`, ...texts.map((text) => `    ${text},`), `  ): ${response} {`];
 }
 
@@ -134,9 +134,9 @@ function bodyOf(rpc: DescMethod, { verb, segments }: RestRule, { value }: Payloa
       ? `    return this.transport.request("${verb}", ${where}, ${optionsOf(rpc, verb, value)});`
       : `    return listOf(this.transport, ${where}, "${entries.member}", options${value === undefined ? "" : `, ${value}`});`;
   const line = call(path);
-  if (line.length <= widest) return [line];
+  if (line.length <= maxColumns) return [line];
   const short = call("path");
-  return [`    const path = ${path};`, ...(short.length <= widest ? [short] : spread(short))];
+  return [`    const path = ${path};`, ...(short.length <= maxColumns ? [short] : spread(short))];
 }
 
 /** Breaks a call whose last argument is an object: each member on its own line. */
@@ -157,6 +157,6 @@ function importOf(names: readonly string[], lines: readonly string[], from: stri
   const code = lines.filter((line) => !/^\s*(?:\/?\*|\/\/)/.test(line)).join("\n");
   const used = [...new Set(names)].filter((name) => new RegExp(`[<( ]${name}\\b[^"]`).test(code)).toSorted();
   const line = `import type { ${used.join(", ")} } from "${from}";`;
-  if (line.length <= widest) return [line];
+  if (line.length <= maxColumns) return [line];
   return ["import type {", ...used.map((name) => `  ${name},`), `} from "${from}";`];
 }

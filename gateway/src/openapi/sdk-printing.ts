@@ -1,7 +1,7 @@
 import type { DescEnum, DescField } from "@bufbuild/protobuf";
 
 /** Columns of a printed line. */
-export const widest = 120;
+export const maxColumns = 120;
 
 /** A union of the JSON names of an enumeration, without the unspecified value. */
 export function valuesOf({ values }: DescEnum): string {
@@ -21,11 +21,11 @@ export function scalarType(field: DescField): string {
 export function comment(text: string | undefined, indent: string): string[] {
   if (text === undefined) return [];
   const line = `${indent}/** ${text} */`;
-  if (line.length <= widest) return [line];
+  if (line.length <= maxColumns) return [line];
   const lines: string[] = [];
   let last = "";
   for (const word of text.split(" ")) {
-    if (`${indent} * ${last} ${word}`.length > widest) {
+    if (`${indent} * ${last} ${word}`.length > maxColumns) {
       lines.push(last);
       last = word;
     } else last = last === "" ? word : `${last} ${word}`;

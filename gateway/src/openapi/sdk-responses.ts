@@ -3,7 +3,7 @@ import { bareItems, isNullable, rulesOf } from "../json/field-rules.ts";
 import { protoComments } from "./proto-comments.ts";
 import { publicRegistry } from "./public-protos.ts";
 import { enumerations, messages, prefix } from "./sdk-names.ts";
-import { comment, scalarType, valuesOf, widest } from "./sdk-printing.ts";
+import { comment, scalarType, valuesOf, maxColumns } from "./sdk-printing.ts";
 
 /** Types of members that the protos cannot express: the values of a string, the structure of raw JSON. */
 const overrides: Readonly<Record<string, string>> = {
@@ -34,7 +34,7 @@ function enumeration(found: DescEnum | undefined, name: string, as: string): str
   const line = `export type ${as} = ${valuesOf(found)};`;
   const values = valuesOf(found).split(" | ");
   const spread = [`export type ${as} =`, ...values.map((value) => `  | ${value}`)].join("\n");
-  return [...comment(protoComments[found.typeName], ""), line.length <= widest ? line : `${spread};`, ""];
+  return [...comment(protoComments[found.typeName], ""), line.length <= maxColumns ? line : `${spread};`, ""];
 }
 
 function interfaceOf(message: DescMessage | undefined, name: string, as: string): string[] {

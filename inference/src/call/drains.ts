@@ -18,21 +18,21 @@ export function createDrains(): Drains {
   return {
     begin(client) {
       let hasEnded = false;
-      const over = new AbortController();
+      const stopped = new AbortController();
       let timer: NodeJS.Timeout | undefined;
       const onClosed = () => {
         if (hasEnded) return;
-        if (count >= drainsMax) return over.abort(new Error("too many responses are read for disconnected clients"));
+        if (count >= drainsMax) return stopped.abort(new Error("too many responses are read for disconnected clients"));
         count += 1;
         timer = setTimeout(
-          () => over.abort(new Error("the client disconnected and the response took too long")),
+          () => stopped.abort(new Error("the client disconnected and the response took too long")),
           drainMs,
         );
       };
       if (client.isClosed) onClosed();
       else client.onClosed(onClosed);
       return {
-        signal: over.signal,
+        signal: stopped.signal,
         end() {
           hasEnded = true;
           if (timer === undefined) return;

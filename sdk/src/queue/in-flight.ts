@@ -16,8 +16,8 @@ export interface InFlightMessage extends Claimed {
 /** The messages that a worker has claimed, and the count of their outcomes. Each message has one outcome. */
 export interface InFlightMessages {
   readonly size: number;
-  readonly tally: Readonly<Record<Outcome, number>>;
-  take(message: Claimed, claimedUntil: number): InFlightMessage;
+  readonly outcomes: Readonly<Record<Outcome, number>>;
+  add(message: Claimed, claimedUntil: number): InFlightMessage;
   /** Records an outcome; does nothing when the message has one. */
   end(message: InFlightMessage, outcome: Outcome): void;
   messages(): InFlightMessage[];
@@ -25,21 +25,21 @@ export interface InFlightMessages {
 
 export function createInFlightMessages(): InFlightMessages {
   const all = new Set<InFlightMessage>();
-  const tally = { acked: 0, nacked: 0, lost: 0 };
+  const outcomes = { acked: 0, nacked: 0, lost: 0 };
   return {
     get size() {
       return all.size;
     },
-    tally,
-    take(message, claimedUntil) {
-      const inHand: InFlightMessage = { ...message, stage: "waiting", claimedUntil, abort: undefined };
-      all.add(inHand);
-      return inHand;
+    outcomes,
+    add(message, claimedUntil) {
+      const inFlight: InFlightMessage = { ...message, stage: "waiting", claimedUntil, abort: undefined };
+      all.add(inFlight);
+      return inFlight;
     },
     end(message, outcome) {
       if (!all.delete(message)) return;
       message.stage = "over";
-      tally[outcome] += 1;
+      outcomes[outcome] += 1;
     },
     messages: () => [...all],
   };

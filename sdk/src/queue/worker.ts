@@ -100,7 +100,7 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
     const acks = request.acks as readonly InFlightMessage[];
     const { messages, lost } = await backend.claim(request);
     for (const message of acks) inFlight.end(message, lost.has(message.id) ? "lost" : "acked");
-    const taken = messages.map((message) => inFlight.take(message, startedAt + request.visibilitySeconds * 1000));
+    const taken = messages.map((message) => inFlight.add(message, startedAt + request.visibilitySeconds * 1000));
     if (isStopping) settling.release(taken);
     else waiting.push(...taken);
     dispatch();
@@ -147,7 +147,7 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
       endSignals();
     }
     if (failure !== undefined) throw failure.error;
-    return { ...inFlight.tally };
+    return { ...inFlight.outcomes };
   }
 
   const finished = work();
@@ -160,7 +160,7 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
       return finished;
     },
     get tally() {
-      return { ...inFlight.tally };
+      return { ...inFlight.outcomes };
     },
   };
 }

@@ -45,10 +45,10 @@ export async function startQueueWorkload(platform: Platform, serviceId: string, 
   const claimed = await queues.claim(name, { max: 2, visibility_timeout_seconds: 3_600 });
   expect(claimed.map(({ payload }) => payload.n)).toEqual([0, 1]);
 
-  let isOver = false;
+  let isFinished = false;
   let sent = 3;
   const sending = (async () => {
-    for (; !isOver; sent += 1) await send(sent);
+    for (; !isFinished; sent += 1) await send(sent);
   })();
   const acked: number[] = [];
   /**
@@ -57,7 +57,7 @@ export async function startQueueWorkload(platform: Platform, serviceId: string, 
    */
   const doubtful = new Set<number>();
   const working = (async () => {
-    for (let isEmpty = false; !isOver || !isEmpty; ) {
+    for (let isEmpty = false; !isFinished || !isEmpty; ) {
       const claimed = await claim({ max: 100, visibility_timeout_seconds: 30, wait_seconds: 1 });
       isEmpty = claimed?.length === 0;
       if (claimed === undefined || isEmpty) continue;
@@ -84,7 +84,7 @@ export async function startQueueWorkload(platform: Platform, serviceId: string, 
     async check({ mayLoseLast = false } = {}) {
       const before = acked.length;
       await waitUntil("messages go on", () => acked.length > before + 3, patient);
-      isOver = true;
+      isFinished = true;
       await Promise.all([sending, working]);
       const list = await waitUntil("the remaining messages are listed", async () => {
         const answer = await rest.get<{ messages: MessageJson[] }>(path("/messages?limit=100"));

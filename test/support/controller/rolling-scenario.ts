@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { silentLog } from "@holdfast/common/log.ts";
 import type { MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
-import { isOver, type OperationObject } from "@holdfast/controller/operation/operation.ts";
+import { isFinished, type OperationObject } from "@holdfast/controller/operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "@holdfast/controller/services/service/managed-service.ts";
 import { changePrimary, type PrimaryChangeDeps } from "@holdfast/controller/services/service/member/change-primary.ts";
 import { namedPrimary } from "@holdfast/controller/services/service/member/members.ts";
@@ -112,7 +112,7 @@ export class RollingScenario {
       [this.object, this.operation] = [after, next];
     };
     try {
-      const open = operation === undefined || isOver(operation) ? undefined : operation;
+      const open = operation === undefined || isFinished(operation) ? undefined : operation;
       for (const step of procedureOf(open).plan(object, observed, open))
         await this.perform(step, object, observed, put);
       if (object !== this.object) return;

@@ -12,7 +12,7 @@ import { lineOf, type NodeImageObject } from "@holdfast/controller/services/main
 import type { MaintenanceContext } from "@holdfast/controller/services/maintenance/pending-update.ts";
 import { pendingUpdates } from "@holdfast/controller/services/maintenance/pending-updates.ts";
 import { obstacleOf } from "@holdfast/controller/services/maintenance/update-terms.ts";
-import { isOver, type OperationObject } from "@holdfast/controller/operation/operation.ts";
+import { isFinished, type OperationObject } from "@holdfast/controller/operation/operation.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
 import type {
   ObservedNode,
@@ -222,7 +222,7 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
       if (verb === "maintain") return this.maintain();
       if (service === undefined) return;
       try {
-        const outcome = requestVerb(service, verb, isOver(operation) ? undefined : operation, {
+        const outcome = requestVerb(service, verb, isFinished(operation) ? undefined : operation, {
           operationId: `op-${++operations}`,
           now,
         });
@@ -249,7 +249,7 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
       const updates = pendingUpdates(service, context);
       if (updates.length === 0 || obstacleOf(service, context) !== undefined) return;
       try {
-        refuseWhileBusy(service, isOver(operation) ? undefined : operation);
+        refuseWhileBusy(service, isFinished(operation) ? undefined : operation);
       } catch {
         return;
       }

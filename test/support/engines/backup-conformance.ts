@@ -83,10 +83,10 @@ export function conformsToBackupFacet(
     /** Takes a backup while clients write as fast as the engine acknowledges. */
     async function takeUnderWrites(): Promise<{ readonly taken: TakenBackup; readonly acknowledged: Acknowledged }> {
       const acknowledged: Acknowledged = new Map();
-      let isOver = false;
+      let isFinished = false;
       const writing = Array.from({ length: writers }, (_, writer) =>
         within(source, "of the source", async (client) => {
-          for (let n = 0; !isOver; n += 1) {
+          for (let n = 0; !isFinished; n += 1) {
             await client.write(`${writer}-${n}`, "acknowledged");
             acknowledged.set(`${writer}-${n}`, Date.now());
           }
@@ -96,7 +96,7 @@ export function conformsToBackupFacet(
         await waitUntil("writes are acknowledged", () => acknowledged.size > writers, { everyMs: 20 });
         return { taken: await take(), acknowledged };
       } finally {
-        isOver = true;
+        isFinished = true;
         await Promise.all(writing);
       }
     }

@@ -29,7 +29,7 @@ const signal = AbortSignal.timeout(120_000);
 const edge = createMachineEdge(edgeConfig(block, [], []));
 const lost: string[] = [];
 let [sent, started] = [0, 0];
-let isOver = false;
+let isFinished = false;
 
 function dial(): Promise<Socket | undefined> {
   const socket = connect({ host: address, port, noDelay: true });
@@ -44,7 +44,7 @@ function dial(): Promise<Socket | undefined> {
 
 async function pour(): Promise<void> {
   const socket = await dial();
-  while (!isOver && socket?.destroyed === false) {
+  while (!isFinished && socket?.destroyed === false) {
     for (let at = 0; at < 50 && !socket.writableNeedDrain; at += 1, sent += 1) socket.write("x");
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -52,12 +52,12 @@ async function pour(): Promise<void> {
 }
 
 async function visit(): Promise<void> {
-  for (; !isOver; started += 1) (await dial())?.destroy();
+  for (; !isFinished; started += 1) (await dial())?.destroy();
 }
 
 await edge.apply(rules, signal);
 const traffic = Promise.all([pour(), visit()]);
 for (let time = 0; time < times; time += 1) await edge.apply(rules, signal);
-isOver = true;
+isFinished = true;
 await traffic;
 process.stdout.write(JSON.stringify({ sent, started, lost } satisfies EdgeFigures));

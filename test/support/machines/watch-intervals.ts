@@ -22,9 +22,9 @@ export async function watchIntervals(
 ): Promise<Intervals> {
   const begin = Date.now();
   const seen = [begin];
-  let isOver = false;
+  let isFinished = false;
   const looking = (async () => {
-    while (!isOver) {
+    while (!isFinished) {
       const [row] = await ask("SELECT at FROM holdfast.heartbeat");
       const at = row?.at.getTime() ?? 0;
       if (at > (seen.at(-1) ?? 0)) seen.push(at);
@@ -34,7 +34,7 @@ export async function watchIntervals(
   try {
     await work();
   } finally {
-    isOver = true;
+    isFinished = true;
     await looking;
   }
   const end = Date.now();

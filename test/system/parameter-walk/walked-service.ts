@@ -100,8 +100,8 @@ export function createWalkedService(
           await platform.rest.get<{ status: string; error_message: string | null }>(path(`/backups/${started.id}`)),
           200,
         ).json;
-      const isOver = async () => /completed|failed/.test((await read()).status);
-      await waitUntil(`a backup under ${under} has ended`, isOver, wait);
+      const isFinished = async () => /completed|failed/.test((await read()).status);
+      await waitUntil(`a backup under ${under} has ended`, isFinished, wait);
       expect({ under, ...(await read()) }).toMatchObject({ under, status: "completed", error_message: null });
       expectStatus(await platform.rest.delete(path(`/backups/${started.id}`)), 204);
     },

@@ -60,9 +60,9 @@ export function copyCases(its: QueuesUnderTest): void {
     await watcher.end();
     const backups = `/managed-services/${its.orders.service.id}/backups`;
     const backup = expectStatus(await rest.post<{ id: string }>(backups), 202).json;
-    const isOver = async () =>
+    const isFinished = async () =>
       (await rest.get<{ status: string }>(`${backups}/${backup.id}`)).json.status === "completed";
-    await waitUntil("the backup is completed", isOver, wait);
+    await waitUntil("the backup is completed", isFinished, wait);
     await late.query("ROLLBACK");
     await late.end();
 

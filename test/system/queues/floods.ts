@@ -16,11 +16,11 @@ export function floodCases(its: QueuesUnderTest): void {
     await its.create("flood");
     const log = join(its.platform.directory, "log", "controller.log");
     const loggedBefore = statSync(log).size;
-    let isOver = false;
+    let isFinished = false;
     let taken = 0;
     let meanwhile = 0;
     const control = (async () => {
-      while (!isOver) {
+      while (!isFinished) {
         const { status } = await its.platform.rest.get(`/managed-services/${its.orders.service.id}/databases`);
         if (status === 200 && taken < batches.length) meanwhile += 1;
         else expect([200, 429, 503]).toContain(status);
@@ -45,7 +45,7 @@ export function floodCases(its: QueuesUnderTest): void {
         taken += 1;
       }),
     );
-    isOver = true;
+    isFinished = true;
     await control;
     expect(meanwhile).toBeGreaterThan(0);
     // Its event loop stopped for no longer than its leases last.

@@ -58,9 +58,9 @@ async function untilListening(instance: Instance, signal: AbortSignal): Promise<
 
 /** Resolves with the promise, or after the time. */
 async function orTimeout(promise: Promise<void>, afterMs: number, signal: AbortSignal): Promise<void> {
-  const over = new AbortController();
-  const timeout = sleep(afterMs, undefined, { signal: AbortSignal.any([signal, over.signal]) });
-  await Promise.race([promise, timeout]).finally(() => over.abort());
+  const finished = new AbortController();
+  const timeout = sleep(afterMs, undefined, { signal: AbortSignal.any([signal, finished.signal]) });
+  await Promise.race([promise, timeout]).finally(() => finished.abort());
 }
 
 async function initialize(instance: Instance, session: Session, signal: AbortSignal): Promise<void> {

@@ -46,9 +46,9 @@ export const sessions: SessionsFacet = {
   /** Checks and signals in one statement: a pid that was reused by another session is not found. */
   signal: (instance, { pid, startedUs: started }, { terminate }, signal) =>
     inInsightLane(instance, signal, async (session) => {
-      const how = terminate ? "pg_terminate_backend(pid)" : "pg_cancel_backend(pid)";
+      const signalFunction = terminate ? "pg_terminate_backend(pid)" : "pg_cancel_backend(pid)";
       const rows = await session.rows<{ sent: boolean }>(
-        `SELECT ${how} AS sent FROM pg_stat_activity WHERE ${ofUsers} AND pid = $2 AND ${startedUs} = $3::bigint`,
+        `SELECT ${signalFunction} AS sent FROM pg_stat_activity WHERE ${ofUsers} AND pid = $2 AND ${startedUs} = $3::bigint`,
         [platformRoles, pid, String(started)],
       );
       return { found: rows[0]?.sent === true };

@@ -69,9 +69,9 @@ async function putUser(
   const [row] = await readRoles(session, "r.rolname = $1", [requested.username]);
   const user = expected === "present" ? { ...requested, role: currentRole(row, requested.username) } : requested;
   const { role } = user;
-  const isOurs = row?.rolpassword === user.verifier;
-  if (isOurs && row.attributes && roleOf(row) === role) return { changed: false, role };
-  if (row !== undefined && !isOurs && expected === "absent")
+  const hasVerifier = row?.rolpassword === user.verifier;
+  if (hasVerifier && row.attributes && roleOf(row) === role) return { changed: false, role };
+  if (row !== undefined && !hasVerifier && expected === "absent")
     throw new EngineRefused(`The engine has a user ${user.username} already.`, { code: "name_taken" });
   if (row !== undefined && user.username === defaultUser && role !== "admin") {
     throw new EngineRefused(`${defaultUser} is always an admin`);

@@ -24,10 +24,10 @@ export const users: UsersFacet = {
       const before = await stateOf(session, requested.username);
       const user =
         expected === "present" ? { ...requested, role: currentRole(before?.role, requested.username) } : requested;
-      const isOurs = before?.passwords.includes(user.verifier) === true;
-      if (before !== undefined && !isOurs && expected === "absent")
+      const hasVerifier = before?.passwords.includes(user.verifier) === true;
+      if (before !== undefined && !hasVerifier && expected === "absent")
         throw new EngineRefused(`The engine has a user ${user.username} already.`, { code: "name_taken" });
-      const changed = !isOurs || before.role !== user.role;
+      const changed = !hasVerifier || before.role !== user.role;
       if (changed) await putUser(session, user);
       // Save even without a change: an earlier call may have been interrupted before it saved.
       await session.call("ACL", "SAVE");

@@ -33,6 +33,7 @@ export type Token = Resource<TokenSpec, NoStatus>;
 export const tokenKind = defineKind<Token>("token", {
   deletedWithOrganization: true,
   quotas: [{ name: "tokens", label: "tokens", limit: 1_000 }],
+  storedNames: { "spec.creator": "maker" },
 });
 
 export interface TokenSpec {
@@ -43,11 +44,11 @@ export interface TokenSpec {
   /** The objects that it may access; absent: everything of the organization. */
   readonly resources?: readonly ResourceName[];
   /** The creator; absent for the token of the bootstrap file. */
-  readonly maker?: Maker;
+  readonly creator?: TokenCreator;
 }
 
 /** The creator of a token: the token has at most its scopes, and ends with it. */
-export interface Maker {
+export interface TokenCreator {
   readonly kind: "user" | "api_key" | "token";
   readonly id: string;
   /** The creator, as the audit log names it. */
@@ -87,7 +88,7 @@ export interface UserSpec {
   readonly setup?: { readonly tokenHash: string; readonly expiresAt: number };
 }
 
-/** The next token generation, which voids the person's tokens: another holder of the password may have created some. */
+/** The next token generation, which voids the person's tokens: others with the old password may have created some. */
 export function nextTokenGeneration({ tokenGeneration = 0 }: UserSpec): Required<Pick<UserSpec, "tokenGeneration">> {
   return { tokenGeneration: tokenGeneration + 1 };
 }

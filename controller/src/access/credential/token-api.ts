@@ -31,9 +31,9 @@ export function createTokenApi(
 ): ServedService {
   const { organizations, memberships, users, tokens, lastUse, sealer, cursors, clock } = deps;
 
-  function makerOf(call: Call): Maker {
+  function creatorOf(call: Call): TokenCreator {
     const { kind, id } = principalOf(call);
-    const parent = kind === "token" ? tokens.get(id)?.object.spec.maker : undefined;
+    const parent = kind === "token" ? tokens.get(id)?.object.spec.creator : undefined;
     const depth = kind === "token" ? (parent?.depth ?? 0) + 1 : 0;
     if (depth > depthMax) throw new HoldfastError("SCOPE_MISSING", "A token of this depth cannot create tokens.");
     const membership = kind === "user" ? memberships.get(organizationOf(call), id)?.object : undefined;
@@ -76,7 +76,7 @@ export function createTokenApi(
         if (principalOf(call).kind !== "user") requireScope(call, "keys:write");
         requireUnlimited(call);
         requireScopes(call, scopes);
-        const maker = makerOf(call);
+        const creator = creatorOf(call);
         const now = clock.now();
         const expiresAt = Math.min(now + ttlSeconds * 1_000, principalOf(call).expiresAt ?? Infinity);
         const id = deps.newId();
@@ -87,7 +87,7 @@ export function createTokenApi(
             secretHash: sealer.keyedHash(hashPurposes.token, text),
             scopes: [...scopes],
             expiresAt,
-            maker,
+            creator,
             ...(resources.length > 0 && { resources: resources.map(({ kind, id: of }) => ({ kind, id: of })) }),
           },
           status: {},
@@ -121,7 +121,7 @@ export function createTokenApi(
 /** True for the token itself, and for the person who created it. */
 function isOwn({ metadata, spec }: Token, { kind, id }: Principal): boolean {
   if (kind === "token") return metadata.id === id;
-  return kind === "user" && spec.maker?.kind === "user" && spec.maker.id === id;
+  return kind === "user" && spec.creator?.kind === "user" && spec.creator.id === id;
 }
 
 function commonOf({ metadata, spec }: Token) {
@@ -137,7 +137,7 @@ function commonOf({ metadata, spec }: Token) {
 function tokenMessage(token: Token, use: Use | undefined): TokenMessage {
   return create(TokenSchema, {
     ...commonOf(token),
-    ...(token.spec.maker && { createdBy: token.spec.maker.actor }),
+    ...(token.spec.creator && { createdBy: token.spec.creator.actor }),
     ...(use && { lastUsedAt: timestampFromMs(use.at), lastUsedFrom: use.source }),
   });
 }

@@ -68,7 +68,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
         const metadata = newMetadata(id, now, { name });
         // Operators create organizations for others.
         const isOperator = caller.scopes.has("platform:*");
-        const spec: OrganizationSpec = { quota: {}, ...(!isOperator && { maker: caller.id, ownName: true }) };
+        const spec: OrganizationSpec = { quota: {}, ...(!isOperator && { creator: caller.id, ownName: true }) };
         const organization: Organization = { metadata, spec, status: {} };
         const membership: Membership = {
           metadata: { ...metadata, id: membershipId(id, caller.id), name: caller.id, organizationId: id },

@@ -7,19 +7,20 @@ export type Organization = Resource<OrganizationSpec, Readonly<Record<string, ne
 
 export const organizationKind = defineKind<Organization>("organization", {
   globalNames: "operators alone claim one, for a recovery that finds the organization by it",
-  indexes: [makerOfOrganization],
+  indexes: [creatorOfOrganization],
+  storedNames: { "spec.creator": "maker" },
 });
 
 /** Index: the organizations that one person created. */
-export function makerOfOrganization({ spec }: Organization): string | undefined {
-  return spec.maker;
+export function creatorOfOrganization({ spec }: Organization): string | undefined {
+  return spec.creator;
 }
 
 export interface OrganizationSpec {
   /** Limits that an operator set, by quota name; other quotas have their default. */
   readonly quota: Readonly<Partial<Record<string, number>>>;
   /** The person who created it: all organizations of one person share one quota. Absent for an operator's. */
-  readonly maker?: string;
+  readonly creator?: string;
   /**
    * True when members chose the name: it is not claimed, so others may have the same. Absent: the name is claimed, as
    * operators create organizations.

@@ -60,13 +60,13 @@ export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: 
   /**
    * Organizations of one person share the default limits of one, plus the additions that operators gave each of them.
    */
-  function requireShared({ spec: { maker } }: Organization, row: Row, requested: number): void {
-    if (maker === undefined || row.quota.isPerOrganization === true) return;
-    const theirs = organizations.by(makerOfOrganization, maker).map(({ object }) => object);
-    if (theirs.length < 2) return;
-    const additions = theirs.map((each) => Math.max(0, limitOf(row, each) - row.quota.limit));
+  function requireShared({ spec: { creator } }: Organization, row: Row, requested: number): void {
+    if (creator === undefined || row.quota.isPerOrganization === true) return;
+    const ofCreator = organizations.by(creatorOfOrganization, creator).map(({ object }) => object);
+    if (ofCreator.length < 2) return;
+    const additions = ofCreator.map((each) => Math.max(0, limitOf(row, each) - row.quota.limit));
     const limit = additions.reduce((sum, each) => sum + each, row.quota.limit);
-    const used = theirs.reduce((sum, { metadata }) => sum + usageOf(metadata.id, row), 0);
+    const used = ofCreator.reduce((sum, { metadata }) => sum + usageOf(metadata.id, row), 0);
     requireAmount(row.quota, { used, requested, limit }, "All organizations of the person who made this one have");
   }
 

@@ -6,9 +6,9 @@ import { hashPurposes } from "../credential/credential.ts";
 
 /** The slow hash of passwords that people choose. Throws RATE_LIMITED when too many wait for it. */
 export interface PasswordHash {
-  create(password: string, who: Presenter): Promise<string>;
+  create(password: string, presenter: Presenter): Promise<string>;
   /** An undefined `stored` takes as long and returns false. */
-  verify(stored: string | undefined, password: string, who: Presenter): Promise<boolean>;
+  verify(stored: string | undefined, password: string, presenter: Presenter): Promise<boolean>;
 }
 
 /** Argon2id with 19 MiB and two passes (OWASP Password Storage Cheat Sheet, 2024): about 20 ms of one core. */
@@ -23,9 +23,9 @@ export function createPasswordHash(sealer: Sealer, sources: SourceGroups = creat
   let dummyHash: Promise<string> | undefined;
 
   return {
-    create: (password, who) => queue.run(who, () => hash(password, options)),
-    verify: (stored, password, who) =>
-      queue.run(who, async () => {
+    create: (password, presenter) => queue.run(presenter, () => hash(password, options)),
+    verify: (stored, password, presenter) =>
+      queue.run(presenter, async () => {
         dummyHash ??= hash("of nobody", options);
         const same = await verify(stored ?? (await dummyHash), password, options);
         return same && stored !== undefined;

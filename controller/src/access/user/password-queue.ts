@@ -20,7 +20,7 @@ export interface Presenter {
  */
 export interface PasswordQueue {
   /** Throws RATE_LIMITED when too many wait, overall or of this source. */
-  run<T>(who: Presenter, work: () => Promise<T>): Promise<T>;
+  run<T>(presenter: Presenter, work: () => Promise<T>): Promise<T>;
 }
 
 interface Limits {

@@ -77,12 +77,12 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
 
   async function requireAllowed(
     { host, port }: { readonly host: string; readonly port: number },
-    what: string,
+    target: string,
     signal: AbortSignal,
   ): Promise<void> {
     await deps.egress.check({ host, port }, signal).catch((cause: unknown) => {
       if (!(cause instanceof EgressFailure)) throw cause;
-      throw new HoldfastError("TARGET_NOT_ALLOWED", `The ${what} is at an address that apps may not reach.`);
+      throw new HoldfastError("TARGET_NOT_ALLOWED", `The ${target} is at an address that apps may not reach.`);
     });
   }
 
@@ -98,9 +98,9 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       throw invalid({ field: "custom_domain", code: "required", detail: "must name one: the app has several domains" });
     const found = requested === undefined ? verified[0] : verified.find((name) => name === requested);
     if (found !== undefined) return found;
-    const what =
+    const detail =
       requested === undefined ? "The app has no verified domain." : `${requested} is no verified domain of the app.`;
-    throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", what);
+    throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", detail);
   }
 
   /** The request contains the full mail server each time: a stored password never goes to another server. */
@@ -187,7 +187,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
     progressAt: now,
     schemaVersion: null,
     replayedDataId: null,
-    mailTrouble: null,
+    mailError: null,
     mailLimit: null,
     health: { reason: null, since: now },
   });

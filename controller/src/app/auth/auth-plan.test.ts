@@ -53,7 +53,7 @@ function authOf(status: Partial<AuthStatus> = {}, keys: readonly SigningKeySpec[
       schemaVersion: null,
       failureReason: null,
       replayedDataId: null,
-      mailTrouble: null,
+      mailError: null,
       mailLimit: null,
       health: { reason: null, since: 0 },
       ...status,
@@ -117,7 +117,7 @@ test("erasures are replayed over other data, and mail failures degrade the healt
   const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion, replayedDataId: data } as const;
   const other = { ...there, service: { isRunning: true, grantsAccess: true, data: "service/defaultdb/#2" } };
   expect(planAuth(authOf(active), other)).toEqual({ kind: "step", step: "erasures" });
-  expect(planAuth(authOf({ ...active, mailTrouble: "It is away." }), there)).toEqual({
+  expect(planAuth(authOf({ ...active, mailError: "It is away." }), there)).toEqual({
     kind: "health",
     reason: "Mails are not sent: It is away.",
   });

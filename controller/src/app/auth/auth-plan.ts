@@ -1,5 +1,5 @@
 import { authSchemaVersions } from "@holdfast/common/auth-schema/versions.ts";
-import { type AuthObject, type AuthStep, isOn } from "./auth.ts";
+import { type AuthObject, type AuthStep, isEnabled } from "./auth.ts";
 import { nextRetirement } from "./signing-keys.ts";
 
 /** Observed state besides the object. */
@@ -43,7 +43,7 @@ export function planAuth(auth: AuthObject, { now, service, hasName }: ObservedAu
   const retirement = nextRetirement(spec.keys);
   if (retirement !== undefined && retirement <= now) return { kind: "retireKeys" };
   const recheckMs = retirement === undefined ? undefined : retirement - now;
-  if (!isOn(auth))
+  if (!isEnabled(auth))
     return hasName || service?.grantsAccess === true ? { kind: "withdraw" } : { kind: "settled", recheckMs };
 
   const step = nextStep(auth, service, hasName, now);
@@ -87,11 +87,11 @@ function nextStep(
 
 function healthOf(
   service: ObservedAuth["service"],
-  { mailTrouble, mailLimit }: Pick<AuthObject["status"], "mailTrouble" | "mailLimit">,
+  { mailError, mailLimit }: Pick<AuthObject["status"], "mailError" | "mailLimit">,
 ): string | null {
   if (service === undefined) return "The service with the users was deleted.";
   if (!service.isRunning) return "The service with the users does not run.";
-  if (mailTrouble !== null) return `Mails are not sent: ${mailTrouble}`;
+  if (mailError !== null) return `Mails are not sent: ${mailError}`;
   if (mailLimit === null) return null;
   return `mails_per_hour is used up: ${mailLimit === "everybody" ? "no address gets" : "addresses without a user get no"} mails for a while.`;
 }

@@ -54,9 +54,9 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
     service: ManagedServiceObject,
     signal: AbortSignal,
   ): Promise<string | null> {
-    if (spec.what === "revoke") return spec.sessionId;
-    const who = "userId" in spec ? { userId: spec.userId, email: "" } : { userId: "", email: emailOf(id, spec) };
-    const value = create(ReadAuthRowsSchema, { ...who, database: spec.databaseName, table: "users", limit: 1 });
+    if (spec.kind === "revoke") return spec.sessionId;
+    const user = "userId" in spec ? { userId: spec.userId, email: "" } : { userId: "", email: emailOf(id, spec) };
+    const value = create(ReadAuthRowsSchema, { ...user, database: spec.databaseName, table: "users", limit: 1 });
     const { rows } = await tasks.run(service, { case: "readAuthRows", value }, signal);
     return rows[0] === undefined ? null : (JSON.parse(rows[0]) as { id: string }).id;
   }
@@ -69,7 +69,7 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
   ): Promise<boolean> {
     const database = spec.databaseName;
     const { id, organizationId } = metadata;
-    if (spec.what === "revoke") {
+    if (spec.kind === "revoke") {
       const value = create(RevokeAuthSessionSchema, { database, sessionId: spec.sessionId });
       const { existed } = await tasks.run(service, { case: "revokeAuthSession", value }, signal);
       await erasures.record(organizationId, { kind: "session", subject: spec.sessionId }, clock.now());
@@ -100,7 +100,7 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
       spec: "sealedEmail" in spec ? { ...spec, sealedEmail: "" } : spec,
       status: { ...stored.object.status, ...outcome, endedAt: now },
     });
-    if (spec.what === "erase" && outcome.found)
+    if (spec.kind === "erase" && outcome.found)
       unit.event({
         type: "auth.user.deleted",
         organizationId: metadata.organizationId,
@@ -109,7 +109,7 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
         data: "userId" in spec ? { user_id: spec.userId } : { email_digest: spec.emailDigest },
       });
     await requests.reached(await unit.commit(signal), 1_000);
-    log.info("request about an app's users ended", { app: spec.appId, what: spec.what, found: outcome.found });
+    log.info("request about an app's users ended", { app: spec.appId, kind: spec.kind, found: outcome.found });
     return again(requestRetentionMs, "retained for its caller");
   }
 

@@ -23,6 +23,7 @@ export const authRequestKind = defineKind<AuthRequestObject>("app-auth-request",
   deletedWithOrganization: true,
   indexes: [appOfRequest],
   quotas: [requestQuota],
+  storedNames: { "spec.kind": "what" },
 });
 
 /** Index: requests of one app. */
@@ -37,10 +38,10 @@ export type AuthRequestSpec = {
 } & AuthWork;
 
 export type AuthWork =
-  | { readonly what: "revoke"; readonly sessionId: string }
-  | { readonly what: "erase"; readonly userId: string }
+  | { readonly kind: "revoke"; readonly sessionId: string }
+  | { readonly kind: "erase"; readonly userId: string }
   /** The address is sealed with the key of the object, and deleted when the request ends. */
-  | { readonly what: "erase"; readonly sealedEmail: string; readonly emailDigest: string };
+  | { readonly kind: "erase"; readonly sealedEmail: string; readonly emailDigest: string };
 
 export interface AuthRequestStatus {
   /** Id of the user or session; null: it does not exist; absent: not looked up yet. */
@@ -68,14 +69,14 @@ export function authTaskSources(requests: Collection<AuthRequestObject>): TaskSo
     async read({ key }, call) {
       const request = requests.get(key)?.object;
       if (request?.metadata.organizationId !== organizationOf(call)) return undefined;
-      return request === undefined || requestTypes[request.spec.what] !== type ? undefined : recordOf(request);
+      return request === undefined || requestTypes[request.spec.kind] !== type ? undefined : recordOf(request);
     },
   }));
 }
 
 function recordOf({ metadata, spec, status }: AuthRequestObject): TaskRecord {
   const { endedAt, error, found } = status;
-  const result = spec.what === "erase" ? { erased: found } : { revoked: found };
+  const result = spec.kind === "erase" ? { erased: found } : { revoked: found };
   return {
     status: endedAt === null ? "running" : error === null ? "completed" : "failed",
     result: endedAt !== null && error === null ? JSON.stringify(result) : undefined,

@@ -11,7 +11,7 @@ export type AuthObject = Resource<AuthSpec, AuthStatus>;
 export const authKind = defineKind<AuthObject>("app-auth", {
   deletedWithOrganization: true,
   indexes: [serviceOfAuth],
-  storedNames: { "status.replayedDataId": "erasedOver" },
+  storedNames: { "status.replayedDataId": "erasedOver", "status.mailError": "mailTrouble" },
 });
 
 /** Index: the sign-ins whose users are in a service. */
@@ -120,13 +120,13 @@ export interface AuthStatus {
   /** The data (`dataIdOf`) over which erasures were last replayed; null before the first time. */
   readonly replayedDataId: string | null;
   /** Reason why issuers cannot send mails; null while they can. */
-  readonly mailTrouble: string | null;
+  readonly mailError: string | null;
   /** Addresses that get no mails because the app has used its hourly limit; null below the limit. */
   readonly mailLimit: MailLimit | null;
   readonly health: AuthHealthStatus;
 }
 
-/** Only addresses without a user, or all addresses. */
+/** "strangers": only addresses without a user; "everybody": all addresses. */
 export type MailLimit = "strangers" | "everybody";
 
 export interface AuthHealthStatus {
@@ -148,7 +148,7 @@ export function isServed({ status }: AuthObject): boolean {
 }
 
 /** True unless it is Failed or Disabled. */
-export function isOn({ status }: AuthObject): boolean {
+export function isEnabled({ status }: AuthObject): boolean {
   return status.state === "Active" || status.state === "ProvisioningSchema";
 }
 

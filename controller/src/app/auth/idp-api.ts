@@ -16,7 +16,7 @@ interface Deps {
   /** Throws TARGET_NOT_ALLOWED. */
   readonly requireAllowed: (
     target: { readonly host: string; readonly port: number },
-    what: string,
+    label: string,
     signal: AbortSignal,
   ) => Promise<void>;
   readonly issuerPort: number;

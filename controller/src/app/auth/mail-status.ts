@@ -15,7 +15,7 @@ interface Deps {
   readonly log: Log;
 }
 
-type MailStatus = Partial<Pick<AuthStatus, "mailTrouble" | "mailLimit">>;
+type MailStatus = Partial<Pick<AuthStatus, "mailError" | "mailLimit">>;
 
 const reasonMax = 300;
 
@@ -24,10 +24,10 @@ export function createMailStatusRecorder({ auths, begin, log }: Deps): RecordMai
     const stored = await auths.getCurrent(appId);
     if (stored === undefined || stored.object.status.state !== "Active") return;
     const { status } = stored.object;
-    const { mailTrouble: reason = status.mailTrouble, mailLimit = status.mailLimit } = change;
-    const fails = reason !== null && status.mailTrouble === null;
-    if ((status.mailTrouble === null) === (reason === null) && status.mailLimit === mailLimit) return;
-    const after = { ...stored.object, status: { ...status, mailTrouble: reason, mailLimit } };
+    const { mailError: reason = status.mailError, mailLimit = status.mailLimit } = change;
+    const fails = reason !== null && status.mailError === null;
+    if ((status.mailError === null) === (reason === null) && status.mailLimit === mailLimit) return;
+    const after = { ...stored.object, status: { ...status, mailError: reason, mailLimit } };
     const unit = begin();
     unit.update(authKind, stored, after);
     if (fails) unit.event(mailFailing(after, reason));
@@ -37,8 +37,8 @@ export function createMailStatusRecorder({ auths, begin, log }: Deps): RecordMai
 
   return async ({ troubles, working, limits, belowLimit }) => {
     const changes: { readonly appId: string; readonly change: MailStatus }[] = [
-      ...troubles.map(({ appId, reason }) => ({ appId, change: { mailTrouble: reason.slice(0, reasonMax) } })),
-      ...working.map((appId) => ({ appId, change: { mailTrouble: null } })),
+      ...troubles.map(({ appId, reason }) => ({ appId, change: { mailError: reason.slice(0, reasonMax) } })),
+      ...working.map((appId) => ({ appId, change: { mailError: null } })),
       ...limits.map(({ appId, forUsers }) => ({
         appId,
         change: { mailLimit: forUsers ? ("everybody" as const) : ("strangers" as const) },

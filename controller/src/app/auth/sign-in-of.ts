@@ -83,7 +83,7 @@ function signInOf(stored: Stored<AuthObject>, primary: Primary, { secrets, issue
     },
     smtp: { ...mailServerOf(metadata.id, spec.smtp, secrets), fromAddress, fromName },
     theme: themeOf(spec.theme),
-    mailTrouble: stored.object.status.mailTrouble !== null,
+    mailTrouble: stored.object.status.mailError !== null,
     mailLimited: stored.object.status.mailLimit !== null,
     mailLimitedForUsers: stored.object.status.mailLimit === "everybody",
     signUpOpen: spec.signUp === "open",

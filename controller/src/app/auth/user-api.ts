@@ -84,13 +84,13 @@ export function userHandlers(deps: Deps): UserHandlers {
   }
 
   function erase(auth: AuthObject, user: { userId: string } | { email: string }, call: Call) {
-    if ("userId" in user) return submit(auth, () => ({ what: "erase", userId: user.userId.toLowerCase() }), call);
+    if ("userId" in user) return submit(auth, () => ({ kind: "erase", userId: user.userId.toLowerCase() }), call);
     const email = normalizedAddress(user.email);
     const secret = deps.secrets.open(auth.metadata.id, auth.spec.sealedSecret);
     const emailDigest = createHmac("sha256", secret).update(`erased address ${email}`).digest("hex");
     return submit(
       auth,
-      (id) => ({ what: "erase", sealedEmail: sealer.seal(email, keyOf(authRequestKind, id)), emailDigest }),
+      (id) => ({ kind: "erase", sealedEmail: sealer.seal(email, keyOf(authRequestKind, id)), emailDigest }),
       call,
     );
   }
@@ -117,7 +117,7 @@ export function userHandlers(deps: Deps): UserHandlers {
   return {
     revokeAuthSession: async ({ appId, sessionId }, call) => {
       const auth = access.require(appId, call).object;
-      return submit(auth, () => ({ what: "revoke", sessionId: sessionId.toLowerCase() }), call);
+      return submit(auth, () => ({ kind: "revoke", sessionId: sessionId.toLowerCase() }), call);
     },
 
     async eraseAuthUser({ appId, email, userId }, call) {
@@ -127,9 +127,13 @@ export function userHandlers(deps: Deps): UserHandlers {
       return erase(auth, userId === undefined ? { email: checkedAddress("email", email ?? "") } : { userId }, call);
     },
 
-    async deleteAuthUser({ appId, emailOrUserId: who }, call) {
+    async deleteAuthUser({ appId, emailOrUserId: addressOrId }, call) {
       const auth = access.require(appId, call).object;
-      return erase(auth, uuid.test(who) ? { userId: who } : { email: checkedAddress("email_or_user_id", who) }, call);
+      return erase(
+        auth,
+        uuid.test(addressOrId) ? { userId: addressOrId } : { email: checkedAddress("email_or_user_id", addressOrId) },
+        call,
+      );
     },
 
     async createAuthUser({ appId, email: requestedEmail }, call) {

@@ -198,12 +198,12 @@ export function createStackApi(deps: StackApiDeps): ServedService {
         };
         const after = upgradeRequested(object, descriptor, changes, { deploymentId, upgrade, seal, now });
         if (after === undefined) throw new HoldfastError("WRONG_STATE", "The stack cannot be upgraded now.");
-        const who = { actor: actorOf(call), source: call.source };
+        const caller = { actor: actorOf(call), source: call.source };
         const versions = { fromVersion, toVersion: template.version };
         const record = newDeployment(
           deploymentId,
           organizationId,
-          { compositionId: id, type: "upgrade", ...who, plan: [], ...versions },
+          { compositionId: id, type: "upgrade", ...caller, plan: [], ...versions },
           stepsOf(object.status.members, changes),
           now,
         );

@@ -45,7 +45,7 @@ interface WrittenResource {
  * supports then.
  */
 export function parseTemplate(name: string, version: string, text: string): Template {
-  const fail = (why: string) => new Error(`template ${name} ${version}: ${why}`);
+  const fail = (reason: string) => new Error(`template ${name} ${version}: ${reason}`);
   const written = parse(text) as WrittenTemplate | null;
   if (typeof written?.title !== "string" || typeof written.description !== "string")
     throw fail("needs a title and a description");

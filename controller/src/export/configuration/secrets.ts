@@ -93,25 +93,25 @@ export function maskedConfiguration({ fields }: Fields, complete: Configuration)
 export function unmasked({ fields }: Fields, given: Configuration, stored: Secrets) {
   const faults: ConfigurationFault[] = [];
   const used = new Set<string>();
-  const nothing = (key: string, what: string) =>
+  const refuseMask = (key: string, part: string) =>
     faults.push({
       key,
       code: "invalid_value",
-      detail: `must not be the mask ${mask}: there is no ${what} that it stands for`,
+      detail: `must not be the mask ${mask}: there is no ${part} that it stands for`,
     });
   const entries = Object.entries(given).map(([key, value]): [string, ConfigurationValue] => {
     const field = lookUp(fields, key);
     if (field === undefined || !isSecret(field)) return [key, value];
     if (field.kind === "secret") {
       if (value !== mask) return [key, value];
-      if (lookUp(stored, key) === undefined) nothing(key, key);
+      if (lookUp(stored, key) === undefined) refuseMask(key, key);
       used.add(key);
       return [key, lookUp(stored, key) ?? value];
     }
     const before = (lookUp(stored, key) ?? {}) as Readonly<Record<string, string>>;
     const texts = Object.entries(value as Readonly<Record<string, string>>).map(([name, text]) => {
       if (text !== mask) return [name, text] as const;
-      if (lookUp(before, name) === undefined) nothing(key, name);
+      if (lookUp(before, name) === undefined) refuseMask(key, name);
       used.add(key);
       return [name, lookUp(before, name) ?? text] as const;
     });

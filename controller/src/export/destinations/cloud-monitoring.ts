@@ -122,8 +122,8 @@ function verdictOfEvents(answer: unknown, count: number): Verdict {
   const old = Math.max(Number(tooOldLogEventEndIndex ?? 0), Number(expiredLogEventEndIndex ?? 0));
   const refused = old + (count - Number(tooNewLogEventStartIndex ?? count));
   if (!(refused > 0)) return { kind: "accepted" };
-  const why = `the destination refused ${refused} log entries by their times`;
-  return { kind: "partly", refused: Math.min(refused, count), again: [], why };
+  const detail = `the destination refused ${refused} log entries by their times`;
+  return { kind: "partly", refused: Math.min(refused, count), again: [], detail };
 }
 
 /** Name of the stream of a UTC day, such as `platform-2026-11-21`. */

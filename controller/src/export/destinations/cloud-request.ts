@@ -58,9 +58,9 @@ export function cloudVerdict({ status, retryAfterMs, body }: Answer): Verdict {
   const name = /<Code>(\w+)<\/Code>/.exec(text)?.[1] ?? /"__type"\s*:\s*"(?:[^"#]*#)?(\w+)"/.exec(text)?.[1] ?? "";
   const kind = kinds.find(([names]) => names.test(name))?.[1];
   if (kind === undefined) return verdictOfStatus(status, retryAfterMs);
-  const why =
+  const detail =
     kind === "stop"
       ? `HTTP ${status}: the destination refuses the credential`
       : messageOf(kind === "later" ? 429 : status);
-  return kind === "later" ? { kind, afterMs: retryAfterMs, why } : kind === "accepted" ? { kind } : { kind, why };
+  return kind === "later" ? { kind, afterMs: retryAfterMs, detail } : kind === "accepted" ? { kind } : { kind, detail };
 }

@@ -108,7 +108,7 @@ export function destinationConformance(destination: Destination): void {
     describe.each(streams)("$name", ({ run }) => {
       test("every item arrives once, in order for each node", async () => {
         const { keys, delivered } = await run(deliver, 300);
-        expect(delivered).toEqual({ taken: 600, refused: 0, tooOld: 0, why: undefined });
+        expect(delivered).toEqual({ taken: 600, refused: 0, tooOld: 0, detail: undefined });
         for (const origin of exportOrigins) {
           const of = (list: readonly string[]) => list.filter((key) => key.startsWith(origin.nodeId));
           expect(of(taken.map(readKey)).toSorted()).toEqual(of(keys).toSorted());
@@ -147,7 +147,11 @@ export function destinationConformance(destination: Destination): void {
           return isBad ? { status: 400, body: "no" } : take(arrival);
         });
         const { keys, delivered } = await run(deliver, 20);
-        expect(delivered).toMatchObject({ taken: 37, refused: 3, why: "HTTP 400: the destination refuses the data" });
+        expect(delivered).toMatchObject({
+          taken: 37,
+          refused: 3,
+          detail: "HTTP 400: the destination refuses the data",
+        });
         expect(taken.map(readKey).toSorted()).toEqual(keys.filter((key) => !refused.has(key)).toSorted());
       });
 

@@ -27,7 +27,7 @@ describe("responses about single items", () => {
   test.each([401, 403, 404])("a bulk response: status %i of an item stops the export and drops nothing", (status) => {
     const items = [201, status, 400].map((each) => ({ create: { status: each } }));
     const verdict = destinations.search_cluster.interpret(answer(200, { errors: true, items }), request(3));
-    expect(verdict).toMatchObject({ kind: "stop", why: expect.stringContaining(`HTTP ${status}`) });
+    expect(verdict).toMatchObject({ kind: "stop", detail: expect.stringContaining(`HTTP ${status}`) });
   });
 
   test("an OTLP response: rejected items are not sent again", () => {

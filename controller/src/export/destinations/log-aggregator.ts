@@ -32,7 +32,7 @@ export const logAggregator: Destination = {
     // Some versions of Loki respond to an empty push with 422, after they accepted the credential.
     if (items.length === 0 && status === 422) return { kind: "accepted" };
     if (status === 400 && tooLate.test(body.toString("utf8", 0, 4_096)))
-      return { kind: "divide", reason: "too_old", why: messageOf(status) };
+      return { kind: "divide", reason: "too_old", detail: messageOf(status) };
     return verdictOfStatus(status, retryAfterMs);
   },
 };

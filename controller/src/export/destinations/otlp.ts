@@ -69,7 +69,7 @@ export const otlp: Destination = {
     const refused = Number.isFinite(reported) ? Math.min(Math.max(0, Math.trunc(reported)), items.length) : 0;
     if (refused === 0) return { kind: "accepted" };
     // The OTLP specification forbids a retry of items that `partialSuccess` reports.
-    return { kind: "partly", refused, again: [], why: `the destination refused ${refused} items` };
+    return { kind: "partly", refused, again: [], detail: `the destination refused ${refused} items` };
   },
 };
 

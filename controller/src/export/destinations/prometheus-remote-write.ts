@@ -33,7 +33,7 @@ export const prometheusRemoteWrite: Destination = {
   },
   interpret({ status, retryAfterMs, body }) {
     if (status === 400 && tooLate.test(body.toString("utf8", 0, 4_096)))
-      return { kind: "divide", reason: "too_old", why: messageOf(status) };
+      return { kind: "divide", reason: "too_old", detail: messageOf(status) };
     return verdictOfStatus(status, retryAfterMs);
   },
 };

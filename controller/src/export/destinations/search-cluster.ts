@@ -42,21 +42,21 @@ export const searchCluster: Destination = {
       return {
         kind: "later",
         afterMs: undefined,
-        why: "the destination's response does not say which items it accepted",
+        detail: "the destination's response does not say which items it accepted",
       };
     const statuses = answer.items.map((item: unknown) =>
       Number((item as { create?: { status?: unknown } })?.create?.status),
     );
     // Another credential or index would be accepted, so nothing is dropped.
     const blocked = statuses.find((each) => each === 401 || each === 403 || each === 404);
-    if (blocked !== undefined) return { kind: "stop", why: messageOf(blocked) };
+    if (blocked !== undefined) return { kind: "stop", detail: messageOf(blocked) };
     const again = [...statuses.keys()].filter((index) => isTransient(statuses[index] ?? 0));
     // 409: the document exists from an earlier attempt.
     const refused = statuses.filter((each) => each >= 400 && each !== 409 && !isTransient(each));
-    const why =
+    const detail =
       again.length > 0 ? messageOf(429) : `${messageOf(refused[0] ?? 400)}, ${refused.length} of ${items.length} items`;
     if (again.length + refused.length === 0) return { kind: "accepted" };
-    return { kind: "partly", refused: refused.length, again, why };
+    return { kind: "partly", refused: refused.length, again, detail };
   },
 };
 
@@ -67,10 +67,10 @@ function headersOf(configuration: Configuration): Record<string, string> {
   return { authorization: `ApiKey ${configuredText(configuration, "api_key")}` };
 }
 
-function encoderOf<I>(what: "metrics" | "logs", documentOf: (item: I) => string): Encoder<I> {
+function encoderOf<I>(dataType: "metrics" | "logs", documentOf: (item: I) => string): Encoder<I> {
   return {
     encode: async (items, configuration) => {
-      const index = `${configuredText(configuration, "index_prefix")}-platform-${what}`;
+      const index = `${configuredText(configuration, "index_prefix")}-platform-${dataType}`;
       const lines = (item: I) => {
         const document = documentOf(item);
         return `{"create":{"_index":"${index}","_id":"${hashOf(document)}"}}\n${document}\n`;

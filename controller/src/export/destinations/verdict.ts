@@ -1,6 +1,6 @@
 /**
- * The meaning of a destination's response for the items that were sent. `why` is for users: a status and a message of
- * ours.
+ * The meaning of a destination's response for the items that were sent. `detail` is for users: a status and a
+ * message of the platform.
  */
 export type Verdict =
   | { readonly kind: "accepted" }
@@ -8,17 +8,17 @@ export type Verdict =
    * Some items were not accepted: `refused` of them are dropped, `again` are sent again (indices into the request's
    * items).
    */
-  | { readonly kind: "partly"; readonly refused: number; readonly again: readonly number[]; readonly why: string }
+  | { readonly kind: "partly"; readonly refused: number; readonly again: readonly number[]; readonly detail: string }
   /** At least one item is refused; it is found by bisection. */
-  | { readonly kind: "divide"; readonly reason: "refused" | "too_old"; readonly why: string }
+  | { readonly kind: "divide"; readonly reason: "refused" | "too_old"; readonly detail: string }
   /** The request is too large. */
-  | { readonly kind: "smaller"; readonly why: string }
+  | { readonly kind: "smaller"; readonly detail: string }
   /** Retry, within this tick if there is time. */
-  | { readonly kind: "later"; readonly afterMs: number | undefined; readonly why: string }
+  | { readonly kind: "later"; readonly afterMs: number | undefined; readonly detail: string }
   /** Nothing is accepted until the configuration or the destination changes. Nothing is dropped. */
-  | { readonly kind: "stop"; readonly why: string }
+  | { readonly kind: "stop"; readonly detail: string }
   /** Something that the request `needs` does not exist yet. */
-  | { readonly kind: "prepare"; readonly why: string };
+  | { readonly kind: "prepare"; readonly detail: string };
 
 // biome-ignore format: a table, aligned so that it reads as one
 const messages: Readonly<Record<number, string>> = {
@@ -48,10 +48,10 @@ function fallbackMessage(status: number): string {
 
 /** The verdict by the status alone, as most destinations define it. */
 export function verdictOfStatus(status: number, retryAfterMs?: number): Verdict {
-  const why = messageOf(status);
+  const detail = messageOf(status);
   if (status >= 200 && status < 300) return { kind: "accepted" };
-  if (status === 400 || status === 422) return { kind: "divide", reason: "refused", why };
-  if (status === 413) return { kind: "smaller", why };
-  if (status === 408 || status === 429 || status >= 500) return { kind: "later", afterMs: retryAfterMs, why };
-  return { kind: "stop", why };
+  if (status === 400 || status === 422) return { kind: "divide", reason: "refused", detail };
+  if (status === 413) return { kind: "smaller", detail };
+  if (status === 408 || status === 429 || status >= 500) return { kind: "later", afterMs: retryAfterMs, detail };
+  return { kind: "stop", detail };
 }

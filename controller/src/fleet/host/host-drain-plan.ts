@@ -7,7 +7,7 @@ export interface HostDrainPlan {
   readonly change: Pick<HostDrainStatus, "machines" | "remaining" | "waitsFor">;
 }
 
-const mostNamed = 100;
+const ownersMax = 100;
 
 /**
  * Pure: progress of a host's drain, computed from its machines. The drain stops nothing itself: services follow the
@@ -27,7 +27,7 @@ export function planHostDrain(
   const remaining = here.filter((machine) => !isStopped(machine));
   const owned = remaining.flatMap(({ spec, status }) => (spec.owner === null ? [] : [{ owner: spec.owner, status }]));
   const consented = stopsSingleNodes(host);
-  const waitsFor = owned.slice(0, mostNamed).map(({ owner, status }) => ({
+  const waitsFor = owned.slice(0, ownersMax).map(({ owner, status }) => ({
     serviceId: owner.id,
     reason:
       status.state === "unreachable"

@@ -7,7 +7,7 @@ import { type HostObject, stopsSingleNodes } from "./host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 
 /** Largest number of missing paths in a message. */
-const mostNamed = 100;
+const missingPathsMax = 100;
 
 /** The API's message of a host, with the resources reserved for these machines. */
 export function hostMessage(host: HostObject, machines: Iterable<MachineObject>): MessageInitShape<typeof HostSchema> {
@@ -18,7 +18,7 @@ export function hostMessage(host: HostObject, machines: Iterable<MachineObject>)
   const owned = here.filter((machine) => machine.spec.owner !== null);
   const sum = (of: (machine: MachineObject) => number) => BigInt(owned.reduce((all, machine) => all + of(machine), 0));
   const { facts, certificate, missingPaths: missing = [] } = status;
-  const named = missing.slice(0, mostNamed);
+  const named = missing.slice(0, missingPathsMax);
   const pools = rootPoolsOf(facts);
   const problems = [...pools, ...named].map(({ problem }) => problem).filter((problem) => problem !== "");
   return {

@@ -7,7 +7,7 @@ export interface RemovalRefusal {
   readonly detail: string;
 }
 
-const mostNamed = 20;
+const namedServicesMax = 20;
 
 /**
  * Pure: the reason with a remedy; undefined if the host can be removed. `here`: machines whose objects are on the host.
@@ -48,6 +48,6 @@ function servicesOf(machines: readonly MachineObject[]): string[] {
 }
 
 function named(services: readonly string[]): string {
-  const more = services.length > mostNamed ? ` and ${services.length - mostNamed} more` : "";
-  return `${services.slice(0, mostNamed).join(", ")}${more}`;
+  const more = services.length > namedServicesMax ? ` and ${services.length - namedServicesMax} more` : "";
+  return `${services.slice(0, namedServicesMax).join(", ")}${more}`;
 }

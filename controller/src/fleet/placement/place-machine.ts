@@ -23,7 +23,7 @@ export type PlacementChoice =
   | { readonly hostId?: never; readonly reason: string };
 
 /** Largest number of hosts in a refusal. */
-const mostNamed = 10;
+const namedRefusalsMax = 10;
 
 /**
  * Pure: chooses the host of a machine. Candidates are hosts of its zone that are ready, accept machines, have its
@@ -63,8 +63,10 @@ export function placeMachine(
     const guestKernel = request.guestKernel || newestImageOn(host, guestLine.engine, guestLine.version);
     return { hostId: best.id, image, ...(request.kind === "virtual_machine" && guestKernel !== "" && { guestKernel }) };
   }
-  const more = refusals.length > mostNamed ? ` And ${refusals.length - mostNamed} more.` : "";
-  return { reason: `No host of zone ${request.zone} can take it. ${refusals.slice(0, mostNamed).join(" ")}${more}` };
+  const more = refusals.length > namedRefusalsMax ? ` And ${refusals.length - namedRefusalsMax} more.` : "";
+  return {
+    reason: `No host of zone ${request.zone} can take it. ${refusals.slice(0, namedRefusalsMax).join(" ")}${more}`,
+  };
 }
 
 /** Pure: the image of the request, or of the service's other members; empty if any image will do. */

@@ -59,8 +59,8 @@ export function reservationRefusal(share: StorageShare, { spec }: HostObject): s
   const { requestedBytes, reservedBytes, totalBytes } = share;
   const factor = spec.diskOvercommit;
   if (factor === null || reservedBytes + requestedBytes <= totalBytes * factor) return undefined;
-  const what = share.root ? (share.data ? "disk and root" : "root") : "disk";
-  return `${inGib(requestedBytes)} GiB of ${what} are requested, and ${inGib(reservedBytes)} GiB of ${inGib(totalBytes)} GiB times ${factor} are reserved.`;
+  const parts = share.root ? (share.data ? "disk and root" : "root") : "disk";
+  return `${inGib(requestedBytes)} GiB of ${parts} are requested, and ${inGib(reservedBytes)} GiB of ${inGib(totalBytes)} GiB times ${factor} are reserved.`;
 }
 
 /**

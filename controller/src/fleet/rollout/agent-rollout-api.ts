@@ -26,11 +26,11 @@ export interface AgentRolloutApiDeps {
   readonly cursors: Cursors;
   readonly clock: { now(): number };
   /** Makes this controller's own release the target of the rollout. */
-  readonly offerOwn: (record: (unit: UnitOfWork) => void, signal: AbortSignal) => Promise<void>;
+  readonly offerOwnRelease: (record: (unit: UnitOfWork) => void, signal: AbortSignal) => Promise<void>;
 }
 
 /** Largest number of versions in a message. */
-const mostNamed = 100;
+const versionsMax = 100;
 
 /** AgentRolloutService: operators list agents, and pause, resume and retry their rollout to the newest release. */
 export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService {
@@ -69,7 +69,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
       failed: counts["failed"] ?? 0,
       needsStart: counts["needs_start"] ?? 0,
       unreachable: counts["unreachable"] ?? 0,
-      versions: [...versions.values()].sort((a, b) => b.machines - a.machines).slice(0, mostNamed),
+      versions: [...versions.values()].sort((a, b) => b.machines - a.machines).slice(0, versionsMax),
     };
   }
 
@@ -90,12 +90,13 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
     return rolloutMessage();
   }
 
-  const move = (event: "pauseRequested" | "resumeRequested", otherwise: string) => (stored: Stored<AgentRollout>) => {
-    const after = withEvent(stored.object, event, clock.now());
-    if (after === undefined)
-      throw new HoldfastError("WRONG_STATE", `It is ${stored.object.status.state}: ${otherwise}`);
-    return after;
-  };
+  const transition =
+    (event: "pauseRequested" | "resumeRequested", otherwise: string) => (stored: Stored<AgentRollout>) => {
+      const after = withEvent(stored.object, event, clock.now());
+      if (after === undefined)
+        throw new HoldfastError("WRONG_STATE", `The rollout is ${stored.object.status.state}: ${otherwise}`);
+      return after;
+    };
 
   const handlers: Handlers<typeof AgentRolloutService> = {
     getAgentRollout: async () => rolloutMessage(),
@@ -108,8 +109,8 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
         const { machineId, digest } = factsOf(machine);
         const now = stateOf(rollout, factsOf(machine));
         const { agentVersion: release = "", keeperProtocol = 0 } = fleet.session(machineId) ?? {};
-        const trouble = now === "current" ? undefined : lookUp(rollout.status.failedUpgrades, machineId);
-        const { attempts = 0, reason = "" } = trouble ?? {};
+        const failedUpgrade = now === "current" ? undefined : lookUp(rollout.status.failedUpgrades, machineId);
+        const { attempts = 0, reason = "" } = failedUpgrade ?? {};
         return { machineId, release, digest, keeperProtocol, state: now, attempts, reason };
       });
       return { agents, ...next };
@@ -124,7 +125,10 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
         if (trouble === undefined) {
           throw new HoldfastError("OBJECT_NOT_FOUND", `No upgrade of a machine ${machineId} has failed.`);
         }
-        const failedUpgrades = { ...object.status.failedUpgrades, [machineId]: { ...trouble, retryAt: clock.now() } };
+        const failedUpgrades = {
+          ...object.status.failedUpgrades,
+          [machineId]: { ...failedUpgrade, retryAt: clock.now() },
+        };
         return { ...object, status: { ...object.status, failedUpgrades } };
       }),
     offerAgentRelease: async (_, call) => {
@@ -141,7 +145,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
 const rolloutObject = { kind: "agent-rollout", id: rolloutId } as const;
 
 function notOffered(): HoldfastError {
-  const why =
+  const detail =
     "No controller has offered an agent release. Controllers do so shortly after their start, unless HOLDFAST_AGENT_UPGRADE is off.";
-  return new HoldfastError("WRONG_STATE", why);
+  return new HoldfastError("WRONG_STATE", detail);
 }

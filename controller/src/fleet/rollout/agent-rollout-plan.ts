@@ -43,7 +43,7 @@ export interface RolloutPlan {
   readonly recheckAt: number | undefined;
 }
 
-const mostAttempts = 3;
+const maxAttempts = 3;
 const retryMs = 30_000;
 /** Time in which machines reconnect after a reboot of their host. After the end of a controller they need seconds. */
 const lostAfterMs = 120_000;
@@ -84,8 +84,8 @@ export function planAgentRollout(
   const faults = failed.filter(({ machineId }) => lookUp(failedUpgrades, machineId)?.isMachineFault !== true);
   if (status.state === "Completed") {
     const counted = current.length + faults.length;
-    const isOver = ready.length === 0 && !isTooMany(faults, counted, rate);
-    return isOver ? unchanged : { ...unchanged, event: "machinesBehind", recheckAt: now };
+    const isFinished = ready.length === 0 && !isTooMany(faults, counted, rate);
+    return isFinished ? unchanged : { ...unchanged, event: "machinesBehind", recheckAt: now };
   }
   // After a controller's start no machine is connected yet.
   if (status.state !== "Rolling" || agents.every(({ online }) => !online)) return unchanged;
@@ -98,8 +98,8 @@ export function planAgentRollout(
   const allowed = status.stage === 0 ? 1 : Math.ceil((all * shareOf(rate, status.stage)) / 100);
   if (isTooMany(faults, begun, rate)) {
     const [first] = faults;
-    const why = lookUp(status.failedUpgrades, first?.machineId ?? "")?.reason ?? "";
-    const reason = `${faults.length} of ${begun} machines failed, such as ${first?.machineId}: ${why}`;
+    const failure = lookUp(status.failedUpgrades, first?.machineId ?? "")?.reason ?? "";
+    const reason = `${faults.length} of ${begun} machines failed, such as ${first?.machineId}: ${failure}`;
     return { ...unchanged, event: "failuresExceeded", reason };
   }
   const dueAt = ({ machineId }: AgentFacts) => lookUp(failedUpgrades, machineId)?.retryAt ?? now;
@@ -146,7 +146,7 @@ function recordFailures({ spec, status }: AgentRollout, agents: readonly AgentFa
     if (task === undefined || task.status === "open" || !online || digest === spec.digest) continue;
     const attempts = (lookUp(failedUpgrades, machineId)?.attempts ?? 0) + 1;
     const reason = task.status === "failed" ? task.reason : "The new agent took over, but the previous one runs again.";
-    const again = attempts < mostAttempts && (task.status === "completed" || task.retryable);
+    const again = attempts < maxAttempts && (task.status === "completed" || task.retryable);
     const waitMs = Math.min(retryMs, rate.soakMs) * attempts;
     const isMachineFault = task.status === "failed" && task.isMachineFault;
     failedUpgrades[machineId] = {

@@ -45,7 +45,7 @@ export interface FailedUpgrade {
 }
 
 export const rolloutId = "agents";
-const mostReplaced = 20;
+const replacedMax = 20;
 
 export function payloadIdOf(digest: string): string {
   return `shared-agent-${digest}`;
@@ -63,7 +63,7 @@ export function newRollout(release: Omit<AgentRolloutSpec, "replaced">, now: num
 /** Pure: the rollout with another release. */
 export function withRelease(rollout: AgentRollout, release: Omit<AgentRolloutSpec, "replaced">, now: number) {
   const { metadata, spec } = rollout;
-  const replaced = [spec.digest, ...spec.replaced].filter((digest) => digest !== release.digest).slice(0, mostReplaced);
+  const replaced = [spec.digest, ...spec.replaced].filter((digest) => digest !== release.digest).slice(0, replacedMax);
   const after: AgentRollout = {
     ...rollout,
     metadata: nextMetadata(metadata, now),

@@ -13,10 +13,10 @@ import {
 const observationBytes = 64 << 10;
 const reasonLength = 1_000;
 const wordLength = 128;
-const mostChecks = 64;
-const mostNames = 256;
-const mostOpenTasks = 10_000;
-const mostTerms = 1_000;
+const checksMax = 64;
+const namesMax = 256;
+const openTasksMax = 10_000;
+const termsMax = 1_000;
 
 /**
  * Pure: the observation, if it has at most 64 KiB; otherwise without its parameters and backup progress, and with
@@ -33,9 +33,9 @@ export function boundedObservation(instance: InstanceObservation): InstanceObser
     state: truncated(state),
     reason: reason.slice(0, reasonLength),
     engineVersion: truncated(engineVersion),
-    checks: checks.slice(0, mostChecks).map(boundedCheck),
-    pendingRestart: truncatedAll(pendingRestart, mostNames),
-    textLibraries: truncatedAll(textLibraries, mostChecks),
+    checks: checks.slice(0, checksMax).map(boundedCheck),
+    pendingRestart: truncatedAll(pendingRestart, namesMax),
+    textLibraries: truncatedAll(textLibraries, checksMax),
     rejectedParameters: {},
     effectiveParameters: {},
     absentMetrics: {},
@@ -58,8 +58,8 @@ export function helloFault(hello: Hello): string | undefined {
   const isLong = (text: string) => text.length > wordLength;
   if ([agentVersion, agentDigest, bootId, sessionId, replacesSessionId].some(isLong))
     return "a name in hello is too long";
-  if (openTasks.length > mostOpenTasks || openTasks.some(isLong)) return "too many open tasks in hello";
-  if (Object.keys(terms).length > mostTerms) return "too many terms in hello";
+  if (openTasks.length > openTasksMax || openTasks.some(isLong)) return "too many open tasks in hello";
+  if (Object.keys(terms).length > termsMax) return "too many terms in hello";
   return undefined;
 }
 

@@ -100,7 +100,7 @@ interface LeaseRecord {
 const retentionMs = 60_000;
 /** Requests arrive every second: after this time the next one is overdue. */
 export const requestOverdueMs = 1_500;
-const mostRevoked = 10_000;
+const revokedTermsMax = 10_000;
 
 export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
   const { rules, revision, hasLease, bootMs, onChange, log } = deps;
@@ -207,7 +207,7 @@ export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
       revokedTerms.delete(machineId);
       revokedTerms.set(machineId, term > before ? term : before);
       // The oldest revocations are in the cache by now, so the rules refuse the same leases.
-      if (revokedTerms.size > mostRevoked)
+      if (revokedTerms.size > revokedTermsMax)
         for (const [oldest] of [...revokedTerms].slice(0, 100)) revokedTerms.delete(oldest);
       const now = bootMs();
       const { grantedMs } = records.get(machineId) ?? {};

@@ -120,10 +120,10 @@ export function createSession(options: SessionOptions): Session {
           signal?.removeEventListener("abort", onAbort);
           waiter.session.waiting.delete(task.id);
         };
-        const giveUp = (why: string) => {
+        const giveUp = (reason: string) => {
           finish();
           waiter.session.send({ case: "cancelTask", value: { taskId: task.id } });
-          reject(unreachable(why));
+          reject(unreachable(reason));
         };
         const onAbort = () => giveUp("The request was canceled.");
         const timer = setTimeout(() => giveUp("The machine did not answer in time."), timeoutMs);

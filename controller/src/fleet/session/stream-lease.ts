@@ -57,12 +57,12 @@ export function createStreamLease(deps: StreamLeaseDeps): StreamLease {
     if (!controllerRegistry.draining) onLost();
   }
 
-  async function waitForLease(over: AbortSignal): Promise<void> {
+  async function waitForLease(superseded: AbortSignal): Promise<void> {
     let aloneSinceMs = monotonicMs();
-    while (!over.aborted) {
+    while (!superseded.aborted) {
       const checkedAtMs = monotonicMs();
       if (!(await othersMayAct())) aloneSinceMs = checkedAtMs;
-      if (over.aborted) return;
+      if (superseded.aborted) return;
       const remainingMs = aloneSinceMs + graceMs - monotonicMs();
       if (remainingMs <= 0) return end("the controller lost its lease");
       await delay(Math.min(checkIntervalMs, remainingMs), undefined, { ref: false });

@@ -51,8 +51,8 @@ export function createZoneService(deps: ZoneServiceDeps): ServedZone {
 
   async function follow(call: FollowCall): Promise<void> {
     const server = requirePeer(call, installationId, "dns").identity.id;
-    const over = new AbortController();
-    const end = () => over.abort();
+    const ended = new AbortController();
+    const end = () => ended.abort();
     call.on("cancelled", end).on("end", end);
     let release: (() => void) | undefined;
     call.on("data", ({ servedRevision, listeners: reported }: FollowRequest) => {
@@ -72,17 +72,17 @@ export function createZoneService(deps: ZoneServiceDeps): ServedZone {
     const arrivals = controllerRegistry.subscribe(() => {
       if (addressesOf(controllerRegistry).some((address) => !announced.includes(address))) wake.resolve();
     });
-    over.signal.addEventListener("abort", () => wake.resolve(), { once: true });
+    ended.signal.addEventListener("abort", () => wake.resolve(), { once: true });
     try {
-      await send(call, { entries: feed.entries(), controllers: announced, reset: true }, over.signal);
-      while (!over.signal.aborted) {
+      await send(call, { entries: feed.entries(), controllers: announced, reset: true }, ended.signal);
+      while (!ended.signal.aborted) {
         await wake.promise;
         wake = Promise.withResolvers();
-        if (over.signal.aborted) break;
+        if (ended.signal.aborted) break;
         const names = [...pending];
         pending.clear();
         announced = addressesOf(controllerRegistry);
-        await send(call, { entries: names.map(feed.entry), controllers: announced, reset: false }, over.signal);
+        await send(call, { entries: names.map(feed.entry), controllers: announced, reset: false }, ended.signal);
       }
     } finally {
       subscription.close();

@@ -11,7 +11,7 @@ import type { InferenceKey } from "../key/inference-key.ts";
 import type { InferenceProcess } from "../process/inference-process.ts";
 import type { InferenceLimits, InferenceSettings } from "../settings/inference-settings.ts";
 import { applyCostLimits } from "./circuit.ts";
-import { freeOf, granted, leasedOf, isOver, planLease, recallMs, released, settledBy } from "./quota-lease-plan.ts";
+import { freeOf, granted, leasedOf, isFinished, planLease, recallMs, released, settledBy } from "./quota-lease-plan.ts";
 import {
   type AccountStatus,
   emptyAccount,
@@ -206,11 +206,11 @@ export function createLedger(deps: LedgerDeps): Ledger {
         const limit = limitOf(account);
         const before = accounts.get(account) && (await accounts.getCurrent(account, signal));
         if (limit === undefined || before === undefined) return;
-        const over = -freeOf(before.object.status, limit);
+        const excess = -freeOf(before.object.status, limit);
         const from = connected().filter((each) => (lookUp(before.object.status.leases, each) ?? 0) > 0);
-        if (over <= 0 || from.length === 0) return;
+        if (excess <= 0 || from.length === 0) return;
         const until = clock.now() + recallMs;
-        const recall = { id: deps.newId(), by: "", need: over, from, answered: {}, until };
+        const recall = { id: deps.newId(), by: "", need: excess, from, answered: {}, until };
         const unit = deps.begin();
         put(unit, before, { ...before.object, status: { ...before.object.status, recall } });
         await unit.commit(signal);
@@ -223,7 +223,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
   function withoutFinishedRecall(status: AccountStatus): AccountStatus {
     const { recall } = status;
     if (recall === null || recall.by !== "") return status;
-    return isOver(recall, { connected: connected(), now: clock.now() }) ? { ...status, recall: null } : status;
+    return isFinished(recall, { connected: connected(), now: clock.now() }) ? { ...status, recall: null } : status;
   }
 
   /**
@@ -231,7 +231,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
    * the reason of the signal.
    */
   function whenAny(signal: AbortSignal, account: string): { readonly promise: Promise<void>; close(): void } {
-    const over = new AbortController();
+    const finished = new AbortController();
     const { promise, resolve } = Promise.withResolvers<void>();
     const watches = [
       accounts.subscribe((id) => {
@@ -239,12 +239,12 @@ export function createLedger(deps: LedgerDeps): Ledger {
       }),
       processes.subscribe(() => resolve()),
     ];
-    const timer = delay(recallMs / 4, undefined, { signal: AbortSignal.any([signal, over.signal]) });
+    const timer = delay(recallMs / 4, undefined, { signal: AbortSignal.any([signal, finished.signal]) });
     timer.then(resolve, () => resolve());
     return {
       promise,
       close() {
-        over.abort();
+        finished.abort();
         for (const watch of watches) watch.close();
       },
     };

@@ -33,7 +33,7 @@ import type { InferenceProcess } from "./inference-process.ts";
 import { openProcessSession, type ProcessSession } from "./process-session.ts";
 
 /** Addresses that the egress of proxy processes refuses. */
-export interface Refusals {
+export interface RefusedAddresses {
   readonly listeners: readonly string[];
   readonly networks: readonly string[];
 }
@@ -53,7 +53,7 @@ interface FeedDeps {
   readonly sealer: Sealer;
   /** Ids of the processes that follow this controller, maintained by the service. */
   readonly followingHere: Set<string>;
-  readonly refusals: () => Refusals;
+  readonly refusals: () => RefusedAddresses;
   /** The catalog as JSON. */
   readonly catalog: () => string;
   readonly clock: Clock;
@@ -83,7 +83,7 @@ interface Follower {
   wake: PromiseWithResolvers<void>;
   /** The refusals as last sent, and whether they may have changed. */
   sentRefusals: string;
-  mayDiffer: boolean;
+  mayHaveNewRefusals: boolean;
   /**
    * Numbers of the last batch sent, of the last batch in use, and of a batch that has to be sent even without changes.
    */
@@ -109,7 +109,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
       follower.wake.resolve();
     }
   };
-  const recheckRefusals = () => updateAll((follower) => (follower.mayDiffer = true));
+  const recheckRefusals = () => updateAll((follower) => (follower.mayHaveNewRefusals = true));
   controllerRegistry.subscribe(recheckRefusals);
   setInterval(recheckRefusals, refusalsCheckMs).unref();
   settings.subscribe((id) => updateAll(({ organizations }) => organizations.add(id)));
@@ -125,9 +125,9 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
 
   async function follow(call: FollowCall): Promise<void> {
     requirePeer(call, deps.installationId, "inference");
-    const over = new AbortController();
-    const signal = AbortSignal.any([over.signal, deps.signal]);
-    const end = () => over.abort(new Error("the stream ended"));
+    const ended = new AbortController();
+    const signal = AbortSignal.any([ended.signal, deps.signal]);
+    const end = () => ended.abort(new Error("the stream ended"));
     call.on("cancelled", end).on("end", end);
     const frames: ProcessFrame[] = [];
     let arrived = Promise.withResolvers<void>();
@@ -154,7 +154,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
       recalled: new Set(),
       wake: Promise.withResolvers(),
       sentRefusals: "",
-      mayDiffer: true,
+      mayHaveNewRefusals: true,
       sent: 0n,
       served: 0n,
       required: 0n,
@@ -167,7 +167,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
         arrived = Promise.withResolvers();
         return arrived.promise;
       });
-      receiving.catch((error: unknown) => over.abort(error));
+      receiving.catch((error: unknown) => ended.abort(error));
       let isFirst = true;
       while (!signal.aborted) {
         await sendChanges(call, session, follower, isFirst, signal);
@@ -187,9 +187,9 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
   }
 
   /** The refusals for the process, if they differ from those that were sent. */
-  function newRefusals(follower: Follower): Refusals | undefined {
-    if (!follower.mayDiffer) return undefined;
-    follower.mayDiffer = false;
+  function newRefusals(follower: Follower): RefusedAddresses | undefined {
+    if (!follower.mayHaveNewRefusals) return undefined;
+    follower.mayHaveNewRefusals = false;
     const refusals = deps.refusals();
     const text = JSON.stringify(refusals);
     if (text === follower.sentRefusals) return undefined;
@@ -206,8 +206,8 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     signal: AbortSignal,
   ): Promise<void> {
     const organizations = takeAll(follower.organizations);
-    const its = takeAll(follower.keys);
-    const size = Math.max(organizations.length, its.length);
+    const changedKeys = takeAll(follower.keys);
+    const size = Math.max(organizations.length, changedKeys.length);
     const refusals = newRefusals(follower);
     const isRequired = isFirst || refusals !== undefined || follower.required > follower.sent;
     const batches = Math.max(Math.ceil(size / batchEntries), isRequired ? 1 : 0);
@@ -225,7 +225,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
         organizations: organizations
           .slice(at, at + batchEntries)
           .map((id) => organizationMessage(id, settings.get(id)?.object, context)),
-        keys: its.slice(at, at + batchEntries).map((id) => keyMessage(id, keys.get(id)?.object)),
+        keys: changedKeys.slice(at, at + batchEntries).map((id) => keyMessage(id, keys.get(id)?.object)),
       };
       await write(call, { frame: { case: "configuration", value } }, signal);
     }
@@ -338,8 +338,8 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
       },
     },
     async untilServed() {
-      const late = Promise.withResolvers<void>();
-      const timer = setTimeout(late.resolve, servedWithinMs);
+      const settled = Promise.withResolvers<void>();
+      const timer = setTimeout(settled.resolve, servedWithinMs);
       const targets = new Map<Follower, bigint>();
       updateAll((follower) => {
         follower.required = follower.sent + 1n;
@@ -347,11 +347,11 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
       });
       const check = () => {
         if ([...targets].every(([follower, batch]) => follower.served >= batch || !followers.has(follower)))
-          late.resolve();
+          settled.resolve();
       };
       servedListeners.add(check);
       check();
-      await late.promise;
+      await settled.promise;
       clearTimeout(timer);
       servedListeners.delete(check);
     },
@@ -376,7 +376,7 @@ function welcomeOf(session: ProcessSession) {
   };
 }
 
-function messageOf({ listeners, networks }: Refusals) {
+function messageOf({ listeners, networks }: RefusedAddresses) {
   return { listeners: [...listeners], networks: [...networks] };
 }
 

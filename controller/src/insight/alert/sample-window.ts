@@ -15,7 +15,9 @@ export interface SampleWindow {
   newestMs(slot: number): number | undefined;
   /** Adds samples in any order; duplicates change nothing. True when a sample was new. */
   add(samples: readonly RecentSample[]): boolean;
-  /** Removes samples older than the time, except the newest value of each metric, which dates a silence. */
+  /**
+   * Removes samples older than the time, except the newest value of each metric: the time without samples begins there.
+   */
   trim(fromMs: number): void;
 }
 

@@ -75,13 +75,13 @@ export function createGuardThread({ guardWorker }: Pick<EngineConsole, "guardWor
 
 /** Rejects when the thread has used its CPU time, unless its message came before. */
 async function rejectWhenSpent(worker: Worker, verdict: Promise<unknown>): Promise<never> {
-  let over = false;
-  const done = () => void (over = true);
+  let finished = false;
+  const done = () => void (finished = true);
   verdict.then(done, done);
   const before = await worker.cpuUsage();
   for (;;) {
     await sleep(cpuMaxMs, undefined, { ref: false });
-    if (over) return new Promise(() => undefined);
+    if (finished) return new Promise(() => undefined);
     const { user, system } = await worker.cpuUsage(before);
     if (user + system > cpuMaxMs * 1_000) throw new Error("the CPU time is used up");
   }

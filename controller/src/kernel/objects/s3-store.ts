@@ -62,9 +62,9 @@ export function createS3Store(location: S3Location): ObjectStore {
     }
   }
 
-  async function refused(response: Response, what: string): Promise<Error> {
+  async function refused(response: Response, operation: string): Promise<Error> {
     const text = (await response.body.text()).slice(0, 300);
-    return new Error(`the object store answered ${response.statusCode} to ${what}: ${text}`);
+    return new Error(`the object store answered ${response.statusCode} to ${operation}: ${text}`);
   }
 
   async function head(key: string): Promise<ObjectFacts | undefined> {

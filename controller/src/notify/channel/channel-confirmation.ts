@@ -77,8 +77,8 @@ export function createChannelConfirmations(deps: {
         const { id, organizationId } = before.object.metadata;
         const unit = deps.begin();
         unit.update(channelKind, before, withStatus(before.object, { confirmedAt: clock.now(), confirmation: null }));
-        const who = { organizationId, actor: "link", source, requestId };
-        unit.audit({ ...who, action: "channel.confirm", objectKind: "channel", objectId: id, result: "ok" });
+        const caller = { organizationId, actor: "link", source, requestId };
+        unit.audit({ ...caller, action: "channel.confirm", objectKind: "channel", objectId: id, result: "ok" });
         await channels.reached(await unit.commit(), 1_000);
         return true;
       }),

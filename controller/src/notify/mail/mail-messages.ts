@@ -19,7 +19,7 @@ export function alertMail(event: MailEvent, baseUrl: string): MailMessage {
   const { data } = event;
   const title = titleOf(event);
   const of = (name: string) => wordOf(lookUp(data, name));
-  const isOver = of("state") === "resolved";
+  const isFinished = of("state") === "resolved";
   return {
     id: event.id,
     thread: of("id"),
@@ -35,7 +35,7 @@ export function alertMail(event: MailEvent, baseUrl: string): MailMessage {
         ["Node", of("node_id")],
         ["Since", of("since")],
         ["Fired", of("fired_at")],
-        ...(isOver ? ([["Resolved", `${of("resolved_at")} (${of("reason")})`]] as const) : []),
+        ...(isFinished ? ([["Resolved", `${of("resolved_at")} (${of("reason")})`]] as const) : []),
         ["Alert", of("id")],
       ],
       end,

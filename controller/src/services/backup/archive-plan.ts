@@ -38,8 +38,8 @@ export function dueBackup(
 ): Due {
   const automated = backups.filter(({ spec }) => spec.backupType === "automated");
   if (service.metadata.deletionRequestedAt !== undefined) {
-    const isOver = now - service.metadata.deletionRequestedAt > finalBackupWithinMs;
-    return dueFinal(service, automated, now, isOver);
+    const isFinished = now - service.metadata.deletionRequestedAt > finalBackupWithinMs;
+    return dueFinal(service, automated, now, isFinished);
   }
   if (automated.some((backup) => !hasEnded(backup))) return { kind: "none" };
   const isDueSooner = !isCovered(archive, backups) || isUpgraded(archive);
@@ -91,12 +91,13 @@ function dueFinal(
   { spec }: ManagedServiceObject,
   automated: readonly BackupObject[],
   now: number,
-  isOver: boolean,
+  isFinished: boolean,
 ): Due {
   if (spec.finalBackup !== "wanted") return { kind: "none" };
   const last = automated.findLast((backup) => backup.spec.trigger === "final");
   if (last === undefined) return { kind: "now", trigger: "final" };
-  if (last.status.state !== "failed" || last.status.error?.code === "not_supported" || isOver) return { kind: "none" };
+  if (last.status.state !== "failed" || last.status.error?.code === "not_supported" || isFinished)
+    return { kind: "none" };
   const at = (last.status.finishedAt ?? now) + finalRetryAfterMs;
   return at > now ? { kind: "at", at } : { kind: "now", trigger: "final" };
 }

@@ -28,7 +28,7 @@ export interface BackupAdminApiDeps {
   readonly index: Pick<BackupIndex, "of">;
   /** The archive, with the log position that the primary last reported. */
   readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
-  /** Ids of services and drills that are being restored from a backup. */
+  /** Ids of services and drills that are being restored from the backup. */
   readonly readersOf: (backupId: string) => readonly string[];
   /** True while an operator defers deletions that are due. */
   readonly expiryDeferred: () => boolean;
@@ -38,8 +38,8 @@ export interface BackupAdminApiDeps {
 }
 
 /** An expiry with its sort key in the list. */
-interface NamedExpiry {
-  readonly name: string;
+interface ListedExpiry {
+  readonly sortKey: string;
   readonly expiry: MessageInitShape<typeof ExpirySchema>;
 }
 
@@ -94,7 +94,7 @@ export function createBackupAdminApi(deps: BackupAdminApiDeps): ServedService {
     };
   }
 
-  function* expiries(at: number): Generator<NamedExpiry> {
+  function* expiries(at: number): Generator<ListedExpiry> {
     const isDeferred = deps.expiryDeferred();
     const isRead = ({ metadata }: BackupObject) => deps.readersOf(metadata.id).length > 0;
     for (const { object: archive } of archives.values()) {
@@ -108,8 +108,8 @@ export function createBackupAdminApi(deps: BackupAdminApiDeps): ServedService {
       for (const due of dueExpiry(observed, at)) {
         const message = expiryMessage(due);
         const waitsFor = due.kind === "backup" && due.isRead ? "restore" : isDeferred ? "hold" : "";
-        const name = `${id} ${message.kind} ${message.id} ${String(message.term ?? 0).padStart(20, "0")}`;
-        yield { name, expiry: { ...message, serviceId: id, waitsFor } };
+        const sortKey = `${id} ${message.kind} ${message.id} ${String(message.term ?? 0).padStart(20, "0")}`;
+        yield { sortKey, expiry: { ...message, serviceId: id, waitsFor } };
       }
     }
   }
@@ -124,7 +124,7 @@ export function createBackupAdminApi(deps: BackupAdminApiDeps): ServedService {
       const archive = liveArchive(serviceId);
       if (archive === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `${serviceId} has no archive.`);
       const list = `log ranges ${serviceId}`;
-      const { items, ...next } = adminPageByName(archive.status.log, nameOfRange, page, call, cursors, list);
+      const { items, ...next } = adminPageByName(archive.status.log, sortKeyOfRange, page, call, cursors, list);
       return { ranges: items.map(rangeMessage), ...next };
     },
 
@@ -138,7 +138,7 @@ export function createBackupAdminApi(deps: BackupAdminApiDeps): ServedService {
     listExpiry: async ({ page, at: requestedAt }, call) => {
       const at = requestedAt === undefined ? deps.clock.now() : timestampMs(requestedAt);
       const list = `expiry ${requestedAt === undefined ? "" : at}`;
-      const { items, ...next } = adminPageByName(expiries(at), ({ name }) => name, page, call, cursors, list);
+      const { items, ...next } = adminPageByName(expiries(at), ({ sortKey }) => sortKey, page, call, cursors, list);
       return { expiries: items.map(({ expiry }) => expiry), ...next };
     },
   };
@@ -152,7 +152,7 @@ function isUpload(backup: BackupObject): boolean {
 }
 
 /** Sort key of a range. Terms only grow, over all archives of a service. */
-function nameOfRange({ term, archiveId }: LogRange): string {
+function sortKeyOfRange({ term, archiveId }: LogRange): string {
   return `${String(term).padStart(20, "0")} ${archiveId}`;
 }
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import { type ArchiveObject, newArchive } from "./archive.ts";
 import { basesOf, chainOf, nextBase } from "./backup-chain.ts";
-import { expired, removedAt } from "./backup-retention.ts";
+import { expired, deletedAtOf } from "./backup-retention.ts";
 import { type BackupObject, type BackupSpec, type BackupStatus, newBackupObject } from "./backup.ts";
 
 const dayMs = 86_400_000;
@@ -87,8 +87,8 @@ test("the base of an increment stays as long as the increment, and its expiry sa
   const at = (day: number) => expired(archive(), next, settings, day * dayMs).map(({ metadata }) => metadata.id);
   expect(at(12.9)).toEqual([]);
   expect(at(13)).toEqual(week.map(({ metadata }) => metadata.id));
-  expect(removedAt(first, next, settings)).toBe(13 * dayMs);
-  expect(removedAt(first, [first], settings)).toBe(7 * dayMs);
+  expect(deletedAtOf(first, next, settings)).toBe(13 * dayMs);
+  expect(deletedAtOf(first, [first], settings)).toBe(7 * dayMs);
 });
 
 test("an increment in progress retains its base", () => {

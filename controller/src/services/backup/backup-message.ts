@@ -10,7 +10,7 @@ import {
 } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
 import type { BackupState } from "./backup-lifecycle.ts";
 import type { BackupObject, BackupSpec } from "./backup.ts";
-import { removedAt } from "./backup-retention.ts";
+import { deletedAtOf } from "./backup-retention.ts";
 import type { BackupSettings } from "./archive.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -55,7 +55,7 @@ export function backupMessage(
   now: number,
 ): Backup {
   const { metadata, spec, status } = backup;
-  const expiresAt = removedAt(backup, others, settings);
+  const expiresAt = deletedAtOf(backup, others, settings);
   const { startedAt, finishedAt } = status;
   return create(BackupSchema, {
     id: metadata.id,

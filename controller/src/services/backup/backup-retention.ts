@@ -22,9 +22,9 @@ export function expired(
   now: number,
 ): BackupObject[] {
   const ended = pastRetention(archive, backups, settings, now);
-  const isOver = new Set(ended);
+  const endedBackups = new Set(ended);
   const retained = backups.filter(
-    (backup) => isVisible(backup) && backup.status.state !== "failed" && !isOver.has(backup),
+    (backup) => isVisible(backup) && backup.status.state !== "failed" && !endedBackups.has(backup),
   );
   const needed = basesOf(retained, (id) => backups.find(({ metadata }) => metadata.id === id));
   return ended.filter(({ metadata }) => !needed.has(metadata.id));
@@ -48,7 +48,7 @@ export function pastRetention(
 }
 
 /** Pure: time at which the backup is deleted, which is when the last increment that depends on it is. */
-export function removedAt(
+export function deletedAtOf(
   backup: BackupObject,
   backups: readonly BackupObject[],
   settings: BackupSettings,

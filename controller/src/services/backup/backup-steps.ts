@@ -81,13 +81,13 @@ export function advanceVerification(
   now: number,
 ): AdvancedBackup {
   const { spec, status } = withoutRetry(backup);
-  const over = { ...backup, spec: { ...spec, verification: null } };
+  const unverified = { ...backup, spec: { ...spec, verification: null } };
   const end = (error?: { readonly code: string; readonly message: string }) => {
     if (operation === undefined || operation.status.finishedAt !== null) return operation;
     return error === undefined ? completed(operation, now) : failed(operation, error, now);
   };
   if (check.kind === "passed")
-    return { backup: { ...over, status: { ...status, verifiedAt: now } }, operation: end(), events: [] };
+    return { backup: { ...unverified, status: { ...status, verifiedAt: now } }, operation: end(), events: [] };
   const isDamage = check.error.name === "BackupDamaged";
   const { retry } = backup.status;
   if (!isDamage && (retry?.failures ?? 0) < retriesMax) {
@@ -96,7 +96,11 @@ export function advanceVerification(
   }
   const code = isDamage ? "damaged" : "store_failed";
   const message = failureMessage(code, check.error.message);
-  return { backup: { ...over, status: { ...status, damage: message } }, operation: end({ code, message }), events: [] };
+  return {
+    backup: { ...unverified, status: { ...status, damage: message } },
+    operation: end({ code, message }),
+    events: [],
+  };
 }
 
 /** The pauses of attempts and those of checks are counted apart. */

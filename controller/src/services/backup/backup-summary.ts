@@ -6,7 +6,7 @@ import type { ArchiveObject, TimeSpan } from "./archive.ts";
 import { nextAutomatedAt } from "./archive-plan.ts";
 import { type BackupIndex, isVisible } from "./backup.ts";
 import { type BackupKeyObject, currentVersion } from "./backup-key.ts";
-import { type DrillIndex, type DrillObject, isOver } from "./drill/drill.ts";
+import { type DrillIndex, type DrillObject, isFinished } from "./drill/drill.ts";
 import { restorableOf } from "./restorable.ts";
 import { hasBackups } from "./service-backups.ts";
 
@@ -27,7 +27,7 @@ const gapsMax = 20;
 export function createBackupSummaries(
   deps: BackupSummaryDeps,
 ): (service: ManagedServiceObject) => BackupsSummary | undefined {
-  const cached = new WeakMap<ManagedServiceObject, { readonly of: string; readonly summary: BackupsSummary }>();
+  const cached = new WeakMap<ManagedServiceObject, { readonly inputs: string; readonly summary: BackupsSummary }>();
   return (service) => {
     if (!hasBackups(service)) return undefined;
     const { id } = service.metadata;
@@ -36,11 +36,11 @@ export function createBackupSummaries(
       (each) => each?.modRevision ?? 0n,
     );
     const drill = lastDrillOf(id, deps);
-    const of = `${drill?.metadata.id ?? ""} ${revisions.join(" ")} ${deps.liveArchive(id)?.status.log.at(-1)?.toTime ?? 0}`;
+    const inputs = `${drill?.metadata.id ?? ""} ${revisions.join(" ")} ${deps.liveArchive(id)?.status.log.at(-1)?.toTime ?? 0}`;
     const before = cached.get(service);
-    if (before?.of === of) return before.summary;
+    if (before?.inputs === inputs) return before.summary;
     const summary = summaryOf(service, deps);
-    cached.set(service, { of, summary });
+    cached.set(service, { inputs, summary });
     return summary;
   };
 }
@@ -67,7 +67,7 @@ function summaryOf({ metadata, spec }: ManagedServiceObject, deps: BackupSummary
 
 /** The last drill that ended. */
 function lastDrillOf(serviceId: string, { drillIndex }: BackupSummaryDeps): DrillObject | undefined {
-  return drillIndex.of(serviceId).findLast(isOver);
+  return drillIndex.of(serviceId).findLast(isFinished);
 }
 
 function drillSummary({ metadata, status }: DrillObject) {

@@ -11,7 +11,11 @@ export interface Expiry {
   /** Ends backups past their retention; returns the milliseconds until the next one, null if there is none. */
   expire(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<number | null>;
   /** Deletes these backups unless they are being read. The backup reconciler removes their objects. */
-  endAll(archive: Stored<ArchiveObject>, over: readonly BackupObject[], signal: AbortSignal): Promise<Outcome>;
+  endAll(
+    archive: Stored<ArchiveObject>,
+    expiredBackups: readonly BackupObject[],
+    signal: AbortSignal,
+  ): Promise<Outcome>;
   /** Rotates the key of a service when it is due; returns the milliseconds until then, null without a key. */
   rotateKey(id: string, signal: AbortSignal): Promise<number | null>;
 }
@@ -29,9 +33,9 @@ export function createExpiry(deps: ArchiveWorkDeps): Expiry {
     const { id } = archive.object.metadata;
     const settings = settingsOf(id, archive.object);
     const now = clock.now();
-    const over = expired(archive.object, all(id), settings, now).filter((each) => !isRead(each, deps));
-    if (over.length > 0 && deps.expiryDeferred()) return deferredRecheckMs;
-    await endAll(archive, over, signal);
+    const expiredBackups = expired(archive.object, all(id), settings, now).filter((each) => !isRead(each, deps));
+    if (expiredBackups.length > 0 && deps.expiryDeferred()) return deferredRecheckMs;
+    await endAll(archive, expiredBackups, signal);
     const times = all(id).flatMap((backup) => expiresAtOf(backup, settings) ?? []);
     const future = times.filter((at) => at > now);
     return future.length === 0 ? null : Math.min(...future) - now;
@@ -39,12 +43,14 @@ export function createExpiry(deps: ArchiveWorkDeps): Expiry {
 
   async function endAll(
     { object: archive, modRevision }: Stored<ArchiveObject>,
-    over: readonly BackupObject[],
+    expiredBackups: readonly BackupObject[],
     signal: AbortSignal,
   ): Promise<Outcome> {
     const now = clock.now();
     // Increments are ended before the backups that they depend on.
-    for (const { metadata } of over.toReversed().filter((backup) => isVisible(backup) && !isRead(backup, deps))) {
+    for (const { metadata } of expiredBackups
+      .toReversed()
+      .filter((backup) => isVisible(backup) && !isRead(backup, deps))) {
       const stored = backups.get(metadata.id);
       if (stored === undefined) continue;
       const { object } = stored;

@@ -53,7 +53,7 @@ export function descriptorOf(parts: {
  */
 export function digestOf({ organization, service, users, archive, backups }: ServiceDescriptor): string {
   const { firstDueAt: _, lastAutomatedAt: __, requests: ___, log, ...archived } = archive.status;
-  const what = {
+  const content = {
     organization,
     service: service && {
       name: service.metadata.name,
@@ -71,7 +71,7 @@ export function digestOf({ organization, service, users, archive, backups }: Ser
     },
     backups: backups.map(({ metadata, spec, status }) => [metadata.id, spec.keyVersion, status.manifestSha256]),
   };
-  return createHash("sha256").update(JSON.stringify(what)).digest("hex");
+  return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }
 
 /** The descriptor as encrypted bytes, bound to the name of its object. */

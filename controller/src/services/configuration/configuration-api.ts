@@ -15,7 +15,7 @@ import { managedServiceKind, type ManagedServiceObject, primaryOf } from "../ser
 import type { ServiceAccess } from "../service/service-access.ts";
 import { beginOperation, refuseWhileBusy } from "../service/service-verbs.ts";
 import { findOperation } from "#operation/find-operation.ts";
-import { cancelled, isOver, operationKind, type OperationObject } from "#operation/operation.ts";
+import { cancelled, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import { whenChanged } from "#kernel/store/when-changed.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -80,7 +80,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
     ]);
     return create(ConfigurationSchema, {
       parameters: Object.fromEntries(parameters),
-      ...(operation === undefined || isOver(operation) ? {} : { operation: operationMessage(operation) }),
+      ...(operation === undefined || isFinished(operation) ? {} : { operation: operationMessage(operation) }),
     });
   }
 
@@ -126,7 +126,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
       });
       const isDone = () => {
         const current = deps.operations.get(operationId ?? "")?.object;
-        return current !== undefined && isOver(current);
+        return current !== undefined && isFinished(current);
       };
       const isApplied =
         operationId === undefined ||

@@ -25,7 +25,7 @@ export function guestKernelUpdate(
   const { from, to } = kernelVersions(current, target.metadata.id, context);
   // The kernel's image includes the initial RAM disk, which may change without another kernel.
   const isOtherLinux = from !== "" && to !== "" && from !== to;
-  const { why, ...terms } = imageTerms(service, context, {
+  const { urgencyText, ...terms } = imageTerms(service, context, {
     line: guestLine,
     target,
     currentImage,
@@ -39,7 +39,7 @@ export function guestKernelUpdate(
     title: isOtherLinux ? `Linux ${from} to ${to}` : "A newer kernel of the virtual machine",
     description: `The engine is shut down cleanly, and its virtual machine is started with ${
       isOtherLinux ? `Linux ${to}` : "the newer kernel"
-    }, from the same image and over the same data. If it does not start, the previous kernel is restored.${why}`,
+    }, from the same image and over the same data. If it does not start, the previous kernel is restored.${urgencyText}`,
     from: isOtherLinux ? from : current,
     to: isOtherLinux ? to : target.metadata.id,
     changesTextOrder: false,

@@ -23,8 +23,8 @@ export type ImageTerms = Pick<
   PendingUpdate,
   "urgent" | "availableSince" | "applyAt" | "requiresRestart" | "blocked" | "noSnapshot"
 > & {
-  /** Text to append to a description: why it is urgent; empty if it is not. */
-  readonly why: string;
+  /** Text to append to a description: the reason of the urgency; empty if it is not urgent. */
+  readonly urgencyText: string;
 };
 
 /** Pure: time and conditions of the update. */
@@ -38,7 +38,7 @@ export function imageTerms(
     refused?.image === target.metadata.id
       ? `It was rolled back: ${refused.message} It is not applied automatically again; apply it to try once more.`
       : "";
-  const reasons = [onlyByRequest, failedBefore].filter((why) => why !== "");
+  const reasons = [onlyByRequest, failedBefore].filter((reason) => reason !== "");
   const blocked = reasons.length > 0 ? reasons.join(" ") : (obstacleOf(service, context) ?? unreachableHostOf(context));
   return {
     urgent: urgency !== undefined,
@@ -47,7 +47,7 @@ export function imageTerms(
     requiresRestart: true,
     blocked: blocked ?? null,
     noSnapshot: context.noSnapshots === "" ? null : context.noSnapshots,
-    why: urgency === undefined ? "" : ` Urgent: ${urgency.reason}`,
+    urgencyText: urgency === undefined ? "" : ` Urgent: ${urgency.reason}`,
   };
 }
 

@@ -25,7 +25,7 @@ export function imageUpdate(service: ManagedServiceObject, context: MaintenanceC
   const isMinor = from !== "" && to !== "" && from !== to;
   const changedLibraries = changedTextOrder(currentImage, target, context.instance);
   const changesTextOrder = changedLibraries.length > 0;
-  const { why, ...terms } = imageTerms(service, context, {
+  const { urgencyText, ...terms } = imageTerms(service, context, {
     line: { engine, version },
     target,
     currentImage,
@@ -38,8 +38,8 @@ export function imageUpdate(service: ManagedServiceObject, context: MaintenanceC
     kind: isMinor ? "engine_minor" : "image",
     title: isMinor ? `${engine} ${from} to ${to}` : "Newer packages of the operating system",
     description: isMinor
-      ? `The engine is shut down cleanly and started from an image with ${engine} ${to}, with the same data. If it does not start, ${from} is restored.${why}`
-      : `The engine is shut down cleanly and started from an image with newer packages and the same engine, with the same data.${why}`,
+      ? `The engine is shut down cleanly and started from an image with ${engine} ${to}, with the same data. If it does not start, ${from} is restored.${urgencyText}`
+      : `The engine is shut down cleanly and started from an image with newer packages and the same engine, with the same data.${urgencyText}`,
     from: isMinor ? from : current,
     to: isMinor ? to : target.metadata.id,
     changesTextOrder,

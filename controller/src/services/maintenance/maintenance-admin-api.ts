@@ -15,7 +15,7 @@ import { awaitedImages, pendingUpdates } from "./pending-updates.ts";
 import type { HostObject } from "#fleet/host/host.ts";
 import type { RefusedImage } from "../service/maintenance-memory.ts";
 import { type ManagedServiceObject, primaryOf } from "../service/managed-service.ts";
-import { isOver, type OperationObject } from "#operation/operation.ts";
+import { isFinished, type OperationObject } from "#operation/operation.ts";
 import { adminPage } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -121,7 +121,7 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
 
   function maintenanceOf({ status }: ManagedServiceObject): OperationObject | undefined {
     const operation = deps.operations.get(status.operationId ?? "")?.object;
-    return serviceOperations.maintenance.is(operation) && !isOver(operation) ? operation : undefined;
+    return serviceOperations.maintenance.is(operation) && !isFinished(operation) ? operation : undefined;
   }
 
   function snapshotOf(service: ManagedServiceObject): string {
@@ -170,8 +170,8 @@ function awaitedReason({ image, missingOn: hosts }: AwaitedImage): string {
   const { urgent } = image.spec;
   const suite = image.metadata.id.split("-")[0];
   const [named, more] = [hosts.slice(0, namedHostsMax).join(", "), hosts.length > namedHostsMax ? " and others" : ""];
-  const why = urgent === null ? "" : ` It is urgent: ${urgent.reason}`;
-  return `Not on ${named}${more}: run holdfast images update ${suite} there.${why}`;
+  const urgencyText = urgent === null ? "" : ` It is urgent: ${urgent.reason}`;
+  return `Not on ${named}${more}: run holdfast images update ${suite} there.${urgencyText}`;
 }
 
 function objectsOf<R>(collection: { values(): Iterable<{ readonly object: R }> }): R[] {

@@ -1,6 +1,6 @@
 import type { AutomationPauses } from "#kernel/clock/automation-pauses.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import { isOver, type OperationObject } from "#operation/operation.ts";
+import { isFinished, type OperationObject } from "#operation/operation.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
@@ -66,14 +66,14 @@ export function createRolloutLimiter(deps: RolloutLimiterDeps): RolloutLimiter {
   function inFlight(): Set<string> {
     const ids = new Set<string>();
     for (const { object } of operations.values())
-      if (serviceOperations.maintenance.is(object) && !isOver(object)) ids.add(object.metadata.id);
+      if (serviceOperations.maintenance.is(object) && !isFinished(object)) ids.add(object.metadata.id);
     return ids;
   }
 
   /** True if it has not ended. An operation that memory lacks may be new, so the store is read. */
   async function isInFlight(operationId: string, signal: AbortSignal): Promise<boolean> {
     const operation = operations.get(operationId) ?? (await operations.getCurrent(operationId, signal));
-    return operation !== undefined && !isOver(operation.object);
+    return operation !== undefined && !isFinished(operation.object);
   }
 
   /** A deleted service counts as an owner of its own. */

@@ -12,7 +12,7 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
 import { findOperation } from "#operation/find-operation.ts";
-import { cancelled, isOver, operationKind, type OperationObject } from "#operation/operation.ts";
+import { cancelled, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
 import { databaseUserId, databaseUserKind, type DatabaseUserObject } from "../contents/user/database-user.ts";
 import { newUser } from "../contents/user/new-user.ts";
 import { engineProfileOf } from "../engine/engine-profiles.ts";
@@ -70,7 +70,7 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
 
   async function inProgress({ status }: ManagedServiceObject, signal: AbortSignal) {
     const operation = await findOperation(operations, status.operationId, signal);
-    return operation === undefined || isOver(operation.object) ? undefined : operation;
+    return operation === undefined || isFinished(operation.object) ? undefined : operation;
   }
 
   function costLines(spec: ResourceSpec) {

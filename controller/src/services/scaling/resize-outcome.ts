@@ -1,5 +1,5 @@
 import { nextMetadata } from "#kernel/store/resource.ts";
-import { isOver, type OperationObject, rolledBackError, rollingBack, stuckAfterMs } from "#operation/operation.ts";
+import { isFinished, type OperationObject, rolledBackError, rollingBack, stuckAfterMs } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { faultOf } from "../service/managed-service-plan.ts";
 import type { ObservedNode, ObservedService } from "../service/observed-service.ts";
@@ -25,7 +25,7 @@ export function sizeFault(
   service: ManagedServiceObject,
 ): Fault | undefined {
   const { resizing } = service.spec;
-  if (resizing === undefined || resizing.isRolledBack === true || isOver(operation)) return undefined;
+  if (resizing === undefined || resizing.isRolledBack === true || isFinished(operation)) return undefined;
   for (const { machine } of observed.nodes) {
     const problem = machine?.status.sizeProblem ?? "";
     if (machine !== undefined && !hasRequestedSize(machine) && problem !== "")

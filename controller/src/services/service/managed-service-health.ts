@@ -131,8 +131,8 @@ export function rememberHealth(
   // A restored service has announced no status yet: its current one is the first.
   const before = healthMemory ?? { announced: health.status, status: health.status, since: now };
   const memory = before.status === health.status ? before : { ...before, status: health.status, since: now };
-  const isOver = memory.announced === memory.status || service.metadata.deletionRequestedAt !== undefined;
-  if (isOver || now - memory.since < healthStableMs) return { memory, event: undefined };
+  const isFinished = memory.announced === memory.status || service.metadata.deletionRequestedAt !== undefined;
+  if (isFinished || now - memory.since < healthStableMs) return { memory, event: undefined };
   const event = serviceEvent("service.health_changed", service, {
     from: memory.announced,
     to: memory.status,

@@ -5,7 +5,7 @@ import {
   createServiceScenario,
   faultsOfImages,
 } from "../../../../test/support/controller/service-scenario.ts";
-import { isOver, stuckAfterMs } from "#operation/operation.ts";
+import { isFinished, stuckAfterMs } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { drainReason } from "./managed-service-health.ts";
 import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";
@@ -30,7 +30,7 @@ test("every operation ends in the requested state, or in Error with a reason", (
       const { service, operation } = observed;
       if (service === undefined) return;
       expect(service.status.operationId).toBeNull();
-      expect(isOver(operation)).toBe(true);
+      expect(isFinished(operation)).toBe(true);
       const { state, error } = service.status;
       expect(["Running", "Stopped", "Error"]).toContain(state);
       if (state === "Error") expect(error?.message).not.toBe("");

@@ -3,7 +3,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { mayTouch, organizationOf } from "#access/caller.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import { findOperation } from "#operation/find-operation.ts";
-import { isOver } from "#operation/operation.ts";
+import { isFinished } from "#operation/operation.ts";
 import { operationMembers } from "./operation-members.ts";
 import { refuseWhileBusy } from "./service-verbs.ts";
 import { definePart } from "#kernel/part.ts";
@@ -42,7 +42,7 @@ export function createServiceAccess(deps: {
     return service;
   };
   const unlessOver = (operation: Stored<OperationObject> | undefined) =>
-    operation === undefined || isOver(operation.object) ? undefined : operation;
+    operation === undefined || isFinished(operation.object) ? undefined : operation;
   return {
     find,
     require,

@@ -2,7 +2,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { next } from "@holdfast/common/machine.ts";
 import { admitClients, canAdmitClients } from "./canary/image-canary.ts";
 import { withWriteFence } from "./canary/write-fence.ts";
-import { completed, failed, isOver, type OperationObject, progressed } from "#operation/operation.ts";
+import { completed, failed, isFinished, type OperationObject, progressed } from "#operation/operation.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject, ManagedServiceStatus } from "./managed-service.ts";
 import { rememberHealth } from "./managed-service-health.ts";
@@ -131,8 +131,8 @@ export function advance(
   const stuck = stuckFault(current, now, { runs });
   if (current !== undefined && current.status.finishedAt === null && stuck !== undefined)
     current = failed(current, (runs && procedure.rolledBackFault?.(current, after)) || stuck, now);
-  if (current === undefined || isOver(current)) after = withStatus(after, { operationId: null });
-  if (current !== undefined && isOver(current)) {
+  if (current === undefined || isFinished(current)) after = withStatus(after, { operationId: null });
+  if (current !== undefined && isFinished(current)) {
     const ended = procedure.onEnd?.(after, current, now);
     if (ended !== undefined) {
       ({ after } = ended);

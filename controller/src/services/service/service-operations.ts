@@ -1,5 +1,5 @@
 import type { DataSnapshot } from "#operation/data-snapshot.ts";
-import { isOver, type OperationObject } from "#operation/operation.ts";
+import { isFinished, type OperationObject } from "#operation/operation.ts";
 import { defineOperation } from "#operation/operation-definition.ts";
 import type { MaintenanceWork, Replacement, UpgradeWork } from "./maintenance-work.ts";
 
@@ -62,7 +62,7 @@ export type ServiceOperationType = keyof typeof serviceOperations;
 
 /** The image and kernel that an unfinished operation puts under its service's data; undefined for other operations. */
 export function replacementOf(operation: OperationObject | undefined): Replacement | undefined {
-  if (operation === undefined || isOver(operation)) return undefined;
+  if (operation === undefined || isFinished(operation)) return undefined;
   const { image = null, guestKernel = null } = maintenanceWorkOf(operation) ?? {};
   const version = serviceOperations.upgrade.workOf(operation)?.version;
   return image === null && guestKernel === null ? undefined : { image, guestKernel, ...(version && { version }) };

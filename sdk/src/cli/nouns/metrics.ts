@@ -19,7 +19,7 @@ const periods = { "15m": 900, "1h": 3_600, "6h": 21_600, "24h": 86_400, "7d": 60
 const stepsS = { "1m": 60, "5m": 300, "1h": 3_600 } as const;
 const watchMs = 5_000;
 const height = 4;
-const widest = 120;
+const maxColumns = 120;
 
 export function addMetrics(metrics: CliCommand): void {
   metrics
@@ -62,7 +62,7 @@ function show({ output }: Context, metrics: Metrics, periodS: number): void {
   const stepS = stepsS[metrics.resolution];
   const toS = (Math.floor(Date.now() / 1_000 / stepS) + 1) * stepS;
   const several = new Set(metrics.series.map(({ node_id: node }) => node)).size > 1;
-  const width = Math.min(widest, Math.max(20, (output.columns ?? 80) - 2), Math.round(periodS / stepS));
+  const width = Math.min(maxColumns, Math.max(20, (output.columns ?? 80) - 2), Math.round(periodS / stepS));
   const area = { fromS: toS - periodS, toS, width, height };
   for (const series of metrics.series) {
     output.info(headOf(series, several));

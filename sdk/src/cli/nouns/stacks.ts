@@ -118,8 +118,8 @@ function addUpgrade(stacks: CliCommand): void {
         return output.info(preview.blocked ? `blocked: ${preview.blocked_reasons.join(" ")}` : costs);
       }
       const migration = await client.stacks.upgrade(id, acceptCost);
-      const isOver = wait !== true || migration.status === "up_to_date";
-      const migrated = isOver ? migration : await client.stacks.waitForMigration(id, migration.id, { signal });
+      const isFinished = wait !== true || migration.status === "up_to_date";
+      const migrated = isFinished ? migration : await client.stacks.waitForMigration(id, migration.id, { signal });
       output.show(migrated, migrationFields);
       if (output.format === "table") output.list(migrated.steps, stepColumns);
     });

@@ -30,10 +30,10 @@ const pointSql = `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)
  * fails later only reduces the precision.
  */
 export async function recordCommitPoints(instance: Instance, signal: AbortSignal): Promise<CommitPoints> {
-  const over = new AbortController();
+  const finished = new AbortController();
   const session = await openSession(instance, { statementMs }, signal);
   const stop = () => {
-    over.abort();
+    finished.abort();
     session.abort();
   };
   signal.addEventListener("abort", stop, { once: true });
@@ -49,7 +49,7 @@ export async function recordCommitPoints(instance: Instance, signal: AbortSignal
   let points: CommitPoint[] = [];
   const recording = async (): Promise<void> => {
     while (session.broken === undefined) {
-      await sleep(intervalMs, undefined, { signal: over.signal });
+      await sleep(intervalMs, undefined, { signal: finished.signal });
       const point = await now().catch(() => undefined);
       if (point !== undefined) points.push(point);
       if (points.length > maxPoints) points = points.filter((_, index) => index % 2 === 0);

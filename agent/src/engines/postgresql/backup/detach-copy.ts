@@ -37,7 +37,8 @@ export async function detachCopy(server: PrivateServer, { spec }: Instance): Pro
   await inEachDatabase(list, (database) => server.inDatabase(database, detachDatabase));
   // Connections may be allowed there again later, which would resume subscriptions and foreign servers.
   for (const database of (await list()).closed) {
-    const allow = (how: boolean) => server.rows(`ALTER DATABASE ${identifier(database)} ALLOW_CONNECTIONS ${how}`);
+    const allow = (isAllowed: boolean) =>
+      server.rows(`ALTER DATABASE ${identifier(database)} ALLOW_CONNECTIONS ${isAllowed}`);
     await allow(true);
     await server.inDatabase(database, detachDatabase);
     await allow(false);

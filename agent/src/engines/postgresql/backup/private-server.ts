@@ -80,10 +80,10 @@ export async function startPrivateServer(
   }
   await writeFile(join(scratch, "pg_hba.conf"), `local all ${platform} peer map=${platform}\n`);
   await writeFile(join(scratch, "pg_ident.conf"), `${platform} /^.*$ ${platform}\n`);
-  const over = new AbortController();
+  const finished = new AbortController();
   const server = pipe([program(instance, "postgres"), "-D", data, "-c", `config_file=${config}`], {
     env: { LC_ALL: "C", TZ: "UTC" },
-    signal: AbortSignal.any([signal, over.signal]),
+    signal: AbortSignal.any([signal, finished.signal]),
   });
   const ended = drain(server.output).then(() => server.ended);
   ended.catch(() => undefined);
@@ -117,7 +117,7 @@ export async function startPrivateServer(
       await ended;
     },
     async kill() {
-      over.abort();
+      finished.abort();
       await ended.catch(() => undefined);
     },
   };

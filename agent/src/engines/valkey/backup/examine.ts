@@ -19,12 +19,12 @@ export async function examine(
   const { software } = instance.paths;
   const directory = appendDirectory(instance);
   const printed = await run([join(software, "bin/valkey-check-rdb"), join(directory, baseFile)], { signal });
-  const count = (what: string) => Number(new RegExp(`(\\d+) ${what}$`, "m").exec(printed)?.[1] ?? Number.NaN);
+  const count = (label: string) => Number(new RegExp(`(\\d+) ${label}$`, "m").exec(printed)?.[1] ?? Number.NaN);
   const [keys, expiring] = [count("keys read"), count("expires")];
   await rm(scratch, { recursive: true, force: true });
   await mkdir(scratch, { recursive: true, mode: 0o700 });
   const socket = join(scratch, "valkey.sock");
-  const over = new AbortController();
+  const finished = new AbortController();
   // The engine only reads the snapshot and writes nothing.
   const settings = {
     port: "0",
@@ -38,12 +38,12 @@ export async function examine(
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
   const server = pipe([join(software, "bin/valkey-server"), ...flags], {
-    signal: AbortSignal.any([signal, over.signal]),
+    signal: AbortSignal.any([signal, finished.signal]),
   });
   const ended = drain(server.output);
   try {
     const loaded = await Promise.race([
-      countKeys(socket, AbortSignal.any([signal, over.signal])),
+      countKeys(socket, AbortSignal.any([signal, finished.signal])),
       ended.then(() => Number.NaN),
     ]);
     // Keys that expired meanwhile are not loaded.
@@ -51,7 +51,7 @@ export async function examine(
     const times = expiring === 0 ? "" : `; ${expiring} of them may have expired`;
     return [{ name: "contents", passed, detail: `${loaded} of ${keys} keys were loaded${times}.` }];
   } finally {
-    over.abort();
+    finished.abort();
     await ended.catch(() => undefined);
     await rm(scratch, { recursive: true, force: true });
   }

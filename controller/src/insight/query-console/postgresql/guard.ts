@@ -38,7 +38,7 @@ export function checkStatement(sql: string): StatementVerdict {
     // Errors in the generated statement are reported at the table's name.
     const namePosition = positionAt(named.byte);
     positionAt = () => namePosition;
-    const verdict = checkParsed(description(named.name), positionAt);
+    const verdict = checkParsed(describeQuery(named.name), positionAt);
     return { ...verdict, auditText: `DESCRIBE ${named.name}`.slice(0, auditTextMax) };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
@@ -54,19 +54,19 @@ function checkParsed(sql: string, positionAt: (byte: number) => number) {
   walk(statement, names, 0);
   names.resolveRelations(statement);
   const text = print(statement);
-  const tree = parsedAgain(text);
+  const tree = reparsed(text);
   if (tree === undefined || !isSameTree(tree, statement))
     refuse("The console cannot print a part of this statement: write it in another way.");
   const { locations, ...found } = names.found;
   const named = new Map([...locations].map(([name, byte]) => [name, positionAt(byte)]));
   const positions = positionMapOf({ text, tree }, statement, positionAt);
-  // The last use of the tree, which loses its constants here.
+  // `withoutConstants` changes the tree, so this is its last use.
   const auditText = (withoutConstants(tree) ?? redactQuery(text)).slice(0, auditTextMax);
   return { sql: text, ...found, auditText, named, positions };
 }
 
 /** The tree of the printed text; undefined where the parser refuses it. */
-function parsedAgain(printed: string): Tree | undefined {
+function reparsed(printed: string): Tree | undefined {
   try {
     return parse(printed);
   } catch {
@@ -126,7 +126,7 @@ function checkTokens(sql: string): boolean {
   return true;
 }
 
-/** Refuses every node that the table of reading nodes lacks. */
+/** Refuses every node that is not in the table of nodes that only read. */
 function walk(tagged: unknown, names: Names, depth: number): void {
   if (depth > depthMax) refuse(`The statement is nested more than ${depthMax} deep.`);
   if (Array.isArray(tagged)) {
@@ -156,7 +156,10 @@ function walkNode(type: string, node: Tree, names: Names, depth: number): void {
 
 function refuseType(type: string, node?: Tree): never {
   const word = lookUp(refusedWords, type) ?? type;
-  return refuse(`${word} is not allowed: only SELECT, SHOW, EXPLAIN and DESCRIBE that read.`, node && positionOf(node));
+  return refuse(
+    `${word} is not allowed: the console runs only SELECT, SHOW, EXPLAIN and DESCRIBE, and only if they read.`,
+    node && positionOf(node),
+  );
 }
 
 function refuse(message: string, position = 0): never {
@@ -228,7 +231,7 @@ function describedName(sql: string): { readonly name: string; readonly byte: num
 }
 
 /** A query of the catalog that stands for DESCRIBE, which PostgreSQL does not have. */
-function description(name: string): string {
+function describeQuery(name: string): string {
   const tree = parse(`SELECT FROM ${name}`);
   const select = tree["SelectStmt"] as Tree | undefined;
   const from = (select?.["fromClause"] as readonly Tree[] | undefined) ?? [];

@@ -74,12 +74,12 @@ export class ScopedNames implements Names {
     return [];
   }
 
-  #unqualified(parts: readonly string[], what: string, node: Tree): string {
+  #unqualified(parts: readonly string[], kind: string, node: Tree): string {
     const name = parts.at(-1) ?? "";
     if (parts.length === 1 || (parts.length === 2 && parts[0] === "pg_catalog")) return name;
     const location = node["location"];
     const position = typeof location === "number" ? location + 1 : 0;
-    return this.#refuse(`The ${what} ${parts.join(".")} does not belong to the engine.`, position);
+    return this.#refuse(`The ${kind} ${parts.join(".")} does not belong to the engine.`, position);
   }
 
   #addFunctions(names: readonly string[], node: Tree): void {

@@ -17,7 +17,7 @@ import {
   type DrillObject,
   type DrillRestore,
   type DrillSpec,
-  isOver,
+  isFinished,
   newDrillObject,
 } from "./drill.ts";
 import { newOperation } from "#operation/operation-definition.ts";
@@ -51,7 +51,7 @@ export function newDrill(
 ): DrillObject {
   const { index, newId, clock } = deps;
   const { id: serviceId, organizationId } = service.metadata;
-  if (deps.drillIndex.of(serviceId).some((drill) => !isOver(drill)))
+  if (deps.drillIndex.of(serviceId).some((drill) => !isFinished(drill)))
     throw new HoldfastError("OPERATION_IN_PROGRESS", "A drill of the service is already in progress.");
   const isComplete = (backup: BackupObject) => isVisible(backup) && backup.status.state === "completed";
   const completed = index.of(serviceId).flatMap(({ object }) => (isComplete(object) ? [object] : []));

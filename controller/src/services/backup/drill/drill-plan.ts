@@ -1,6 +1,6 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
-import { type DrillCheck, type DrillObject, isOver, originOf } from "./drill.ts";
+import { type DrillCheck, type DrillObject, isFinished, originOf } from "./drill.ts";
 
 /** Observed state of one drill, read at each reconcile. */
 export interface ObservedDrill {
@@ -36,14 +36,17 @@ const engineFailureGraceMs = minuteMs;
 /** Pure: the next step of a drill. */
 export function planDrill(drill: DrillObject, observed: ObservedDrill, now: number): DrillStep {
   const { machine } = observed;
-  if (isOver(drill)) {
+  if (isFinished(drill)) {
     if (machine === undefined) return { kind: "settled" };
     return machine.metadata.deletionRequestedAt === undefined ? { kind: "deleteMachine" } : { kind: "settled" };
   }
   if (!observed.serviceExists) return fail("service_deleted", "The service was deleted.");
   if (now - drill.status.progressedAt > stalledAfterMs) {
-    const why = machine?.status.reason ?? "";
-    return fail("timed_out", `No progress for ${stalledAfterMs / minuteMs} minutes${why === "" ? "." : `: ${why}`}`);
+    const reason = machine?.status.reason ?? "";
+    return fail(
+      "timed_out",
+      `No progress for ${stalledAfterMs / minuteMs} minutes${reason === "" ? "." : `: ${reason}`}`,
+    );
   }
   if (drill.status.state === "pending")
     return observed.hasCapacity ? { kind: "begin" } : { kind: "wait", step: "WaitForTurn" };

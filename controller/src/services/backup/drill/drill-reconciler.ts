@@ -14,7 +14,7 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { InstanceDelivery } from "../../service/instance-delivery.ts";
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import type { ServiceOrigin } from "../../service/service-origin.ts";
-import { type DrillIndex, drillKind, type DrillObject, isOver, originOf } from "./drill.ts";
+import { type DrillIndex, drillKind, type DrillObject, isFinished, originOf } from "./drill.ts";
 import { instanceOf, machineOf } from "./drill-machine.ts";
 import { type ObservedDrill, planDrill } from "./drill-plan.ts";
 import { advanceDrill } from "./drill-steps.ts";
@@ -61,7 +61,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
     await machines.reached(stored.modRevision, 1_000);
     const step = planDrill(drill, await observe(drill, signal), now);
     if (step.kind === "deleteMachine") return deleteMachine(drill, now, signal);
-    if (step.kind === "settled") return isOver(drill) ? forgetOld(stored, signal) : settled;
+    if (step.kind === "settled") return isFinished(drill) ? forgetOld(stored, signal) : settled;
     const operation = await findOperation(operations, drill.spec.operationId, signal);
     const machineId = deps.newId();
     const after = advanceDrill(drill, operation?.object, step, now, machineId);

@@ -8,7 +8,7 @@ import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import { type BackupObject, isVisible } from "../backup.ts";
 import { hasBackups } from "../service-backups.ts";
 import { type DrillCreation, newDrill } from "./drill-creation.ts";
-import { type DrillObject, isOver } from "./drill.ts";
+import { type DrillObject, isFinished } from "./drill.ts";
 
 export interface DrillScheduleDeps extends DrillCreation {
   readonly services: Collection<ManagedServiceObject>;
@@ -50,7 +50,7 @@ export function createDrillSchedule(deps: DrillScheduleDeps): ControlLoop {
         const drilled = drillIndex.of(id);
         const at = nextDrillAt(id, drilled, completed);
         const now = clock.now();
-        const waits = service.status.state !== "Running" || drilled.some((drill) => !isOver(drill));
+        const waits = service.status.state !== "Running" || drilled.some((drill) => !isFinished(drill));
         if (at === undefined || waits) return again(recheckMs, "no drill can begin");
         if (at > now) return again(Math.min(at - now, dayMs), "next drill");
         await drills.reached(deps.archives.get(id)?.modRevision ?? 0n, 1_000);

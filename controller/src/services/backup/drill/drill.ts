@@ -16,7 +16,7 @@ function serviceOfDrill({ spec }: DrillObject): string {
 
 /** Index: under "open", the drills that have not ended. */
 function openDrill(drill: DrillObject): "open" | undefined {
-  return isOver(drill) ? undefined : "open";
+  return isFinished(drill) ? undefined : "open";
 }
 
 export interface DrillSpec {
@@ -77,7 +77,7 @@ export function newDrillObject(id: string, organizationId: string, spec: DrillSp
   };
 }
 
-export function isOver({ status }: DrillObject): boolean {
+export function isFinished({ status }: DrillObject): boolean {
   return status.state === "completed" || status.state === "failed";
 }
 

@@ -8,7 +8,7 @@ import {
 } from "../user/database-user.ts";
 import type { TaskState } from "#fleet/task/task.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../../service/managed-service.ts";
-import { cancelled, completed, failed, isOver, operationKind, type OperationObject } from "#operation/operation.ts";
+import { cancelled, completed, failed, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -49,7 +49,7 @@ export async function endChange(
   const now = clock.now();
   const unit = begin();
   unit.remove(engineChangeKind, change);
-  if (operation !== undefined && !isOver(operation.object))
+  if (operation !== undefined && !isFinished(operation.object))
     unit.update(operationKind, operation, ended(operation.object, step, now));
   // Memory may lack an attempt that another controller recorded: the transaction fails then.
   if (step.kind === "fail" && attempt === undefined)

@@ -4,7 +4,7 @@ import type { TaskInput } from "#fleet/task/task.ts";
 import { type ManagedServiceObject, primaryOf } from "../../service/managed-service.ts";
 import { standbysOf } from "../../service/member/members.ts";
 import { findOperation } from "#operation/find-operation.ts";
-import { failed, isOver, operationKind, type OperationObject, progressed } from "#operation/operation.ts";
+import { failed, isFinished, operationKind, type OperationObject, progressed } from "#operation/operation.ts";
 import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -207,7 +207,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     step: string,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    if (operation === undefined || isOver(operation.object)) return again(recheckMs, step);
+    if (operation === undefined || isFinished(operation.object)) return again(recheckMs, step);
     const now = deps.clock.now();
     const youngMs = startedAfterMs - (now - operation.object.metadata.createdAt);
     if (youngMs > 0) return again(youngMs, step);

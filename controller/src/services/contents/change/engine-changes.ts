@@ -14,7 +14,7 @@ import type { ServiceAccess } from "../../service/service-access.ts";
 import { refuseWhileBusy } from "../../service/service-verbs.ts";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 import { findOperation } from "#operation/find-operation.ts";
-import { isOver, operationKind, type OperationObject } from "#operation/operation.ts";
+import { isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
@@ -138,7 +138,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
 
   function inFlight({ object: change }: Stored<EngineChangeObject>): InFlightChange | undefined {
     const operation = operations.get(change.spec.operationId)?.object;
-    return operation === undefined || isOver(operation) ? undefined : { change, operation };
+    return operation === undefined || isFinished(operation) ? undefined : { change, operation };
   }
 
   return {
@@ -148,7 +148,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
       const operationId = await mutate(deps, call, mutation, (unit) => begin(request, unit, call));
       const isDone = () => {
         const current = operations.get(operationId)?.object;
-        return current !== undefined && isOver(current);
+        return current !== undefined && isFinished(current);
       };
       await whenChanged(operations, operationId, isDone, deps.waitMs, call.signal);
       const found = await findOperation(operations, operationId, call.signal);
@@ -156,7 +156,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
       if (found === undefined) throw new Error(`the operation ${operationId} does not exist`);
       const { object: operation, modRevision } = found;
       // Waits until the caller's next read sees the change.
-      if (isOver(operation)) {
+      if (isFinished(operation)) {
         await Promise.all([changes, deps.users].map((collection) => collection.reached(modRevision, 1_000)));
         // Waits until a recovery from the object store would have it too.
         if (targetOf(request.change).kind === "user") await deps.awaitDescriptor(request.serviceId, call.signal);
@@ -166,7 +166,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
         await storeResponse(call, undefined);
         throw refusal;
       }
-      const answer = isOver(operation) ? await request.applied() : request.inFlight(operationMessage(operation));
+      const answer = isFinished(operation) ? await request.applied() : request.inFlight(operationMessage(operation));
       await storeResponse(call, answer);
       return answer;
     },

@@ -51,8 +51,8 @@ type Response = Awaited<ReturnType<typeof readReplicationOrReason>>;
 /** Throws MACHINE_UNREACHABLE if there is no response; for a busy engine with the reason. */
 function requireResponse(role: "primary" | "replica", response: Response): ReadReplicationResult {
   if (typeof response === "object") return response;
-  const why = response === undefined ? `The ${role} does not answer.` : `The ${role} is busy. ${response}`;
-  throw new HoldfastError("MACHINE_UNREACHABLE", why);
+  const detail = response === undefined ? `The ${role} does not answer.` : `The ${role} is busy. ${response}`;
+  throw new HoldfastError("MACHINE_UNREACHABLE", detail);
 }
 
 function readBoth(

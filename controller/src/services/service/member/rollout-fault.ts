@@ -1,5 +1,5 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
-import { isOver, type OperationObject, rolledBackError, rollingBack, stuckAfterMs } from "#operation/operation.ts";
+import { isFinished, type OperationObject, rolledBackError, rollingBack, stuckAfterMs } from "#operation/operation.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
@@ -26,7 +26,7 @@ export function rolloutFault(
   service: ManagedServiceObject,
 ): Fault | undefined {
   const { spec } = service;
-  if (isOver(operation) || operation.status.rollback !== undefined) return undefined;
+  if (isFinished(operation) || operation.status.rollback !== undefined) return undefined;
   if (spec.primaryChange !== undefined || !spec.nodes.some((node) => awaitsRollout(spec, node))) return undefined;
   const unsettled = unsettledInRollout(service, observed);
   for (const { node, machine, connected, isCurrent, instance } of unsettled) {

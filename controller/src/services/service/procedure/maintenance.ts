@@ -1,5 +1,5 @@
 import { isUp } from "#fleet/machine/machine.ts";
-import { isOver, type OperationObject } from "#operation/operation.ts";
+import { isFinished, type OperationObject } from "#operation/operation.ts";
 import { endedEvent } from "../maintenance-events.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { abortedRolloutError, abortRollout, rolloutFault } from "../member/rollout-fault.ts";
@@ -73,7 +73,7 @@ function isRestart(operation: OperationObject): boolean {
 
 /** True while the operation starts all machines again without another change. */
 function startsMachines(operation: OperationObject | undefined): boolean {
-  if (operation === undefined || isOver(operation)) return false;
+  if (operation === undefined || isFinished(operation)) return false;
   return maintenanceWorkOf(operation)?.startsMachines === true;
 }
 
