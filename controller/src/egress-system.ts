@@ -2,12 +2,16 @@ import { list, type ValuesOf } from "@holdfast/common/config.ts";
 import { createEgress, type Egress } from "@holdfast/egress/create-egress.ts";
 import { listenersAt } from "@holdfast/egress/own-addresses.ts";
 import { instrumentedClient } from "@holdfast/egress/instrumented-client.ts";
-import { inferenceProcessKind } from "#inference/process/inference-process.ts";
-import { fleetPart } from "#fleet/fleet-system.ts";
+import { type InferenceProcess, inferenceProcessKind } from "#inference/process/inference-process.ts";
+import { type FleetSystem, fleetPart } from "#fleet/fleet-system.ts";
+import type { HostObject } from "#fleet/host/host.ts";
+import type { MachineStatus } from "#fleet/machine/machine.ts";
 import type { Use } from "#kernel/assembly.ts";
-import { installationPart } from "#kernel/installation.ts";
+import { type Installation, installationPart } from "#kernel/installation.ts";
 import type { Kernel } from "#kernel/kernel.ts";
+import type { ProcessMetrics } from "#kernel/metrics/process-metrics.ts";
 import { definePart } from "#kernel/part.ts";
+import type { RegisteredController } from "#kernel/runtime/controller-registry.ts";
 import { checkedListeners } from "#kernel/runtime/listener-reports.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
@@ -44,17 +48,50 @@ export const egressSystem = declareSystem({
 function openEgressSystem(
   { collections, controllerRegistry, etcdMembers, metrics }: Kernel,
   use: Use,
-  { allowEgress, operatorEgress }: ValuesOf<typeof egressSettings>,
+  settings: ValuesOf<typeof egressSettings>,
 ): System {
-  const { listeners, ownAddresses } = use(installationPart);
   const fleet = use(fleetPart);
   const proxies = collections.open(inferenceProcessKind);
+  const { close, ...egress } = openEgress(
+    {
+      ...use(installationPart),
+      fleet,
+      hosts: () => fleet.hosts.values(),
+      machines: () => fleet.machines.values(),
+      proxies: () => proxies.values(),
+      controllers: controllerRegistry.controllers,
+      etcdMembers,
+      metrics,
+    },
+    settings,
+  );
+  return { name: "egress", gives: [egressPart.of(egress)], close };
+}
+
+type Objects<T> = () => Iterable<{ readonly object: T }>;
+
+/** The installation, as far as its own servers and machines are concerned. */
+interface EgressSources extends Pick<Installation, "listeners" | "ownAddresses"> {
+  readonly fleet: Pick<FleetSystem, "listeners" | "loopbackBlock">;
+  readonly hosts: Objects<Pick<HostObject, "spec" | "status">>;
+  readonly machines: Objects<{ readonly status: Pick<MachineStatus, "address" | "publicAddress"> }>;
+  readonly proxies: Objects<{ readonly status: Pick<InferenceProcess["status"], "listeners"> }>;
+  readonly controllers: () => readonly Pick<RegisteredController, "address" | "listeners">[];
+  readonly etcdMembers: { readonly listeners: readonly string[] };
+  readonly metrics: Pick<ProcessMetrics, "times">;
+}
+
+export function openEgress(
+  sources: EgressSources,
+  { allowEgress, operatorEgress }: ValuesOf<typeof egressSettings>,
+): EgressSystem & { close(): Promise<void> } {
+  const { listeners, ownAddresses, fleet, etcdMembers } = sources;
   const changingListeners = () =>
     [
       ...etcdMembers.listeners,
-      ...controllerRegistry.controllers().flatMap(({ address, listeners: theirs = [] }) => [address, ...theirs]),
-      ...[...proxies.values()].flatMap(({ object: { status } }) => status.listeners ?? []),
-      ...[...fleet.hosts.values()].flatMap(({ object: { spec, status } }) => [
+      ...sources.controllers().flatMap(({ address, listeners: theirs = [] }) => [address, ...theirs]),
+      ...[...sources.proxies()].flatMap(({ object: { status } }) => status.listeners ?? []),
+      ...[...sources.hosts()].flatMap(({ object: { spec, status } }) => [
         spec.address,
         ...checkedListeners(status.facts?.listeners ?? []),
       ]),
@@ -68,10 +105,14 @@ function openEgressSystem(
       members: changingListeners,
       loopbackBlock: fleet.loopbackBlock,
       machineAddresses: () =>
-        [...fleet.machines.values()].flatMap(({ object: { status } }) => [status.address, status.publicAddress]),
+        [...sources.machines()].flatMap(({ object: { status } }) => [status.address, status.publicAddress]),
     },
   );
-  const sent = metrics.times("egress_seconds", "Requests and connections to targets of users and operators", "what");
+  const sent = sources.metrics.times(
+    "egress_seconds",
+    "Requests and connections to targets of users and operators",
+    "what",
+  );
   const users = instrumentedClient(connections.users, (operation, ...measurement) =>
     sent.observe(`users ${operation}`, ...measurement),
   );
@@ -79,15 +120,10 @@ function openEgressSystem(
     sent.observe(`operators ${operation}`, ...measurement),
   );
   return {
-    name: "egress",
-    gives: [
-      egressPart.of({
-        users,
-        operators,
-        allowed: allowEgress,
-        ownListeners: () => listenersAt(ownAddresses, [...new Set([...fixed, ...changingListeners()])]),
-      }),
-    ],
+    users,
+    operators,
+    allowed: allowEgress,
+    ownListeners: () => listenersAt(ownAddresses, [...new Set([...fixed, ...changingListeners()])]),
     close: () => connections.close(),
   };
 }

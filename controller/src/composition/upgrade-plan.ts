@@ -42,8 +42,8 @@ export function planUpgrade(composition: CompositionObject, observe: Observe, no
         after: withMember(composition, current.id, { change: { ...change, step: "undoing" } }, now),
       };
     case "undoing": {
-      const isFinished = observed.phase !== "changing" && observed.phase !== "creating";
-      if (!isFinished && !isLate) return progress(composition, [current], observe, now);
+      const isOver = observed.phase !== "changing" && observed.phase !== "creating";
+      if (!isOver && !isLate) return progress(composition, [current], observe, now);
       return endUpgrade(composition, change.error ?? "", now);
     }
   }

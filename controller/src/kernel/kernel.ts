@@ -187,8 +187,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     signal,
     async close() {
       const polling = [storeListeners, etcdMembers, space, historySpace];
-      for (const part of [automationPauses, authority, collections, storedResponses, ...polling])
-        part.close();
+      for (const part of [automationPauses, authority, collections, storedResponses, ...polling]) part.close();
       await Promise.all([history.close(), store.close()]);
     },
   };

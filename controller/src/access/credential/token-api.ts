@@ -19,7 +19,7 @@ import { newMetadata } from "#kernel/store/resource.ts";
 import { mutate } from "../mutate.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { actorOf, organizationOf, principalOf, requireScope, requireScopes, requireUnlimited } from "../caller.ts";
-import { hashPurposes, type Maker, type Token, tokenKind, newTokenText } from "./credential.ts";
+import { hashPurposes, type TokenCreator, type Token, tokenKind, newTokenText } from "./credential.ts";
 import type { Use } from "./last-use.ts";
 
 const depthMax = 4;

@@ -7,7 +7,7 @@ import { ofOrganization } from "#kernel/store/of-organization.ts";
 import { type Quota, requireAmount, usedOf } from "#kernel/store/quota.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
-import { makerOfOrganization, type Organization, organizationKind, touch } from "./organization.ts";
+import { creatorOfOrganization, type Organization, organizationKind, touch } from "./organization.ts";
 
 /** Amounts by quota name. */
 export type Amounts = Readonly<Record<string, number>>;

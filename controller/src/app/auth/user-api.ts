@@ -75,8 +75,8 @@ export function userHandlers(deps: Deps): UserHandlers {
       spec: { appId, serviceId, databaseName, ...requested },
       status: { endedAt: null, found: false, error: null },
     };
-    const taskId = taskIds.seal(call, { type: requestTypes[requested.what], serviceId, key: id, detail: appId });
-    const mutation = { action: `app-auth.user.${requested.what}`, kind: appKind.name, see: [requests] };
+    const taskId = taskIds.seal(call, { type: requestTypes[requested.kind], serviceId, key: id, detail: appId });
+    const mutation = { action: `app-auth.user.${requested.kind}`, kind: appKind.name, see: [requests] };
     return mutate(deps, call, mutation, (unit) => {
       unit.create(authRequestKind, request);
       return { id: appId, answer: { taskId } };

@@ -116,13 +116,18 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
       return { agents, ...next };
     },
     pauseAgentRollout: (_, call) =>
-      change(call, "pause", rolloutObject, move("pauseRequested", "it cannot be paused.")),
+      change(call, "pause", rolloutObject, transition("pauseRequested", "it cannot be paused.")),
     resumeAgentRollout: (_, call) =>
-      change(call, "resume", rolloutObject, move("resumeRequested", "only a paused or halted rollout can be resumed.")),
+      change(
+        call,
+        "resume",
+        rolloutObject,
+        transition("resumeRequested", "only a paused or halted rollout can be resumed."),
+      ),
     retryAgentUpgrade: ({ machineId }, call) =>
       change(call, "retry", { kind: "machine", id: machineId }, ({ object }) => {
-        const trouble = lookUp(object.status.failedUpgrades, machineId);
-        if (trouble === undefined) {
+        const failedUpgrade = lookUp(object.status.failedUpgrades, machineId);
+        if (failedUpgrade === undefined) {
           throw new HoldfastError("OBJECT_NOT_FOUND", `No upgrade of a machine ${machineId} has failed.`);
         }
         const failedUpgrades = {
@@ -134,7 +139,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
     offerAgentRelease: async (_, call) => {
       // oxlint-disable-next-line holdfast/audited -- the offer commits this unit with the rollout
       const record = (unit: UnitOfWork) => unit.audit(auditOf(call, "agent-rollout.offer", "agent-rollout", rolloutId));
-      await deps.offerOwn(record, call.signal);
+      await deps.offerOwnRelease(record, call.signal);
       return rolloutMessage();
     },
   };

@@ -60,7 +60,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
       mutate(deps, call, { action: "maintenance.apply", kind: "managed-service", see }, async (unit) => {
         const service = access.require(serviceId, call);
         const current = (await access.inProgress(service.object, call.signal))?.object;
-          if (serviceOperations.maintenance.is(current)) return { unchanged: operationMessage(current) };
+        if (serviceOperations.maintenance.is(current)) return { unchanged: operationMessage(current) };
         if (service.object.metadata.deletionRequestedAt !== undefined)
           throw new HoldfastError("WRONG_STATE", "The service is being deleted.", {
             members: operationMembers(service.object, current),
