@@ -1,4 +1,4 @@
-import { environmentOf } from "@holdfast/controller/resource-kind/environment-of.ts";
+import { environmentOf } from "@holdfast/controller/services/resource-kind/environment-of.ts";
 import { PipelineService, PipelineStatus } from "@holdfast/proto/holdfast/v1/pipeline_pb.ts";
 import { ProjectService, ProjectStatus } from "@holdfast/proto/holdfast/v1/project_pb.ts";
 import { StackService, StackStatus } from "@holdfast/proto/holdfast/v1/stack_pb.ts";

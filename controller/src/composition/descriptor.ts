@@ -1,6 +1,6 @@
 import { type FieldFault, HoldfastError, pointerOf } from "@holdfast/common/errors.ts";
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
-import { isReservedName, prefixOf } from "#resource-kind/environment-of.ts";
+import { isReservedName, prefixOf } from "#services/resource-kind/environment-of.ts";
 import type { Attachment, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { cycleOf, type Dependent } from "./member.ts";

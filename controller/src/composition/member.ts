@@ -1,7 +1,8 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { DepGraph, DepGraphCycleError } from "dependency-graph";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
-import { type Attached, prefixOf } from "#resource-kind/environment-of.ts";
+import { prefixOf } from "#services/resource-kind/environment-of.ts";
+import type { Attached } from "#resource-kind/outputs.ts";
 import type { Phase } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import type { Observed } from "./composition-step.ts";

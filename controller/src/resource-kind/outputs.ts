@@ -25,5 +25,11 @@ export interface AppOutputs {
   readonly port: number;
 }
 
+/** An attached resource, with the prefix of its variables. */
+export interface Attached {
+  readonly prefix: string;
+  readonly outputs: Outputs;
+}
+
 /** Path of the platform's trust bundle on machines. */
 export const machinesCaFile = "/etc/holdfast/ca.pem";

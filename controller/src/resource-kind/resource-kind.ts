@@ -1,8 +1,7 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
 import { contributionPoint } from "#kernel/contribution-point.ts";
 import type { Watch } from "#kernel/store/store.ts";
-import type { Attached } from "./environment-of.ts";
-import type { Outputs } from "./outputs.ts";
+import type { Attached, Outputs } from "./outputs.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 
 /** The spec of a resource: plain JSON, by the schema of its kind. */

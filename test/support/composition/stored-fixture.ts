@@ -2,7 +2,7 @@ import { defineKind } from "@holdfast/controller/kernel/store/kind.ts";
 import type { Collection } from "@holdfast/controller/kernel/store/collection.ts";
 import { newMetadata, type Resource, type Stored } from "@holdfast/controller/kernel/store/resource.ts";
 import type { Changes } from "@holdfast/controller/kernel/store/unit-of-work.ts";
-import { environmentOf } from "@holdfast/controller/resource-kind/environment-of.ts";
+import { environmentOf } from "@holdfast/controller/services/resource-kind/environment-of.ts";
 import {
   absent,
   type Owner,

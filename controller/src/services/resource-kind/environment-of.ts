@@ -1,11 +1,5 @@
 import { engineProfileOf } from "#services/engine/engine-profiles.ts";
-import { type DatabaseOutputs, type FilesOutputs, machinesCaFile, type Outputs } from "./outputs.ts";
-
-/** An attached resource, with the prefix of its variables. */
-export interface Attached {
-  readonly prefix: string;
-  readonly outputs: Outputs;
-}
+import { type Attached, type DatabaseOutputs, type FilesOutputs, machinesCaFile, type Outputs } from "#resource-kind/outputs.ts";
 
 export interface Consumer {
   readonly apiToken: string;

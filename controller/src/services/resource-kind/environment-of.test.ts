@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { type Attached, environmentOf, isReservedName, prefixOf } from "./environment-of.ts";
-import type { AppOutputs, DatabaseOutputs, FilesOutputs } from "./outputs.ts";
+import { environmentOf, isReservedName, prefixOf } from "./environment-of.ts";
+import type { AppOutputs, Attached, DatabaseOutputs, FilesOutputs } from "#resource-kind/outputs.ts";
 
 const consumer = { apiToken: "hft_token", apiUrl: "https://holdfast.example" };
 const always = { PLATFORM_API_TOKEN: "hft_token", PLATFORM_API_URL: "https://holdfast.example" };
