@@ -1,4 +1,5 @@
-// The order of packages and groups: each imports only those before it. The lint finds cycles of files.
+// The order of packages and groups: each imports only those before it, and no file imports tests and contracts. The
+// lint finds cycles of files.
 import { importsOf } from "./imports.js";
 import { sourceFiles } from "./source-files.js";
 
@@ -47,6 +48,8 @@ export function checkImportOrder() {
   // A check that finds no files would pass.
   if (faultsOf("controller/src/kernel/a.ts", "controller/src/fleet/b.ts").length !== 1)
     throw new Error("an import against the order was not found");
+  if (faultsOf("controller/src/app/app/app-api.ts", "controller/src/app/app/app.contract.ts").length !== 1)
+    throw new Error("an import of a contract was not found");
   const files = orders[0].steps.flat().flatMap((name) => filesBelow(name));
   const against = files.flatMap((file) => importsOf(file).flatMap((target) => faultsOf(file, target)));
   if (against.length > 0) throw new Error(`these imports go against the order of the groups:\n${against.join("\n")}`);
@@ -54,6 +57,7 @@ export function checkImportOrder() {
 }
 
 function faultsOf(file, target) {
+  if (isForTests(target)) return [`${file} -> ${target}, which is for tests`];
   return orders.flatMap(({ root, steps }) => {
     const [from, to] = [roomOf(root, file), roomOf(root, target)];
     if (from === undefined || to === undefined || from === to) return [];
@@ -70,6 +74,10 @@ function roomOf(root, file) {
 }
 
 function filesBelow(folder) {
-  const isTest = (path) => path.endsWith(".test.ts") || path.includes("conformance");
+  const isTest = (path) => path.includes("conformance") || isForTests(path);
   return sourceFiles(folder).filter((path) => path.endsWith(".ts") && !isTest(path));
+}
+
+function isForTests(path) {
+  return /\.(?:test|contract)\.ts$/.test(path);
 }

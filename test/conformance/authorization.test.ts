@@ -1,5 +1,6 @@
 import { type DescMethod, fromJson, getOption, type JsonObject } from "@bufbuild/protobuf";
 import { status } from "@grpc/grpc-js";
+import { isScope } from "@holdfast/controller/systems.ts";
 import { ControlService, FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -7,27 +8,23 @@ import { organizationServices, platformServices, restMethods } from "../support/
 import { type GrpcChannel, statusOf } from "../support/api/grpc-calls.ts";
 import { listServices } from "../support/api/grpc-reflection.ts";
 import { restCallOf } from "../support/api/rest-call.ts";
+import {
+  authorizationCases,
+  caseOf,
+  createExisting,
+  nameOf,
+  requestOf,
+} from "../support/contract/authorization-cases.ts";
+import type { Existing } from "../support/contract/contract.ts";
 import { createOrganizations, grpcAs, type Organizations } from "../support/platform/organizations.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { createServices, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { authorizationCases, type Existing } from "./authorization-cases.ts";
 
 const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);
-const nameOf = (method: DescMethod) => `${method.parent.typeName}.${method.name}`;
 const scopeOf = (method: DescMethod) => getOption(method, rules).scope;
-const everyScope = [
-  "inference:manage",
-  ...["read", "write", "secrets", "data"].map((right) => `services:${right}`),
-  ...["webhooks", "exports", "org", "keys"].flatMap((area) => [`${area}:read`, `${area}:write`]),
-  ...["read", "write", "data"].map((right) => `apps:${right}`),
-  ...["webhooks", "org", "keys", "projects", "stacks", "pipelines"].flatMap((area) => [
-    `${area}:read`,
-    `${area}:write`,
-  ]),
-  "audit:read",
-  "organization:delete",
-];
+/** Scopes that organizations grant. */
+const everyScope = [...new Set(methods.map(scopeOf))].filter(isScope);
 /** Scopes that no role grants: no credential is needed, or any valid one suffices. */
 const ungiven: readonly string[] = ["public", "signed-in"];
 
@@ -37,9 +34,9 @@ const camelCase = (name: string) => name.replaceAll(/_([a-z])/g, (_, letter: str
 describe("authorization", () => {
   it.each(methods.map((method) => [nameOf(method), method] as const))(
     "%s declares a scope and has a case",
-    (name, method) => {
+    (_name, method) => {
       expect([...everyScope, ...ungiven, "platform:read", "platform:write"]).toContain(scopeOf(method));
-      expect(authorizationCases[name]).toBeDefined();
+      expect(caseOf(method).stranger).toMatch(/./);
     },
   );
 
@@ -67,52 +64,13 @@ describe("authorization", () => {
       const { machines } = await operator.of(FleetService).listMachines({});
       operator.close();
       const organizationId = await organizations.first();
-      existing = {
+      existing = await createExisting(platform.rest, "target", {
         serviceId: service.id,
         operationId: (await services.operations(service.id))[0]?.id ?? "",
         machineId: machines[0]?.id ?? "",
         controllerId: controllers[0]?.id ?? "",
         organizationId,
-        keyId: (await organizations.createKey(organizationId)).id,
-        webhookId: (await platform.rest.post<{ id: string }>("/webhooks", { url: "https://1.1.1.1/", events: [] })).json
-          .id,
-        backupId: (await platform.rest.post<{ id: string }>(`/managed-services/${service.id}/backups`)).json.id,
-        channelId: "",
-        appId: "",
-        ruleId: "",
-        exportId: "",
-        inferenceKeyId: "",
-        projectId: "",
-        projectName: "target",
-        deploymentId: "",
-        tokenId: (await platform.rest.post<{ id: string }>("/tokens", { scopes: ["services:read"], ttl_seconds: 600 }))
-          .json.id,
-      };
-      const rule = { metric: "cpu", condition: "gt", threshold: 101 };
-      const channel = { name: "target", type: "webhook", config: { url: "https://1.1.1.1/" } };
-      const idOf = async (path: string, body: object) => (await platform.rest.post<{ id: string }>(path, body)).json.id;
-      const integration = {
-        service_id: service.id,
-        name: "target",
-        destination_type: "prometheus_remote_write",
-        data_type: "metrics",
-        configuration: { url: "https://1.1.1.1/" },
-      };
-      existing = {
-        ...existing,
-        exportId: await idOf("/api/v1/metrics-exports", integration),
-        ruleId: await idOf(`/managed-services/${service.id}/alerts/rules`, rule),
-        channelId: await idOf("/alerts/channels", channel),
-        inferenceKeyId: await idOf(`/organizations/${organizationId}/inference/keys`, { name: "target" }),
-        appId: await idOf("/app-services", { name: "target" }),
-      };
-      const descriptor = { name: "target", resources: [] };
-      const deployed = await platform.rest.post<Record<string, string>>("/projects/deploy", { descriptor });
-      existing = {
-        ...existing,
-        projectId: deployed.json["project_id"] ?? "",
-        deploymentId: deployed.json["deployment_id"] ?? "",
-      };
+      });
       before = service;
 
       const strangers = await organizations.create("strangers");
@@ -154,14 +112,12 @@ describe("authorization", () => {
     });
     let authorizations: Record<string, string | undefined>;
 
-    const requestOf = (method: DescMethod) => authorizationCases[nameOf(method)]?.request(existing) ?? {};
-
     async function overGrpc(caller: string, method: DescMethod): Promise<number> {
       const channel = channels.get(caller);
       if (channel === undefined) throw new Error(`there is no caller ${caller}`);
       // The gateway maps REST requests so: enumerations by their own spelling, and a mask of the members that are
       // present.
-      const json = requestOf(method);
+      const json = requestOf(method, existing);
       const rest = restMethods.find((candidate) => candidate.method === method);
       const inPath = (name: string) => name.endsWith("_id") || rest?.path.includes(`{${name}}`) === true;
       const paths = Object.keys(json).filter((name) => !inPath(name));
@@ -176,7 +132,7 @@ describe("authorization", () => {
     }
 
     async function overRest(caller: string, method: DescMethod): Promise<number | undefined> {
-      const call = restCallOf(method, requestOf(method));
+      const call = restCallOf(method, requestOf(method, existing));
       if (call === undefined) return undefined;
       const { verb, path, body } = call;
       const api = platform.rest.as(authorizations[caller]);
@@ -190,7 +146,7 @@ describe("authorization", () => {
       expect(ours).toEqual([...organizationServices, ...platformServices].map(({ typeName }) => typeName).sort());
     });
 
-    describe.each(methods.map((method) => [nameOf(method), method] as const))("%s", (name, method) => {
+    describe.each(methods.map((method) => [nameOf(method), method] as const))("%s", (_name, method) => {
       const credential = scopeOf(method) === "public" ? it.skip : it;
       credential.each(["nobody", "revoked", "tampered", "expired"])(
         "refuses a caller with no good credential: %s",
@@ -206,7 +162,7 @@ describe("authorization", () => {
         expect([undefined, 403]).toContain(await overRest(caller, method));
       });
 
-      const { stranger } = authorizationCases[name] ?? {};
+      const { stranger } = caseOf(method);
       if (stranger === "own") return;
       it("rejects the owner of another organization", async () => {
         const [grpc, http] = stranger === "no scope" ? [status.PERMISSION_DENIED, 403] : [status.NOT_FOUND, 404];

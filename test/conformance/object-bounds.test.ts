@@ -3,42 +3,16 @@ import { join } from "node:path";
 import type { AnyKind } from "@holdfast/controller/kernel/store/kind.ts";
 import { expect, test } from "vitest";
 import { organizationServices } from "../support/api/api-methods.ts";
+import { mergeTables } from "../support/contract/contracts.ts";
 
 const sources = join(import.meta.dirname, "../../controller/src");
 
 /** Bound of each kind whose objects no quota counts: the counted thing that limits their number. */
-// biome-ignore format: a table, aligned so that it reads as one
-const bounds: Readonly<Record<string, string>> = {
-  "agent-rollout":        "one",
-  "alert-rule-set":       "one a service",
-  "alert-settings":       "one an organization",
-  "app-auth":             "one an app",
-  "archive":              "one a service",
-  "backup-key":           "one a service",
-  "channel-link-pace":    "one a channel",
-  "credential-use":       "one a key or token",
-  "database-user":        "limits of the service's engine",
-  "deployment":           "the newest of a project, stack or pipeline; older ones move to the history",
-  "dns-record":           "names of machines and services",
-  "drill":                "the newest of a service",
-  "engine-change":        "one at a time of a user or database",
-  "host":                 "operators",
-  "inference-account":    "one an organization and a month, two a key",
-  "inference-process":    "operators",
-  "inference-settings":   "one an organization",
-  "machine":              "nodes of services",
-  "maintenance-brake":    "one an image",
-  "node-image":           "operators",
-  "operation":            "the newest 100 of a service",
-  "organization":         "20 a person, and operators",
-  "service-description":  "one a service",
-  "sign-in-sources":      "one a person",
-  "task":                 "work of machines",
-};
+const bounds = mergeTables(({ kindBounds }) => [kindBounds]);
 
 async function kindsOfAll(): Promise<AnyKind[]> {
   const files = readdirSync(sources, { recursive: true, encoding: "utf8" }).filter(
-    (file) => file.endsWith(".ts") && !file.endsWith(".test.ts"),
+    (file) => file.endsWith(".ts") && !/\.(?:test|contract)\.ts$/.test(file),
   );
   const modules: Readonly<Record<string, unknown>>[] = [];
   for (const file of files) if (!file.endsWith("main.ts")) modules.push(await import(join(sources, file)));

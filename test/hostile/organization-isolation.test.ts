@@ -4,11 +4,11 @@ import { type DescMethod, fromJson, getOption, type JsonObject, ScalarType } fro
 import type { ServiceError } from "@grpc/grpc-js";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { authorizationCases } from "../conformance/authorization-cases.ts";
 import { organizationServices, platformServices } from "../support/api/api-methods.ts";
 import type { GrpcChannel } from "../support/api/grpc-calls.ts";
 import { restCallOf } from "../support/api/rest-call.ts";
 import type { Rest } from "../support/api/rest.ts";
+import { caseOf, nameOf, requestOf } from "../support/contract/authorization-cases.ts";
 import { dumpEtcd } from "../support/platform/etcd-dump.ts";
 import { createOrganizations, grpcAs, type Organizations } from "../support/platform/organizations.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
@@ -16,7 +16,6 @@ import { waitUntil } from "../support/wait-until.ts";
 import { type Marked, markEverything } from "./marked-organization.ts";
 
 const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);
-const nameOf = (method: DescMethod) => `${method.parent.typeName}.${method.name}`;
 
 /** The owner of another organization calls every RPC about the objects of this one, and learns nothing of them. */
 let platform: Platform;
@@ -108,7 +107,7 @@ const normalized = (answer: string, request: JsonObject): string => {
 test("the owner's own responses contain the marks", async () => {
   const telling: string[] = [];
   for (const method of methods.filter((each) => getOption(each, rules).readOnly)) {
-    const request = authorizationCases[nameOf(method)]?.request(marked.existing) as JsonObject;
+    const request = requestOf(method, marked.existing) as JsonObject;
     if (leakedIn(await overRest(method, request, platform.rest), request).length > 0) telling.push(nameOf(method));
   }
   for (const list of [
@@ -123,19 +122,18 @@ test("the owner's own responses contain the marks", async () => {
 // Requests for the caller's own objects come first: they contain no ids of others yet.
 const ownFirst = methods.toSorted((a, b) => rank(a) - rank(b));
 function rank(method: DescMethod): number {
-  return authorizationCases[nameOf(method)]?.stranger === "own" ? 0 : 1;
+  return caseOf(method).stranger === "own" ? 0 : 1;
 }
 
 test.each(ownFirst.map((method) => [nameOf(method), method] as const))(
   "%s returns nothing of it to the owner of another organization",
-  async (name, method) => {
-    const each = authorizationCases[name];
-    if (each === undefined) throw new Error(`${name} has no case`);
-    const request = each.request(marked.existing) as JsonObject;
+  async (_name, method) => {
+    const request = requestOf(method, marked.existing) as JsonObject;
     for (const over of [overRest, overGrpc]) {
       const answer = await over(method, request);
       expect([over.name, ...leakedIn(answer, request)]).toEqual([over.name]);
-      if (each.stranger !== "not found" || JSON.stringify(request) === JSON.stringify(madeUp(request))) continue;
+      if (caseOf(method).stranger !== "not found" || JSON.stringify(request) === JSON.stringify(madeUp(request)))
+        continue;
       const other = madeUp(request);
       expect(normalized(await over(method, other), other)).toBe(normalized(answer, request));
     }
@@ -149,7 +147,7 @@ const filtersOf = (method: DescMethod): string[] =>
     .map(({ name }) => name);
 
 const narrowed = methods.flatMap((method) => {
-  const isOwn = authorizationCases[nameOf(method)]?.stranger === "own" && getOption(method, rules).readOnly;
+  const isOwn = caseOf(method).stranger === "own" && getOption(method, rules).readOnly;
   return isOwn ? filtersOf(method).map((filter) => [`${nameOf(method)} by ${filter}`, method, filter] as const) : [];
 });
 

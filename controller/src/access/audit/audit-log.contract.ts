@@ -1,0 +1,26 @@
+import { AuditService, type ListAuditLogRequestSchema } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
+import { casesOf, type Contract, ofCaller } from "../../../../test/support/contract/contract.ts";
+import {
+  page,
+  type SameInput,
+  sameInputs,
+  type sdk,
+  sdkCalls,
+  time,
+} from "../../../../test/support/contract/sdk-calls.ts";
+
+export default {
+  authorization: [
+    casesOf(AuditService, {
+      listAuditLog: ofCaller,
+    }),
+  ],
+  sdk: [
+    sdkCalls(AuditService, {
+      listAuditLog: (c) => c.auditLog({ actor: "a", object: "o", action: "x", since: time, until: time }, page),
+    }),
+  ],
+  sdkInputs: sameInputs<{
+    auditFilter: SameInput<sdk.AuditFilter, typeof ListAuditLogRequestSchema>;
+  }>(),
+} satisfies Contract;

@@ -1,0 +1,10 @@
+import type { Contract } from "../../../../test/support/contract/contract.ts";
+
+export default {
+  kindBounds: {
+    "credential-use": "one a key or token",
+  },
+  nameScopes: {
+    "credential.ts": "global: people sign in by it, before an organization is known",
+  },
+} satisfies Contract;

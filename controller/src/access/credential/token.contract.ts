@@ -1,0 +1,38 @@
+import { type CreateTokenRequestSchema, TokenService } from "@holdfast/proto/holdfast/v1/token_pb.ts";
+import { casesOf, type Contract, object, ofCaller, own } from "../../../../test/support/contract/contract.ts";
+import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+
+declare module "../../../../test/support/contract/contract.ts" {
+  interface Existing {
+    readonly tokenId: string;
+  }
+}
+
+export default {
+  authorization: [
+    casesOf(TokenService, {
+      createToken: own(() => ({ scopes: ["keys:write"], ttl_seconds: 60 })),
+      listTokens: ofCaller,
+      deleteToken: object(({ tokenId }) => ({ id: tokenId })),
+    }),
+  ],
+  existing: async ({ make }) => ({
+    tokenId: (await make("/tokens", { scopes: ["services:read"], ttl_seconds: 600 })).id,
+  }),
+  sdk: [
+    sdkCalls(TokenService, {
+      createToken: (c) => c.tokens.create({ scopes: [], ttl_seconds: 1, resources: [] }),
+      listTokens: (c) => c.tokens.list(page),
+      deleteToken: (c) => c.tokens.delete("i"),
+    }),
+  ],
+  sdkInputs: sameInputs<{
+    newToken: SameInput<sdk.NewToken, typeof CreateTokenRequestSchema>;
+  }>(),
+  listBounds: {
+    "holdfast.v1.CreatedToken.resources": "the members of the request",
+    "holdfast.v1.CreatedToken.scopes": "the members of the request",
+    "holdfast.v1.Token.resources": "the members of the request",
+    "holdfast.v1.Token.scopes": "the members of the request",
+  },
+} satisfies Contract;

@@ -1,0 +1,22 @@
+import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { casesOf, type Contract, ofPlatform, platform } from "../../../../test/support/contract/contract.ts";
+
+export default {
+  authorization: [
+    casesOf(OrganizationService, {
+      createOrganization: platform(() => ({ name: "stolen" })),
+      listOrganizations: ofPlatform,
+      updateQuota: platform(({ organizationId }) => ({ organization_id: organizationId, services: 1 })),
+      createApiKey: platform(({ organizationId }) => ({ organization_id: organizationId, name: "stolen" })),
+      listApiKeys: ofPlatform,
+      revokeApiKey: platform(({ keyId }) => ({ id: keyId })),
+      listAuditEntries: ofPlatform,
+    }),
+  ],
+  listBounds: {
+    "holdfast.admin.v1.ApiKey.scopes": "the members of the request",
+  },
+  nameScopes: {
+    "organization-admin-api.ts": "global: among the organizations that operators make, which they see",
+  },
+} satisfies Contract;

@@ -1,0 +1,38 @@
+import { OrganizationService } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
+import {
+  casesOf,
+  type Contract,
+  object,
+  ofCaller,
+  ofOrganization,
+  platform,
+} from "../../../../test/support/contract/contract.ts";
+import { page, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+
+export default {
+  authorization: [
+    casesOf(OrganizationService, {
+      createOrganization: platform(() => ({ name: "stolen" })),
+      listOrganizations: ofCaller,
+      getOrganization: ofOrganization,
+      updateOrganization: object(({ organizationId }) => ({ org_id: organizationId, name: "stolen" })),
+      deleteOrganization: ofOrganization,
+    }),
+  ],
+  sdk: [
+    sdkCalls(OrganizationService, {
+      createOrganization: (c) => c.organizations.create("n"),
+      listOrganizations: (c) => c.organizations.list(page),
+      getOrganization: (c) => c.organizations.get("i"),
+      updateOrganization: (c) => c.organizations.rename("i", "n"),
+      deleteOrganization: (c) => c.organizations.delete("i"),
+    }),
+  ],
+  kindBounds: {
+    organization: "20 a person, and operators",
+  },
+  nameScopes: {
+    "organization-api.ts": "global: the same; a user's own creations claim no name",
+    "organization.ts": "global: the same",
+  },
+} satisfies Contract;

@@ -1,0 +1,44 @@
+import { UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
+import { casesOf, type Contract, object, ofCaller, own, platform } from "../../../../test/support/contract/contract.ts";
+import { sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+
+export default {
+  authorization: [
+    casesOf(UserService, {
+      createUser: own(() => ({ username: "new" })),
+      resetUser: object(() => ({ user_id: "admin" })),
+      deleteUser: object(() => ({ user_id: "admin" })),
+      setUpUser: own(() => ({ token: "hfu_none", password: "a guessed password" })),
+      changePassword: platform(() => ({ current_password: "guess", new_password: "a guessed password" })),
+      getMe: ofCaller,
+    }),
+  ],
+  marked: ({ make, marker }) => make("/users", { username: marker }),
+  sdk: [
+    sdkCalls(UserService, {
+      createUser: (c) => c.users.create("u"),
+      resetUser: (c) => c.users.reset("u"),
+      deleteUser: (c) => c.users.delete("u"),
+      setUpUser: (c) => c.users.setUp("t", "p"),
+      changePassword: (c) => c.users.changePassword("a", "b"),
+      getMe: (c) => c.me(),
+    }),
+  ],
+  listBounds: {
+    "holdfast.v1.Me.organizations": "200; ListOrganizations has all",
+    "holdfast.v1.Me.scopes": "all scopes that there are",
+  },
+  kindBounds: {
+    "sign-in-sources": "one a person",
+  },
+  nameScopes: {
+    "set-up.ts": "global: the same names of users",
+    "user-api.ts": "global: the same names of users; a setup token signs in",
+  },
+  sentSecrets: {
+    "holdfast.v1.ChangePasswordRequest.current_password": "compared with a hash",
+    "holdfast.v1.ChangePasswordRequest.new_password": "stored as a hash",
+    "holdfast.v1.SetUpUserRequest.password": "stored as a hash",
+    "holdfast.v1.SetUpUserRequest.token": "compared with a hash",
+  },
+} satisfies Contract;

@@ -1,0 +1,44 @@
+import { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { casesOf, type Contract, object, ofCaller, own } from "../../../../test/support/contract/contract.ts";
+import { page, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+
+declare module "../../../../test/support/contract/contract.ts" {
+  interface Existing {
+    readonly appId: string;
+  }
+}
+
+const app = object(({ appId }) => ({ app_id: appId }));
+
+export default {
+  authorization: [
+    casesOf(AppService, {
+      createApp: own(() => ({ name: "theirs" })),
+      listApps: ofCaller,
+      getApp: app,
+      updateApp: object(({ appId }) => ({ app_id: appId, home_url: "https://shop.example" })),
+      deleteApp: app,
+      createAttachment: object(({ appId, serviceId }) => ({ app_id: appId, service_id: serviceId })),
+      deleteAttachment: object(({ appId }) => ({ app_id: appId, attachment_id: "x" })),
+    }),
+  ],
+  existing: async ({ make, marker }) => ({ appId: (await make("/app-services", { name: marker })).id }),
+  sdk: [
+    sdkCalls(AppService, {
+      createApp: (c) => c.apps.create({ name: "n", home_url: "u" }),
+      listApps: (c) => c.apps.list(page),
+      getApp: (c) => c.apps.get("i"),
+      updateApp: (c) => c.apps.update("i", { home_url: null }),
+      deleteApp: (c) => c.apps.delete("i"),
+      createAttachment: (c) => c.apps.attach("i", { service_id: "s", database_name: "d" }),
+      deleteAttachment: (c) => c.apps.detach("i", "a"),
+    }),
+  ],
+  listBounds: {
+    "holdfast.v1.App.attachments": "10",
+    "holdfast.v1.App.domains": "10",
+  },
+  nameScopes: {
+    "app-api.ts": "organization; a database of a service is attached once",
+  },
+} satisfies Contract;

@@ -1,0 +1,23 @@
+import { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { casesOf, type Contract, object } from "../../../../test/support/contract/contract.ts";
+import { sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+
+export default {
+  authorization: [
+    casesOf(AppService, {
+      createAppDomain: object(({ appId }) => ({ app_id: appId, name: "shop.example" })),
+      verifyAppDomain: object(({ appId }) => ({ app_id: appId, domain_id: "x" })),
+      deleteAppDomain: object(({ appId }) => ({ app_id: appId, domain_id: "x" })),
+    }),
+  ],
+  sdk: [
+    sdkCalls(AppService, {
+      createAppDomain: (c) => c.apps.addDomain("i", { name: "shop.example" }),
+      verifyAppDomain: (c) => c.apps.verifyDomain("i", "d"),
+      deleteAppDomain: (c) => c.apps.deleteDomain("i", "d"),
+    }),
+  ],
+  nameScopes: {
+    "domain-api.ts": "an app; global once verified, by a TXT record that only the domain's owner sets",
+  },
+} satisfies Contract;

@@ -1,0 +1,31 @@
+import { AppAuthService } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
+import { casesOf, type Contract, object } from "../../../../test/support/contract/contract.ts";
+import { sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+
+export default {
+  authorization: [
+    casesOf(AppAuthService, {
+      putAuthIdpProvider: object(({ appId }) => ({ app_id: appId, provider: "google", client_id: "x" })),
+      deleteAuthIdpProvider: object(({ appId }) => ({ app_id: appId, provider: "google" })),
+    }),
+  ],
+  sdk: [
+    sdkCalls(AppAuthService, {
+      putAuthIdpProvider: (c) =>
+        c.auth.putProvider("i", "oidc", {
+          client_id: "c",
+          client_secret: "s",
+          issuer_url: "u",
+          scopes: ["profile"],
+          ca_certificate: "p",
+        }),
+      deleteAuthIdpProvider: (c) => c.auth.deleteProvider("i", "google"),
+    }),
+  ],
+  listBounds: {
+    "holdfast.v1.AuthIdpProvider.scopes": "the members of the request",
+  },
+  sentSecrets: {
+    "holdfast.v1.PutAuthIdpProviderRequest.client_secret": "bound",
+  },
+} satisfies Contract;

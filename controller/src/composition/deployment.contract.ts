@@ -1,0 +1,7 @@
+import type { Contract } from "../../../test/support/contract/contract.ts";
+
+export default {
+  kindBounds: {
+    deployment: "the newest of a project, stack or pipeline; older ones move to the history",
+  },
+} satisfies Contract;

@@ -1,0 +1,14 @@
+import { InferenceProcessService } from "@holdfast/proto/holdfast/admin/v1/inference_pb.ts";
+import { casesOf, type Contract, ofPlatform, platform } from "../../../../test/support/contract/contract.ts";
+
+export default {
+  authorization: [
+    casesOf(InferenceProcessService, {
+      listInferenceProcesses: ofPlatform,
+      declareInferenceProcessLost: platform(() => ({ process_id: "lost" })),
+    }),
+  ],
+  kindBounds: {
+    "inference-process": "operators",
+  },
+} satisfies Contract;

@@ -1,0 +1,31 @@
+import { EventService, type ListServiceEventsRequestSchema } from "@holdfast/proto/holdfast/v1/event_pb.ts";
+import { casesOf, type Contract, ofCaller, ofService } from "../../../../test/support/contract/contract.ts";
+import {
+  page,
+  type SameInput,
+  sameInputs,
+  type sdk,
+  sdkCalls,
+  time,
+} from "../../../../test/support/contract/sdk-calls.ts";
+
+export default {
+  authorization: [
+    casesOf(EventService, {
+      listEvents: ofCaller,
+      listServiceEvents: ofService,
+    }),
+  ],
+  sdk: [
+    sdkCalls(EventService, {
+      listEvents: (c) => c.events.list({ type: "service.running", service: "s", since: time }, page),
+      listServiceEvents: (c) => c.events.listOfService("i", { type: "webhook.test", since: time }, page),
+    }),
+  ],
+  sdkInputs: sameInputs<{
+    eventFilter: SameInput<
+      Omit<sdk.EventFilter, "type"> & { readonly type: string },
+      typeof ListServiceEventsRequestSchema
+    >;
+  }>(),
+} satisfies Contract;

@@ -1,0 +1,48 @@
+import { type GetMetricsRequestSchema, MetricService } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
+import {
+  casesOf,
+  type Contract,
+  object,
+  ofCaller,
+  ofPlatform,
+  ofService,
+} from "../../../../test/support/contract/contract.ts";
+import {
+  page,
+  type SameInput,
+  sameInputs,
+  type sdk,
+  sdkCalls,
+  time,
+} from "../../../../test/support/contract/sdk-calls.ts";
+
+export default {
+  authorization: [
+    casesOf(MetricService, {
+      getMetrics: object(({ serviceId }) => ({ service_id: serviceId, metric: ["cpu"] })),
+      listMetricSamples: object(({ serviceId }) => ({ service_id: serviceId, metric: ["cpu"] })),
+      exportServiceMetrics: ofService,
+      exportMetrics: ofCaller,
+      exportPlatformMetrics: ofPlatform,
+    }),
+  ],
+  sdk: [
+    sdkCalls(MetricService, {
+      listMetricSamples: (c) => c.metrics.samples("i", { metric: ["cpu"], since: time }, page),
+      getMetrics: (c) =>
+        c.metrics.get("i", { metric: ["cpu"], period: "1h", resolution: "1m", node_id: ["n"], start: time, end: time }),
+      exportServiceMetrics: (c) => c.metrics.export("i"),
+      exportPlatformMetrics: (c) => c.metrics.exportPlatform(),
+      exportMetrics: (c) => c.metrics.exportAll(),
+    }),
+  ],
+  sdkInputs: sameInputs<{
+    metricQuery: SameInput<sdk.MetricQuery, typeof GetMetricsRequestSchema>;
+  }>(),
+  listBounds: {
+    "holdfast.v1.MetricSample.values": "the requested metrics",
+    "holdfast.v1.MetricSeries.points": "the points of a period at its finest resolution",
+    "holdfast.v1.Metrics.absent": "metrics and nodes of one service",
+    "holdfast.v1.Metrics.series": "metrics and nodes of one service",
+  },
+} satisfies Contract;

@@ -1,0 +1,21 @@
+import { QueryConsoleService } from "@holdfast/proto/holdfast/v1/query_console_pb.ts";
+import { casesOf, type Contract, object } from "../../../../test/support/contract/contract.ts";
+import { sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+
+export default {
+  authorization: [
+    casesOf(QueryConsoleService, {
+      translateQuestion: object(({ serviceId }) => ({ service_id: serviceId, question: "how many?" })),
+      executeQuery: object(({ serviceId }) => ({ service_id: serviceId, sql: "SELECT 1" })),
+    }),
+  ],
+  sdk: [
+    sdkCalls(QueryConsoleService, {
+      translateQuestion: (c) => c.queries.translate("i", { question: "q", database_name: "d" }),
+      executeQuery: (c) => c.queries.execute("i", { sql: "s", database_name: "d" }),
+    }),
+  ],
+  listBounds: {
+    "holdfast.v1.QueryResult.columns": "1,600, as many as a row of PostgreSQL has",
+  },
+} satisfies Contract;

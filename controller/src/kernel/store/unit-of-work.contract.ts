@@ -1,0 +1,7 @@
+import type { Contract } from "../../../../test/support/contract/contract.ts";
+
+export default {
+  nameScopes: {
+    "unit-of-work.ts": "by the claim: an organization, unless its kind has globalNames",
+  },
+} satisfies Contract;

@@ -1,0 +1,17 @@
+import { AuthorityService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { casesOf, type Contract, ofPlatform } from "../../../../test/support/contract/contract.ts";
+
+export default {
+  authorization: [
+    casesOf(AuthorityService, {
+      getAuthority: ofPlatform,
+      rotateAuthority: ofPlatform,
+      cancelAuthorityRotation: ofPlatform,
+      forceAuthorityRotation: ofPlatform,
+    }),
+  ],
+  listBounds: {
+    "holdfast.admin.v1.Authority.behind": "100, and how many there are",
+    "holdfast.admin.v1.Authority.trusted": "two, while one hands over to the other",
+  },
+} satisfies Contract;

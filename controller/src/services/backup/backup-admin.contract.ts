@@ -1,0 +1,13 @@
+import { BackupService } from "@holdfast/proto/holdfast/admin/v1/backup_pb.ts";
+import { casesOf, type Contract, ofPlatform, platform } from "../../../../test/support/contract/contract.ts";
+
+export default {
+  authorization: [
+    casesOf(BackupService, {
+      listArchives: ofPlatform,
+      listLogRanges: platform(({ serviceId }) => ({ service_id: serviceId })),
+      listUploads: ofPlatform,
+      listExpiry: ofPlatform,
+    }),
+  ],
+} satisfies Contract;

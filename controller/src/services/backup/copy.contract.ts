@@ -1,0 +1,35 @@
+import { BackupService, type RestoreBackupRequestSchema } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
+import { casesOf, type Contract, object, ofService } from "../../../../test/support/contract/contract.ts";
+import { type SameInput, sameInputs, type sdk, sdkCalls, time } from "../../../../test/support/contract/sdk-calls.ts";
+
+const target = { target_service_name: "n", plan_name: "p", zone: "z", storage_size_gb: 2 };
+
+export default {
+  authorization: [
+    casesOf(BackupService, {
+      restoreToPoint: object(({ serviceId }) => ({
+        service_id: serviceId,
+        restore_point: "2026-01-01T00:00:00Z",
+        target_service_name: "stolen",
+      })),
+      restoreBackup: object(({ serviceId, backupId }) => ({
+        service_id: serviceId,
+        backup_id: backupId,
+        target_service_name: "stolen",
+      })),
+      forkManagedService: object(({ serviceId }) => ({ service_id: serviceId, name: "stolen" })),
+      undeleteManagedService: ofService,
+    }),
+  ],
+  sdk: [
+    sdkCalls(BackupService, {
+      restoreToPoint: (c) => c.backups.restoreTo("i", time, target),
+      restoreBackup: (c) => c.backups.restore("i", "b", target),
+      forkManagedService: (c) => c.services.fork("i", "n", { backupId: "b" }),
+      undeleteManagedService: (c) => c.services.undelete("i", { name: "n" }),
+    }),
+  ],
+  sdkInputs: sameInputs<{
+    restoreChoice: SameInput<sdk.RestoreChoice & { backup_id: string }, typeof RestoreBackupRequestSchema>;
+  }>(),
+} satisfies Contract;

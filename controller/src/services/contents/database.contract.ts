@@ -1,0 +1,21 @@
+import { DatabaseService } from "@holdfast/proto/holdfast/v1/database_pb.ts";
+import { casesOf, type Contract, object, ofService } from "../../../../test/support/contract/contract.ts";
+import { page, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+
+export default {
+  authorization: [
+    casesOf(DatabaseService, {
+      listDatabases: ofService,
+      createDatabase: object(({ serviceId }) => ({ service_id: serviceId, name: "stolen" })),
+      deleteDatabase: object(({ serviceId }) => ({ service_id: serviceId, name: "defaultdb" })),
+    }),
+  ],
+  marked: ({ make, marker, existing }) => make(`/managed-services/${existing.serviceId}/databases`, { name: marker }),
+  sdk: [
+    sdkCalls(DatabaseService, {
+      listDatabases: (c) => c.databases.list("i", page),
+      createDatabase: (c) => c.databases.create("i", "n"),
+      deleteDatabase: (c) => c.databases.delete("i", "n"),
+    }),
+  ],
+} satisfies Contract;
