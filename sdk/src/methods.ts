@@ -123,15 +123,15 @@ import { ApiMethods, type CallOptions, pathOf } from "./transport.ts";
 
 /** Alert rules on metrics of services, and firing alerts. */
 export class AlertMethods extends ApiMethods {
-  /** Lists the rules of a service with their states. */
-  rules(serviceId: string, options?: ListOptions): List<AlertRule> {
-    return listOf(this.transport, pathOf("managed-services", serviceId, "alerts", "rules"), "rules", options);
-  }
-
   /** Creates a rule. A service has at most 50 rules, including the default ones. */
   createRule(serviceId: string, body: NewAlertRule, options?: CallOptions): Promise<AlertRule> {
     const path = pathOf("managed-services", serviceId, "alerts", "rules");
     return this.transport.request("POST", path, { ...options, body });
+  }
+
+  /** Lists the rules of a service with their states. */
+  rules(serviceId: string, options?: ListOptions): List<AlertRule> {
+    return listOf(this.transport, pathOf("managed-services", serviceId, "alerts", "rules"), "rules", options);
   }
 
   /** Returns a rule with its state. */
@@ -169,14 +169,19 @@ export class AlertMethods extends ApiMethods {
 
 /** API keys: credentials of the organization's programs. */
 export class ApiKeys extends ApiMethods {
+  /** Creates a key. Only this response has the secret. 403 for scopes that the caller lacks. */
+  create(body: NewApiKey, options?: CallOptions): Promise<CreatedApiKey> {
+    return this.transport.request("POST", "/api-keys", { ...options, body });
+  }
+
   /** Lists the keys of the organization, without their secrets. */
   list(options?: ListOptions): List<ApiKey> {
     return listOf(this.transport, "/api-keys", "api_keys", options);
   }
 
-  /** Creates a key. Only this response has the secret. 403 for scopes that the caller lacks. */
-  create(body: NewApiKey, options?: CallOptions): Promise<CreatedApiKey> {
-    return this.transport.request("POST", "/api-keys", { ...options, body });
+  /** Deletes a key and the tokens that it created; they are refused at once. */
+  delete(id: string, options?: CallOptions): Promise<void> {
+    return this.transport.request("DELETE", pathOf("api-keys", id), { ...options, absentIsSuccess: true });
   }
 
   /** Creates a new secret for the same id. The old one stays valid for overlap_hours, 0 by default. */
@@ -184,22 +189,17 @@ export class ApiKeys extends ApiMethods {
     const path = pathOf("api-keys", id, "rotate");
     return this.transport.request("POST", path, { ...options, body: { overlap_hours: overlapHours } });
   }
-
-  /** Deletes a key and the tokens that it created; they are refused at once. */
-  delete(id: string, options?: CallOptions): Promise<void> {
-    return this.transport.request("DELETE", pathOf("api-keys", id), { ...options, absentIsSuccess: true });
-  }
 }
 
 /** Apps of the organization and their attached databases. */
 export class Apps extends ApiMethods {
-  list(options?: ListOptions): List<App> {
-    return listOf(this.transport, "/app-services", "apps", options);
-  }
-
   /** Creates an app, which runs outside of the platform and is Running at once. 409 for a name in use. */
   create(body: NewApp, options?: CallOptions): Promise<App> {
     return this.transport.request("POST", "/app-services", { ...options, body });
+  }
+
+  list(options?: ListOptions): List<App> {
+    return listOf(this.transport, "/app-services", "apps", options);
   }
 
   get(appId: string, options?: CallOptions): Promise<App> {
@@ -271,11 +271,6 @@ export class Auth extends ApiMethods {
     return this.transport.request("POST", pathOf("app-services", appId, "auth", "disable"), options);
   }
 
-  /** Lists current and former signing keys, newest first, at most 20. */
-  keys(appId: string, options?: CallOptions): Promise<AuthKeys> {
-    return this.transport.request("GET", pathOf("app-services", appId, "auth", "keys"), options);
-  }
-
   /**
    * Rotates the signing key: the reserve key in the JWKS signs from now on, and tokens of the former key are valid
    * until it retires. With `emergency`, the former key and the reserve key are removed at once, which invalidates all
@@ -284,6 +279,11 @@ export class Auth extends ApiMethods {
   rotateKey(appId: string, emergency?: boolean, options?: CallOptions): Promise<RotatedAuthKey> {
     const path = pathOf("app-services", appId, "auth", "rotate-key");
     return this.transport.request("POST", path, { ...options, body: { emergency } });
+  }
+
+  /** Lists current and former signing keys, newest first, at most 20. */
+  keys(appId: string, options?: CallOptions): Promise<AuthKeys> {
+    return this.transport.request("GET", pathOf("app-services", appId, "auth", "keys"), options);
   }
 
   /** Revokes a session of an end user and its refresh tokens. An unknown session counts as revoked. */
@@ -348,12 +348,6 @@ export class Auth extends ApiMethods {
     return this.transport.request("POST", path, options);
   }
 
-  /** Sends a test mail through the configured mail server. */
-  testSmtp(appId: string, to: string, options?: CallOptions): Promise<AuthSmtpTest> {
-    const path = pathOf("app-services", appId, "auth", "smtp", "test");
-    return this.transport.request("POST", path, { ...options, body: { to } });
-  }
-
   /**
    * Configures an identity provider that end users may sign in with: `google`, or `oidc` for another OpenID Connect
    * provider. 422 target_not_allowed for an address that is not permitted.
@@ -372,6 +366,12 @@ export class Auth extends ApiMethods {
   deleteProvider(appId: string, provider: string, options?: CallOptions): Promise<void> {
     const path = pathOf("app-services", appId, "auth", "idp-providers", provider);
     return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
+  }
+
+  /** Sends a test mail through the configured mail server. */
+  testSmtp(appId: string, to: string, options?: CallOptions): Promise<AuthSmtpTest> {
+    const path = pathOf("app-services", appId, "auth", "smtp", "test");
+    return this.transport.request("POST", path, { ...options, body: { to } });
   }
 }
 
@@ -422,6 +422,11 @@ export class BackupMethods extends ApiMethods {
     return this.transport.request("PATCH", path, { ...options, body });
   }
 
+  /** Creates a new encryption key for the next backups. Existing backups keep their keys and can still be restored. */
+  rotateKey(serviceId: string, options?: CallOptions): Promise<BackupKey> {
+    return this.transport.request("POST", pathOf("managed-services", serviceId, "backups", "rotate-key"), options);
+  }
+
   /**
    * Tests the backups of a service. The newest backup, and a random point in time where the engine supports that, are
    * restored on a machine without clients and checked; the machine is deleted afterwards. Drills also run automatically
@@ -435,26 +440,21 @@ export class BackupMethods extends ApiMethods {
   drills(serviceId: string, options?: ListOptions): List<Drill> {
     return listOf(this.transport, pathOf("managed-services", serviceId, "backups", "drills"), "drills", options);
   }
-
-  /** Creates a new encryption key for the next backups. Existing backups keep their keys and can still be restored. */
-  rotateKey(serviceId: string, options?: CallOptions): Promise<BackupKey> {
-    return this.transport.request("POST", pathOf("managed-services", serviceId, "backups", "rotate-key"), options);
-  }
 }
 
 /** Notification channels of alerts: HTTP endpoints and e-mail addresses. */
 export class ChannelMethods extends ApiMethods {
-  /** Lists the channels of the organization, without their secrets. */
-  list(options?: ListOptions): List<Channel> {
-    return listOf(this.transport, "/alerts/channels", "channels", options);
-  }
-
   /**
    * Creates a channel; an organization has at most 20. Only this response has the signing secret of a webhook. An
    * e-mail address first receives a confirmation link, and alerts after its confirmation.
    */
   create(body: NewChannel, options?: CallOptions): Promise<Channel> {
     return this.transport.request("POST", "/alerts/channels", { ...options, body });
+  }
+
+  /** Lists the channels of the organization, without their secrets. */
+  list(options?: ListOptions): List<Channel> {
+    return listOf(this.transport, "/alerts/channels", "channels", options);
   }
 
   /** Returns a channel, without its secret. */
@@ -592,6 +592,14 @@ export class ExportMethods extends ApiMethods {
   }
 }
 
+/** Health of services: the worst result of their checks, and its history. */
+export class HealthMethods extends ApiMethods {
+  /** Returns the current health of a service: the worst result of its checks. */
+  get(serviceId: string, options?: CallOptions): Promise<Health> {
+    return this.transport.request("GET", pathOf("managed-services", serviceId, "health"), options);
+  }
+}
+
 /** Language models of several providers behind one endpoint: providers, budgets, keys and usage. */
 export class InferenceMethods extends ApiMethods {
   /**
@@ -608,14 +616,14 @@ export class InferenceMethods extends ApiMethods {
     return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 
-  /** Returns limits, rules and the usage of the month. 404 before they are set. */
-  settings(orgId: string, options?: CallOptions): Promise<InferenceSettings> {
-    return this.transport.request("GET", pathOf("organizations", orgId, "inference", "settings"), options);
-  }
-
   /** Sets limits and rules; omitted fields stay. The first call requires monthly_cost_limit_cents. */
   putSettings(orgId: string, body: InferenceSettingsChange, options?: CallOptions): Promise<InferenceSettings> {
     return this.transport.request("PUT", pathOf("organizations", orgId, "inference", "settings"), { ...options, body });
+  }
+
+  /** Returns limits, rules and the usage of the month. 404 before they are set. */
+  settings(orgId: string, options?: CallOptions): Promise<InferenceSettings> {
+    return this.transport.request("GET", pathOf("organizations", orgId, "inference", "settings"), options);
   }
 
   /** Creates a key for an application. Only this response has its secret. */
@@ -714,20 +722,20 @@ export class MetricMethods extends ApiMethods {
   }
 
   /**
-   * Returns the newest samples of all services of the organization that the credential may access, in the Prometheus
-   * text format.
-   */
-  exportAll(options?: CallOptions): Promise<MetricExposition> {
-    return this.transport.request("GET", "/metrics", options);
-  }
-
-  /**
    * Returns metrics of the responding controller in the Prometheus text format: durations of calls, reconciles and etcd
    * requests, queue sizes, agent sessions, and the lag of the history. For platform operators; each controller has its
    * own metrics.
    */
   exportPlatform(options?: CallOptions): Promise<MetricExposition> {
     return this.transport.request("GET", "/metrics/platform", options);
+  }
+
+  /**
+   * Returns the newest samples of all services of the organization that the credential may access, in the Prometheus
+   * text format.
+   */
+  exportAll(options?: CallOptions): Promise<MetricExposition> {
+    return this.transport.request("GET", "/metrics", options);
   }
 }
 
@@ -770,29 +778,29 @@ export class NodeMethods extends ApiMethods {
 
 /** Operations: changes that take time, with steps, progress and outcome. */
 export class Operations extends ApiMethods {
-  /** Lists the operations of a service, newest first. */
-  list(serviceId: string, options?: ListOptions): List<Operation> {
-    return listOf(this.transport, pathOf("managed-services", serviceId, "operations"), "operations", options);
-  }
-
   /** Returns an operation, also after its end. */
   get(id: string, options?: CallOptions): Promise<Operation> {
     return this.transport.request("GET", pathOf("operations", id), options);
+  }
+
+  /** Lists the operations of a service, newest first. */
+  list(serviceId: string, options?: ListOptions): List<Operation> {
+    return listOf(this.transport, pathOf("managed-services", serviceId, "operations"), "operations", options);
   }
 }
 
 /** Organizations that the caller belongs to. */
 export class Organizations extends ApiMethods {
-  /** Lists the organizations of the caller. */
-  list(options?: ListOptions): List<Organization> {
-    return listOf(this.transport, "/organizations", "organizations", options);
-  }
-
   /**
    * Creates an organization, with the caller as its owner. Only people can create organizations, not keys and tokens.
    */
   create(name: string, options?: CallOptions): Promise<Organization> {
     return this.transport.request("POST", "/organizations", { ...options, body: { name } });
+  }
+
+  /** Lists the organizations of the caller. */
+  list(options?: ListOptions): List<Organization> {
+    return listOf(this.transport, "/organizations", "organizations", options);
   }
 
   /** Returns an organization with its quota and usage. */
@@ -877,11 +885,6 @@ export class ProjectMethods extends ApiMethods {
     return this.transport.request("POST", pathOf("projects", name, "deployments", deploymentId, "abort"), options);
   }
 
-  /** Returns the JSON Schema (2020-12) of descriptors, with the kinds of resources of this installation. */
-  schema(options?: CallOptions): Promise<SchemaText> {
-    return this.transport.request("GET", "/schemas/project.json", options);
-  }
-
   /** Returns differences between resources and their descriptor. */
   drift(name: string, options?: CallOptions): Promise<ProjectDrift> {
     return this.transport.request("GET", pathOf("projects", name, "drift"), options);
@@ -896,53 +899,10 @@ export class ProjectMethods extends ApiMethods {
   delete(name: string, options?: CallOptions): Promise<Project> {
     return this.transport.request("DELETE", pathOf("projects", name), options);
   }
-}
 
-/** Stacks: resources created from a template at an accepted cost. */
-export class StackMethods extends ApiMethods {
-  /** Lists the newest version of each template. */
-  templates(options?: ListOptions): List<StackTemplate> {
-    return listOf(this.transport, "/stacks/templates", "templates", options);
-  }
-
-  /** Returns a template, with the reason when it is unavailable. */
-  template(name: string, options?: CallOptions): Promise<StackTemplate> {
-    return this.transport.request("GET", pathOf("stacks", "templates", name), options);
-  }
-
-  /** Launches a stack at an accepted cost. Also needs the scopes of its kinds of resources. */
-  create(body: NewStack, options?: CallOptions): Promise<Stack> {
-    return this.transport.request("POST", "/stacks", { ...options, body });
-  }
-
-  /** Lists the stacks of the organization. */
-  list(options?: ListOptions): List<Stack> {
-    return listOf(this.transport, "/stacks", "stacks", options);
-  }
-
-  /** Returns a stack with its resources. */
-  get(id: string, options?: CallOptions): Promise<Stack> {
-    return this.transport.request("GET", pathOf("stacks", id), options);
-  }
-
-  /** Deletes a stack with all its resources, in any state, in the reverse order of their dependencies. */
-  delete(id: string, options?: CallOptions): Promise<Stack> {
-    return this.transport.request("DELETE", pathOf("stacks", id), options);
-  }
-
-  /** Returns the changes of an upgrade to the newest version of the template; changes nothing. */
-  previewUpgrade(id: string, options?: CallOptions): Promise<UpgradePreview> {
-    return this.transport.request("POST", pathOf("stacks", id, "upgrade", "preview"), options);
-  }
-
-  /** Lists the upgrades of a stack, newest first. */
-  migrations(id: string, options?: ListOptions): List<StackMigration> {
-    return listOf(this.transport, pathOf("stacks", id, "migrations"), "migrations", options);
-  }
-
-  /** Returns an upgrade with its steps. */
-  migration(id: string, migrationId: string, options?: CallOptions): Promise<StackMigration> {
-    return this.transport.request("GET", pathOf("stacks", id, "migrations", migrationId), options);
+  /** Returns the JSON Schema (2020-12) of descriptors, with the kinds of resources of this installation. */
+  schema(options?: CallOptions): Promise<SchemaText> {
+    return this.transport.request("GET", "/schemas/project.json", options);
   }
 }
 
@@ -1043,14 +1003,39 @@ export class QueueMethods extends ApiMethods {
 
 /** Managed database services. */
 export class ServiceMethods extends ApiMethods {
-  /** Lists the services of the organization, oldest first. */
-  list(filter?: ServiceFilter, options?: ListOptions): List<ManagedService> {
-    return listOf(this.transport, "/managed-services", "services", options, { ...filter });
+  /** Returns the maintenance window and the pending updates of a service, each with the time of its automatic start. */
+  maintenance(serviceId: string, options?: CallOptions): Promise<Maintenance> {
+    return this.transport.request("GET", pathOf("managed-services", serviceId, "maintenance"), options);
+  }
+
+  /**
+   * Upgrades the engine to a newer version with its data: replicas first, one at a time, then the primary after a
+   * switchover. A service with one node is unavailable during the upgrade. A PostgreSQL service is unavailable while
+   * the data of its primary are upgraded; replicas copy them afterwards. A harmful upgrade is rolled back. With
+   * check_only it returns findings and changes nothing.
+   */
+  upgrade(
+    serviceId: string,
+    version: string,
+    checkOnly?: boolean,
+    acceptTextOrderChange?: boolean,
+    options?: CallOptions,
+  ): Promise<Upgrade> {
+    const path = pathOf("managed-services", serviceId, "upgrade");
+    return this.transport.request("POST", path, {
+      ...options,
+      body: { version, check_only: checkOnly, accept_text_order_change: acceptTextOrderChange },
+    });
   }
 
   /** Creates a service. The response has the status Pending; the operation has the progress. */
   create(body: NewService, options?: CallOptions): Promise<ManagedService> {
     return this.transport.request("POST", "/managed-services", { ...options, body });
+  }
+
+  /** Lists the services of the organization, oldest first. */
+  list(filter?: ServiceFilter, options?: ListOptions): List<ManagedService> {
+    return listOf(this.transport, "/managed-services", "services", options, { ...filter });
   }
 
   /** Returns a service with its operation in progress and its health. */
@@ -1093,31 +1078,6 @@ export class ServiceMethods extends ApiMethods {
     return this.transport.request("POST", pathOf("managed-services", id, "enable-writes"), options);
   }
 
-  /**
-   * Upgrades the engine to a newer version with its data: replicas first, one at a time, then the primary after a
-   * switchover. A service with one node is unavailable during the upgrade. A PostgreSQL service is unavailable while
-   * the data of its primary are upgraded; replicas copy them afterwards. A harmful upgrade is rolled back. With
-   * check_only it returns findings and changes nothing.
-   */
-  upgrade(
-    serviceId: string,
-    version: string,
-    checkOnly?: boolean,
-    acceptTextOrderChange?: boolean,
-    options?: CallOptions,
-  ): Promise<Upgrade> {
-    const path = pathOf("managed-services", serviceId, "upgrade");
-    return this.transport.request("POST", path, {
-      ...options,
-      body: { version, check_only: checkOnly, accept_text_order_change: acceptTextOrderChange },
-    });
-  }
-
-  /** Returns the maintenance window and the pending updates of a service, each with the time of its automatic start. */
-  maintenance(serviceId: string, options?: CallOptions): Promise<Maintenance> {
-    return this.transport.request("GET", pathOf("managed-services", serviceId, "maintenance"), options);
-  }
-
   /** Returns everything that a client needs to connect, except the password. */
   connection(id: string, options?: CallOptions): Promise<Connection> {
     return this.transport.request("GET", pathOf("managed-services", id, "connection"), options);
@@ -1134,11 +1094,51 @@ export class ServiceMethods extends ApiMethods {
   }
 }
 
-/** Health of services: the worst result of their checks, and its history. */
-export class HealthMethods extends ApiMethods {
-  /** Returns the current health of a service: the worst result of its checks. */
-  get(serviceId: string, options?: CallOptions): Promise<Health> {
-    return this.transport.request("GET", pathOf("managed-services", serviceId, "health"), options);
+/** Stacks: resources created from a template at an accepted cost. */
+export class StackMethods extends ApiMethods {
+  /** Lists the newest version of each template. */
+  templates(options?: ListOptions): List<StackTemplate> {
+    return listOf(this.transport, "/stacks/templates", "templates", options);
+  }
+
+  /** Returns a template, with the reason when it is unavailable. */
+  template(name: string, options?: CallOptions): Promise<StackTemplate> {
+    return this.transport.request("GET", pathOf("stacks", "templates", name), options);
+  }
+
+  /** Launches a stack at an accepted cost. Also needs the scopes of its kinds of resources. */
+  create(body: NewStack, options?: CallOptions): Promise<Stack> {
+    return this.transport.request("POST", "/stacks", { ...options, body });
+  }
+
+  /** Lists the stacks of the organization. */
+  list(options?: ListOptions): List<Stack> {
+    return listOf(this.transport, "/stacks", "stacks", options);
+  }
+
+  /** Returns a stack with its resources. */
+  get(id: string, options?: CallOptions): Promise<Stack> {
+    return this.transport.request("GET", pathOf("stacks", id), options);
+  }
+
+  /** Deletes a stack with all its resources, in any state, in the reverse order of their dependencies. */
+  delete(id: string, options?: CallOptions): Promise<Stack> {
+    return this.transport.request("DELETE", pathOf("stacks", id), options);
+  }
+
+  /** Returns the changes of an upgrade to the newest version of the template; changes nothing. */
+  previewUpgrade(id: string, options?: CallOptions): Promise<UpgradePreview> {
+    return this.transport.request("POST", pathOf("stacks", id, "upgrade", "preview"), options);
+  }
+
+  /** Lists the upgrades of a stack, newest first. */
+  migrations(id: string, options?: ListOptions): List<StackMigration> {
+    return listOf(this.transport, pathOf("stacks", id, "migrations"), "migrations", options);
+  }
+
+  /** Returns an upgrade with its steps. */
+  migration(id: string, migrationId: string, options?: CallOptions): Promise<StackMigration> {
+    return this.transport.request("GET", pathOf("stacks", id, "migrations", migrationId), options);
   }
 }
 
@@ -1155,17 +1155,17 @@ export class Tasks extends ApiMethods {
 
 /** Bearer tokens, with at most the scopes of their creator. */
 export class Tokens extends ApiMethods {
-  /** Lists the tokens of the organization, without the tokens themselves. */
-  list(options?: ListOptions): List<Token> {
-    return listOf(this.transport, "/tokens", "tokens", options);
-  }
-
   /**
    * Creates a token. Only this response has it. It expires with its creator's credential at the latest and has no scope
    * that the creator lacks. People may create tokens of their own; keys and tokens need keys:write.
    */
   create(body: NewToken, options?: CallOptions): Promise<CreatedToken> {
     return this.transport.request("POST", "/tokens", { ...options, body });
+  }
+
+  /** Lists the tokens of the organization, without the tokens themselves. */
+  list(options?: ListOptions): List<Token> {
+    return listOf(this.transport, "/tokens", "tokens", options);
   }
 
   /**
@@ -1187,11 +1187,6 @@ export class UserMethods extends ApiMethods {
     return this.transport.request("POST", "/users", { ...options, body: { username } });
   }
 
-  /** Sets a password with a setup token. */
-  setUp(token: string, password: string, options?: CallOptions): Promise<void> {
-    return this.transport.request("POST", "/users/setup", { ...options, body: { token, password } });
-  }
-
   /**
    * Creates a new setup token for a user with a lost token or password. The former token or password is invalid at
    * once. Only for users that this organization created and who belong to no other; a platform operator can reset
@@ -1207,18 +1202,23 @@ export class UserMethods extends ApiMethods {
   delete(userId: string, options?: CallOptions): Promise<void> {
     return this.transport.request("DELETE", pathOf("users", userId), { ...options, absentIsSuccess: true });
   }
+
+  /** Sets a password with a setup token. */
+  setUp(token: string, password: string, options?: CallOptions): Promise<void> {
+    return this.transport.request("POST", "/users/setup", { ...options, body: { token, password } });
+  }
 }
 
 /** Webhook endpoints, which receive the organization's events as signed requests. */
 export class WebhookMethods extends ApiMethods {
-  /** Lists the endpoints of the organization, without their secrets. */
-  list(options?: ListOptions): List<Webhook> {
-    return listOf(this.transport, "/webhooks", "webhooks", options);
-  }
-
   /** Creates an endpoint. Only this response has the signing secret. */
   create(body: NewWebhook, options?: CallOptions): Promise<CreatedWebhook> {
     return this.transport.request("POST", "/webhooks", { ...options, body });
+  }
+
+  /** Lists the endpoints of the organization, without their secrets. */
+  list(options?: ListOptions): List<Webhook> {
+    return listOf(this.transport, "/webhooks", "webhooks", options);
   }
 
   /** Returns an endpoint, without its secret. */

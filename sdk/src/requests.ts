@@ -31,109 +31,58 @@ export type MetricPeriod = "15m" | "1h" | "6h" | "24h" | "7d";
  */
 export type MetricResolution = "1m" | "5m" | "1h";
 
-/** Sort order, descending. Omitted: total_time. */
-export type QueryOrder = "total_time" | "calls" | "mean_time" | "rows";
-
 /** Values by parameter name; null resets a parameter. */
 export type ParameterChange = Readonly<Record<string, string | null>>;
+
+/** Sort order, descending. Omitted: total_time. */
+export type QueryOrder = "total_time" | "calls" | "mean_time" | "rows";
 
 export interface AckedMessage {
   readonly receipt: string;
 }
 
-export interface ExtendedMessage {
-  readonly receipt: string;
-  /** Visibility timeout from now on. Omitted: that of the queue. */
-  readonly visibility_timeout_seconds?: number | undefined;
-}
-
-export interface NackedMessage {
-  readonly receipt: string;
-  /** Delay in seconds until it can be claimed again. */
-  readonly delay_seconds?: number | undefined;
-  /** Error text, of which 4 KiB are stored as last_error. */
-  readonly error?: string | undefined;
-  /** True to make no further attempt: the message is dead after the delay. */
-  readonly discard?: boolean | undefined;
-}
-
-/** The target: `address` for e-mail, `url` for a webhook. */
-export interface NewChannelConfig {
-  /** E-mail address, for the type email. */
-  readonly address?: string | undefined;
-  /** URL of the endpoint, http:// or https://, for the type webhook. */
-  readonly url?: string | undefined;
-}
-
-export interface NewMessage {
-  /** A JSON object of at most 256 KiB, which is stored unchanged. */
-  readonly payload: object;
-  /** Delay in seconds until it can be claimed. */
-  readonly delay_seconds?: number | undefined;
-}
-
-/** Settings of the pooler. Omitted fields stay; the defaults are off and "transaction". */
-export interface PoolerChoice {
-  readonly enabled?: boolean | undefined;
-  readonly mode?: string | undefined;
-}
-
-/** Settings of the automatic growth. Omitted fields stay; the default is off. */
-export interface StorageAutoscaleChoice {
-  readonly enabled?: boolean | undefined;
-  /** Maximum size of automatic growth; required to enable it. */
-  readonly max_gb?: number | undefined;
-}
-
-/** An app to be created. */
-export interface NewApp {
-  /** Lower-case letters, digits and `-`. */
-  readonly name: string;
-  /** https, or http on loopback. */
-  readonly home_url?: string | undefined;
+/** Changes the fields that are present. */
+export interface AlertRuleChange {
+  readonly name?: string | undefined;
+  readonly condition?: AlertCondition | undefined;
+  readonly threshold?: number | undefined;
+  readonly severity?: AlertSeverity | undefined;
+  readonly duration_minutes?: number | undefined;
+  /** Null: the default channel. */
+  readonly notification_channel_id?: string | null | undefined;
+  readonly no_data?: AlertNoData | undefined;
+  readonly paused?: boolean | undefined;
 }
 
 export interface AppChange {
   readonly home_url?: string | null | undefined;
 }
 
-/** A database to be attached. */
-export interface NewAttachment {
-  readonly service_id: string;
-  /** Omitted: the service's default database. */
-  readonly database_name?: string | undefined;
+/** A filter of the audit log. All given fields must match. */
+export interface AuditFilter {
+  readonly actor?: string | undefined;
+  /** Id of an object. */
+  readonly object?: string | undefined;
+  readonly action?: string | undefined;
+  /** Earliest time, inclusive. */
+  readonly since?: string | undefined;
+  /** Latest time, exclusive. */
+  readonly until?: string | undefined;
 }
 
-export interface NewAuth {
-  readonly attachment_id: string;
-  /** Omitted: fallback. */
-  readonly issuer_domain_choice?: IssuerDomainChoice | undefined;
+export interface AuthChange {
   readonly smtp?: NewAuthSmtp | undefined;
   readonly theme?: NewAuthTheme | undefined;
-  /** Redirect URIs of the first client. Omitted: `<home_url>/auth/callback`. */
+  readonly sign_up?: AuthSignUp | undefined;
+  readonly mails_per_hour?: number | undefined;
+}
+
+export interface AuthClientChange {
+  readonly name?: string | undefined;
   readonly redirect_uris?: readonly string[] | undefined;
-  /** For `custom`: a verified domain of the app. Omitted: the only one. */
-  readonly custom_domain?: string | undefined;
-}
-
-/** A mail server. */
-export interface NewAuthSmtp {
-  readonly host: string;
-  /** Port 25, 465, 587 or 2525. Port 465 uses TLS from the start, the others STARTTLS. */
-  readonly port: number;
-  /** User name and password are required together. */
-  readonly username?: string | undefined;
-  readonly password?: string | undefined;
-  readonly from_address: string;
-  readonly from_name?: string | undefined;
-  /** PEM of the certificate authority, for a server without a publicly trusted certificate. */
-  readonly ca_certificate?: string | undefined;
-}
-
-/** A domain to be verified. */
-export interface NewAppDomain {
-  /** Such as login.shop.example. */
-  readonly name: string;
+  readonly post_logout_redirect_uris?: readonly string[] | undefined;
+  readonly allowed_origins?: readonly string[] | undefined;
+  readonly require_pkce?: boolean | undefined;
 }
 
 /** An identity provider, with the values of the app's registration there. */
@@ -149,53 +98,29 @@ export interface AuthIdpProviderChange {
   readonly ca_certificate?: string | undefined;
 }
 
-export interface AuthChange {
-  readonly smtp?: NewAuthSmtp | undefined;
-  readonly theme?: NewAuthTheme | undefined;
-  readonly sign_up?: AuthSignUp | undefined;
-  readonly mails_per_hour?: number | undefined;
-}
-
-/** A client to be created. */
-export interface NewAuthClient {
-  readonly name: string;
-  readonly type: AuthClientType;
-  /** At least one. Compared exactly; https, or http on loopback with any port. */
-  readonly redirect_uris?: readonly string[] | undefined;
-  readonly post_logout_redirect_uris?: readonly string[] | undefined;
-  readonly allowed_origins?: readonly string[] | undefined;
-  /** Omitted: true. Public clients always need PKCE. */
-  readonly require_pkce?: boolean | undefined;
-}
-
-export interface AuthClientChange {
-  readonly name?: string | undefined;
-  readonly redirect_uris?: readonly string[] | undefined;
-  readonly post_logout_redirect_uris?: readonly string[] | undefined;
-  readonly allowed_origins?: readonly string[] | undefined;
-  readonly require_pkce?: boolean | undefined;
-}
-
 export interface AuthUserFilter {
   readonly email?: string | undefined;
 }
 
-/** Appearance of pages and mails. Omitted fields have the platform's defaults. */
-export interface NewAuthTheme {
-  /** Name of the app, at most 60 characters. */
-  readonly display_name?: string | undefined;
-  /** Color in the format #rrggbb. */
-  readonly brand_color?: string | undefined;
-  /** URL of the logo, https; only browsers fetch it. */
-  readonly logo_url?: string | undefined;
+/** A filter of backups. All given fields must match. */
+export interface BackupFilter {
+  readonly type?: BackupType | undefined;
+  /** Status, in lower case or capitalized: "completed" or "Completed". */
+  readonly status?: BackupStatus | Capitalize<BackupStatus> | undefined;
 }
 
-/** A node to be added. */
-export interface NewNode {
-  /** "replica"; other roles cannot be added. */
-  readonly role: NodeRole;
-  /** Omitted: the zone of the service. */
-  readonly zone?: string | undefined;
+/** Changes the fields that are present. */
+export interface BackupSettingsChange {
+  /** Hour in UTC. */
+  readonly hour?: number | undefined;
+  readonly minute?: number | undefined;
+  readonly retention_days?: number | undefined;
+}
+
+/** Changes the fields that are present. */
+export interface ChannelChange {
+  readonly name?: string | undefined;
+  readonly config?: NewChannelConfig | undefined;
 }
 
 export interface ClaimOptions {
@@ -205,6 +130,107 @@ export interface ClaimOptions {
   readonly visibility_timeout_seconds?: number | undefined;
   /** Maximum time to wait for the first message. */
   readonly wait_seconds?: number | undefined;
+}
+
+export interface ExtendedMessage {
+  readonly receipt: string;
+  /** Visibility timeout from now on. Omitted: that of the queue. */
+  readonly visibility_timeout_seconds?: number | undefined;
+}
+
+/** Changes the fields that are present. */
+export interface InferenceKeyChange {
+  readonly name?: string | undefined;
+  readonly status?: InferenceKeyStatus | undefined;
+  readonly monthly_token_limit?: number | null | undefined;
+  readonly rate_limit_rpm?: number | null | undefined;
+  readonly expires_at?: string | null | undefined;
+}
+
+export interface InferenceProviderChange {
+  readonly provider: string;
+  /** Required for a new provider, and when base_url or ca_certificate change. Omitted: the stored one. */
+  readonly api_key?: string | undefined;
+  /** Omitted for a new provider: true. */
+  readonly enabled?: boolean | undefined;
+  /** An absolute https URL that resolves to public addresses. */
+  readonly base_url?: string | undefined;
+  readonly eu_endpoint?: boolean | undefined;
+  /** PEM. */
+  readonly ca_certificate?: string | undefined;
+}
+
+export interface InferenceSettingsChange {
+  readonly monthly_cost_limit_cents?: number | undefined;
+  readonly eu_only?: boolean | undefined;
+  /** Closes an open circuit; 409 while the cost of the month is not below the limit. */
+  readonly reset_circuit?: boolean | undefined;
+  readonly alert_pct?: number | undefined;
+}
+
+export interface InferenceUsageQuery {
+  /** "model" or "key". */
+  readonly group_by: string;
+  /** Start, rounded down to an hour. Omitted: the start of the current month (UTC). */
+  readonly from?: string | undefined;
+  /** End, exclusive. Omitted: now. */
+  readonly to?: string | undefined;
+}
+
+/** A filter of log lines. All given fields must match. */
+export interface LogFilter {
+  readonly since?: string | undefined;
+  /** Minimum level. */
+  readonly level?: LogLevel | undefined;
+}
+
+export interface MessageQuery {
+  readonly task_id?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+/** Metrics and the period of a query. */
+export interface MetricQuery {
+  /** Names of metrics in the catalog; may be repeated. */
+  readonly metric: readonly string[];
+  /** Period up to now. Omitted: 1h, unless start is given. */
+  readonly period?: MetricPeriod | undefined;
+  /**
+   * Interval of one point. 1m is allowed for up to 24 hours and 5m for up to 7 days, both within the last 8 days; 1h
+   * always. Omitted: the finest that is allowed.
+   */
+  readonly resolution?: MetricResolution | undefined;
+  /** Ids of nodes; may be repeated. Omitted: all nodes of the service. */
+  readonly node_id?: readonly string[] | undefined;
+  /** Start of the period, at most 400 days ago; instead of `period`. */
+  readonly start?: string | undefined;
+  /** End of the period, with `start`. Omitted: now. */
+  readonly end?: string | undefined;
+}
+
+/** Changes the fields that are present. */
+export interface MetricsExportChange {
+  /** Null for all services of the organization. */
+  readonly service_id?: string | null | undefined;
+  readonly name?: string | undefined;
+  readonly destination_type?: DestinationType | undefined;
+  readonly data_type?: ExportDataType | undefined;
+  /** 30 to 3600. */
+  readonly export_interval_seconds?: number | undefined;
+  readonly configuration?: Readonly<Record<string, unknown>> | undefined;
+  /** Refused; use EnableMetricsExport and DisableMetricsExport. */
+  readonly is_enabled?: boolean | undefined;
+}
+
+export interface NackedMessage {
+  readonly receipt: string;
+  /** Delay in seconds until it can be claimed again. */
+  readonly delay_seconds?: number | undefined;
+  /** Error text, of which 4 KiB are stored as last_error. */
+  readonly error?: string | undefined;
+  /** True to make no further attempt: the message is dead after the delay. */
+  readonly discard?: boolean | undefined;
 }
 
 /** A rule to be created. */
@@ -231,6 +257,75 @@ export interface NewApiKey {
   readonly expires_at?: string | undefined;
 }
 
+/** An app to be created. */
+export interface NewApp {
+  /** Lower-case letters, digits and `-`. */
+  readonly name: string;
+  /** https, or http on loopback. */
+  readonly home_url?: string | undefined;
+}
+
+/** A domain to be verified. */
+export interface NewAppDomain {
+  /** Such as login.shop.example. */
+  readonly name: string;
+}
+
+/** A database to be attached. */
+export interface NewAttachment {
+  readonly service_id: string;
+  /** Omitted: the service's default database. */
+  readonly database_name?: string | undefined;
+}
+
+export interface NewAuth {
+  readonly attachment_id: string;
+  /** Omitted: fallback. */
+  readonly issuer_domain_choice?: IssuerDomainChoice | undefined;
+  readonly smtp?: NewAuthSmtp | undefined;
+  readonly theme?: NewAuthTheme | undefined;
+  /** Redirect URIs of the first client. Omitted: `<home_url>/auth/callback`. */
+  readonly redirect_uris?: readonly string[] | undefined;
+  /** For `custom`: a verified domain of the app. Omitted: the only one. */
+  readonly custom_domain?: string | undefined;
+}
+
+/** A client to be created. */
+export interface NewAuthClient {
+  readonly name: string;
+  readonly type: AuthClientType;
+  /** At least one. Compared exactly; https, or http on loopback with any port. */
+  readonly redirect_uris?: readonly string[] | undefined;
+  readonly post_logout_redirect_uris?: readonly string[] | undefined;
+  readonly allowed_origins?: readonly string[] | undefined;
+  /** Omitted: true. Public clients always need PKCE. */
+  readonly require_pkce?: boolean | undefined;
+}
+
+/** A mail server. */
+export interface NewAuthSmtp {
+  readonly host: string;
+  /** Port 25, 465, 587 or 2525. Port 465 uses TLS from the start, the others STARTTLS. */
+  readonly port: number;
+  /** User name and password are required together. */
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly from_address: string;
+  readonly from_name?: string | undefined;
+  /** PEM of the certificate authority, for a server without a publicly trusted certificate. */
+  readonly ca_certificate?: string | undefined;
+}
+
+/** Appearance of pages and mails. Omitted fields have the platform's defaults. */
+export interface NewAuthTheme {
+  /** Name of the app, at most 60 characters. */
+  readonly display_name?: string | undefined;
+  /** Color in the format #rrggbb. */
+  readonly brand_color?: string | undefined;
+  /** URL of the logo, https; only browsers fetch it. */
+  readonly logo_url?: string | undefined;
+}
+
 /** A channel to be created. */
 export interface NewChannel {
   readonly name: string;
@@ -238,10 +333,77 @@ export interface NewChannel {
   readonly config: NewChannelConfig;
 }
 
+/** The target: `address` for e-mail, `url` for a webhook. */
+export interface NewChannelConfig {
+  /** E-mail address, for the type email. */
+  readonly address?: string | undefined;
+  /** URL of the endpoint, http:// or https://, for the type webhook. */
+  readonly url?: string | undefined;
+}
+
 /** A user to be created; the platform generates its password. */
 export interface NewDatabaseUser {
   readonly username: string;
   readonly role: UserRole;
+}
+
+export interface NewInferenceKey {
+  readonly name: string;
+  readonly monthly_token_limit?: number | undefined;
+  readonly rate_limit_rpm?: number | undefined;
+  readonly expires_at?: string | undefined;
+}
+
+export interface NewMessage {
+  /** A JSON object of at most 256 KiB, which is stored unchanged. */
+  readonly payload: object;
+  /** Delay in seconds until it can be claimed. */
+  readonly delay_seconds?: number | undefined;
+}
+
+/** An integration to be created. */
+export interface NewMetricsExport {
+  /** Null or absent: all services of the organization. */
+  readonly service_id?: string | null | undefined;
+  readonly name: string;
+  readonly destination_type: DestinationType;
+  readonly data_type: ExportDataType;
+  /** 30 to 3600. Omitted: 60. */
+  readonly export_interval_seconds?: number | undefined;
+  readonly configuration: Readonly<Record<string, unknown>>;
+}
+
+/** A node to be added. */
+export interface NewNode {
+  /** "replica"; other roles cannot be added. */
+  readonly role: NodeRole;
+  /** Omitted: the zone of the service. */
+  readonly zone?: string | undefined;
+}
+
+export interface NewPipeline {
+  readonly template_id: string;
+  /** Name of the pipeline, and prefix of the names of its services. */
+  readonly name: string;
+  readonly zone: string;
+  /** Plan of all services, instead of those of the template. */
+  readonly plan_name?: string | undefined;
+  /** Omitted: the organization of the caller. */
+  readonly organization_id?: string | undefined;
+}
+
+/** A queue to be created. */
+export interface NewQueue {
+  /** Lower-case letters, digits, `-` and `_`. */
+  readonly name: string;
+  /** Omitted: the service's default database. */
+  readonly database_name?: string | undefined;
+  /** Omitted: 30. */
+  readonly visibility_timeout_seconds?: number | undefined;
+  /** Omitted: 5. */
+  readonly max_attempts?: number | undefined;
+  /** Omitted: true. */
+  readonly dlq_enabled?: boolean | undefined;
 }
 
 /** A service to be created. */
@@ -277,44 +439,13 @@ export interface NewService {
   readonly replication_mode?: string | undefined;
 }
 
-/** An integration to be created. */
-export interface NewMetricsExport {
-  /** Null or absent: all services of the organization. */
-  readonly service_id?: string | null | undefined;
+export interface NewStack {
   readonly name: string;
-  readonly destination_type: DestinationType;
-  readonly data_type: ExportDataType;
-  /** 30 to 3600. Omitted: 60. */
-  readonly export_interval_seconds?: number | undefined;
-  readonly configuration: Readonly<Record<string, unknown>>;
-}
-
-/** Changes the fields that are present. */
-export interface MetricsExportChange {
-  /** Null for all services of the organization. */
-  readonly service_id?: string | null | undefined;
-  readonly name?: string | undefined;
-  readonly destination_type?: DestinationType | undefined;
-  readonly data_type?: ExportDataType | undefined;
-  /** 30 to 3600. */
-  readonly export_interval_seconds?: number | undefined;
-  readonly configuration?: Readonly<Record<string, unknown>> | undefined;
-  /** Refused; use EnableMetricsExport and DisableMetricsExport. */
-  readonly is_enabled?: boolean | undefined;
-}
-
-/** A queue to be created. */
-export interface NewQueue {
-  /** Lower-case letters, digits, `-` and `_`. */
-  readonly name: string;
-  /** Omitted: the service's default database. */
-  readonly database_name?: string | undefined;
-  /** Omitted: 30. */
-  readonly visibility_timeout_seconds?: number | undefined;
-  /** Omitted: 5. */
-  readonly max_attempts?: number | undefined;
-  /** Omitted: true. */
-  readonly dlq_enabled?: boolean | undefined;
+  readonly template_name: string;
+  /** Monthly total of the preview; a difference of 0.01 is accepted. */
+  readonly accepted_monthly_cost: number;
+  /** Zone of resources without one in the template. */
+  readonly zone?: string | undefined;
 }
 
 /** A token to be created. Scopes that the caller lacks are refused. */
@@ -335,140 +466,17 @@ export interface NewWebhook {
   readonly retry_policy?: RetryPolicy | undefined;
 }
 
-/** Metrics and the period of a query. */
-export interface MetricQuery {
-  /** Names of metrics in the catalog; may be repeated. */
-  readonly metric: readonly string[];
-  /** Period up to now. Omitted: 1h, unless start is given. */
-  readonly period?: MetricPeriod | undefined;
-  /**
-   * Interval of one point. 1m is allowed for up to 24 hours and 5m for up to 7 days, both within the last 8 days; 1h
-   * always. Omitted: the finest that is allowed.
-   */
-  readonly resolution?: MetricResolution | undefined;
-  /** Ids of nodes; may be repeated. Omitted: all nodes of the service. */
-  readonly node_id?: readonly string[] | undefined;
-  /** Start of the period, at most 400 days ago; instead of `period`. */
-  readonly start?: string | undefined;
-  /** End of the period, with `start`. Omitted: now. */
-  readonly end?: string | undefined;
-}
-
-/** A filter of the audit log. All given fields must match. */
-export interface AuditFilter {
-  readonly actor?: string | undefined;
-  /** Id of an object. */
-  readonly object?: string | undefined;
-  readonly action?: string | undefined;
-  /** Earliest time, inclusive. */
-  readonly since?: string | undefined;
-  /** Latest time, exclusive. */
-  readonly until?: string | undefined;
-}
-
-/** A filter of backups. All given fields must match. */
-export interface BackupFilter {
-  readonly type?: BackupType | undefined;
-  /** Status, in lower case or capitalized: "completed" or "Completed". */
-  readonly status?: BackupStatus | Capitalize<BackupStatus> | undefined;
-}
-
-/** A filter of log lines. All given fields must match. */
-export interface LogFilter {
-  readonly since?: string | undefined;
-  /** Minimum level. */
-  readonly level?: LogLevel | undefined;
-}
-
-export interface NewPipeline {
-  readonly template_id: string;
-  /** Name of the pipeline, and prefix of the names of its services. */
-  readonly name: string;
-  readonly zone: string;
-  /** Plan of all services, instead of those of the template. */
-  readonly plan_name?: string | undefined;
-  /** Omitted: the organization of the caller. */
-  readonly organization_id?: string | undefined;
-}
-
-export interface NewStack {
-  readonly name: string;
-  readonly template_name: string;
-  /** Monthly total of the preview; a difference of 0.01 is accepted. */
-  readonly accepted_monthly_cost: number;
-  /** Zone of resources without one in the template. */
-  readonly zone?: string | undefined;
-}
-
-/** A filter of services. All given fields must match. */
-export interface ServiceFilter {
-  readonly name?: string | undefined;
-  readonly status?: ServiceStatus | undefined;
-  readonly database_type?: string | undefined;
-  /** A tag in the format "key:value". */
-  readonly tag?: string | undefined;
-  /** True to list deleted services that can be undeleted, instead of existing ones. */
-  readonly deleted?: boolean | undefined;
-}
-
-export interface MessageQuery {
-  readonly task_id?: string | undefined;
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
-}
-
-/** A filter of samples. */
-export interface SampleFilter {
-  /** Names of metrics in the catalog; may be repeated. */
-  readonly metric: readonly string[];
-  /** Time after which samples are listed. Omitted: a minute ago. */
-  readonly since?: string | undefined;
-}
-
-export interface InferenceProviderChange {
-  readonly provider: string;
-  /** Required for a new provider, and when base_url or ca_certificate change. Omitted: the stored one. */
-  readonly api_key?: string | undefined;
-  /** Omitted for a new provider: true. */
+/** Settings of the pooler. Omitted fields stay; the defaults are off and "transaction". */
+export interface PoolerChoice {
   readonly enabled?: boolean | undefined;
-  /** An absolute https URL that resolves to public addresses. */
-  readonly base_url?: string | undefined;
-  readonly eu_endpoint?: boolean | undefined;
-  /** PEM. */
-  readonly ca_certificate?: string | undefined;
+  readonly mode?: string | undefined;
 }
 
-export interface InferenceSettingsChange {
-  readonly monthly_cost_limit_cents?: number | undefined;
-  readonly eu_only?: boolean | undefined;
-  /** Closes an open circuit; 409 while the cost of the month is not below the limit. */
-  readonly reset_circuit?: boolean | undefined;
-  readonly alert_pct?: number | undefined;
-}
-
-export interface NewInferenceKey {
-  readonly name: string;
-  readonly monthly_token_limit?: number | undefined;
-  readonly rate_limit_rpm?: number | undefined;
-  readonly expires_at?: string | undefined;
-}
-
-/** Changes the fields that are present. */
-export interface InferenceKeyChange {
-  readonly name?: string | undefined;
-  readonly status?: InferenceKeyStatus | undefined;
-  readonly monthly_token_limit?: number | null | undefined;
-  readonly rate_limit_rpm?: number | null | undefined;
-  readonly expires_at?: string | null | undefined;
-}
-
-export interface InferenceUsageQuery {
-  /** "model" or "key". */
-  readonly group_by: string;
-  /** Start, rounded down to an hour. Omitted: the start of the current month (UTC). */
-  readonly from?: string | undefined;
-  /** End, exclusive. Omitted: now. */
-  readonly to?: string | undefined;
+/** Changes the fields that are present, for messages that are enqueued afterwards. */
+export interface QueueChange {
+  readonly visibility_timeout_seconds?: number | undefined;
+  readonly max_attempts?: number | undefined;
+  readonly dlq_enabled?: boolean | undefined;
 }
 
 /** Settings of the new service; all others are those of the source. */
@@ -481,31 +489,12 @@ export interface RestoreChoice {
   readonly storage_size_gb?: number | undefined;
 }
 
-/** Changes the fields that are present. */
-export interface AlertRuleChange {
-  readonly name?: string | undefined;
-  readonly condition?: AlertCondition | undefined;
-  readonly threshold?: number | undefined;
-  readonly severity?: AlertSeverity | undefined;
-  readonly duration_minutes?: number | undefined;
-  /** Null: the default channel. */
-  readonly notification_channel_id?: string | null | undefined;
-  readonly no_data?: AlertNoData | undefined;
-  readonly paused?: boolean | undefined;
-}
-
-/** Changes the fields that are present. */
-export interface BackupSettingsChange {
-  /** Hour in UTC. */
-  readonly hour?: number | undefined;
-  readonly minute?: number | undefined;
-  readonly retention_days?: number | undefined;
-}
-
-/** Changes the fields that are present. */
-export interface ChannelChange {
-  readonly name?: string | undefined;
-  readonly config?: NewChannelConfig | undefined;
+/** A filter of samples. */
+export interface SampleFilter {
+  /** Names of metrics in the catalog; may be repeated. */
+  readonly metric: readonly string[];
+  /** Time after which samples are listed. Omitted: a minute ago. */
+  readonly since?: string | undefined;
 }
 
 /** Changes the fields that are present. */
@@ -534,11 +523,22 @@ export interface ServiceChange {
   readonly replication_mode?: string | undefined;
 }
 
-/** Changes the fields that are present, for messages that are enqueued afterwards. */
-export interface QueueChange {
-  readonly visibility_timeout_seconds?: number | undefined;
-  readonly max_attempts?: number | undefined;
-  readonly dlq_enabled?: boolean | undefined;
+/** A filter of services. All given fields must match. */
+export interface ServiceFilter {
+  readonly name?: string | undefined;
+  readonly status?: ServiceStatus | undefined;
+  readonly database_type?: string | undefined;
+  /** A tag in the format "key:value". */
+  readonly tag?: string | undefined;
+  /** True to list deleted services that can be undeleted, instead of existing ones. */
+  readonly deleted?: boolean | undefined;
+}
+
+/** Settings of the automatic growth. Omitted fields stay; the default is off. */
+export interface StorageAutoscaleChoice {
+  readonly enabled?: boolean | undefined;
+  /** Maximum size of automatic growth; required to enable it. */
+  readonly max_gb?: number | undefined;
 }
 
 /** Changes the fields that are present. */

@@ -13,6 +13,22 @@ export type AlertSeverity = "info" | "warning" | "critical";
 
 export type AlertState = "ok" | "pending" | "firing" | "no_data" | "paused";
 
+export type AppDomainStatus = "pending" | "verified";
+
+export type AppHosting = "external";
+
+export type AppStatus = "Running";
+
+export type AttachmentStatus = "healthy" | "unhealthy";
+
+export type AuthClientType = "public" | "confidential";
+
+export type AuthKeyStatus = "active" | "retiring" | "retired";
+
+export type AuthSignUp = "open" | "closed";
+
+export type AuthStatus = "ProvisioningSchema" | "Active" | "Failed" | "Disabled";
+
 export type BackupKind = "full" | "incremental" | "snapshot";
 
 /** Status of a backup; "completed" and "failed" are final. */
@@ -25,6 +41,8 @@ export type BackupTrigger = "schedule" | "request" | "first" | "final" | "gap" |
 export type BackupType = "automated" | "manual";
 
 export type ChannelType = "email" | "webhook";
+
+export type DeploymentStatus = "Accepted" | "Applying" | "Completed" | "Failed" | "Aborted";
 
 export type DestinationType =
   | "apm_platform"
@@ -42,11 +60,15 @@ export type HealthStatus = "healthy" | "degraded" | "unhealthy" | "unknown";
 
 export type InferenceKeyStatus = "active" | "suspended";
 
+export type IssuerDomainChoice = "fallback" | "custom";
+
 /** The level of a log line, least severe first. */
 export type LogLevel = "debug" | "info" | "warning" | "error";
 
 /** The state of a message. An "exhausted" message has no attempts left and becomes dead at the next sweep. */
 export type MessageState = "ready" | "inflight" | "delayed" | "exhausted";
+
+export type MigrationStatus = "Accepted" | "Applying" | "Completed" | "Failed" | "up_to_date";
 
 /** The role of a node. The primary accepts writes; replicas follow it. */
 export type NodeRole = "primary" | "replica";
@@ -61,39 +83,6 @@ export type OperationStatus = "pending" | "running" | "completed" | "failed" | "
  * The state of a parameter in the engine. A "rejected" value was rolled back, because the engine does not run with it.
  */
 export type ParameterStatus = "applied" | "pending_restart" | "rejected";
-
-export type QueueStatus = "Pending" | "Provisioning" | "Active" | "Deprovisioning" | "Failed";
-
-/**
- * The retries of an endpoint: "standard" makes three attempts in 3 s, "extended" five more, the last one 10 hours after
- * its predecessor.
- */
-export type RetryPolicy = "standard" | "extended";
-
-/** The role of a member. Each role includes the permissions of those before it. */
-export type Role = "viewer" | "developer" | "admin" | "owner";
-
-export type AppDomainStatus = "pending" | "verified";
-
-export type AppStatus = "Running";
-
-export type AppHosting = "external";
-
-export type AttachmentStatus = "healthy" | "unhealthy";
-
-export type AuthStatus = "ProvisioningSchema" | "Active" | "Failed" | "Disabled";
-
-export type AuthKeyStatus = "active" | "retiring" | "retired";
-
-export type AuthSignUp = "open" | "closed";
-
-export type AuthClientType = "public" | "confidential";
-
-export type IssuerDomainChoice = "fallback" | "custom";
-
-export type DeploymentStatus = "Accepted" | "Applying" | "Completed" | "Failed" | "Aborted";
-
-export type MigrationStatus = "Accepted" | "Applying" | "Completed" | "Failed" | "up_to_date";
 
 export type PipelineStatus = "deploying" | "running" | "degraded" | "deleting";
 
@@ -111,6 +100,20 @@ export type ProjectStatus =
   | "Deleting"
   | "Deleted";
 
+export type QueueStatus = "Pending" | "Provisioning" | "Active" | "Deprovisioning" | "Failed";
+
+/**
+ * The retries of an endpoint: "standard" makes three attempts in 3 s, "extended" five more, the last one 10 hours after
+ * its predecessor.
+ */
+export type RetryPolicy = "standard" | "extended";
+
+/** The role of a member. Each role includes the permissions of those before it. */
+export type Role = "viewer" | "developer" | "admin" | "owner";
+
+/** The status of a service. Clients must accept unknown values. */
+export type ServiceStatus = "Pending" | "Provisioning" | "Running" | "Stopped" | "Error" | "Upgrading";
+
 export type StackStatus =
   | "Pending"
   | "Provisioning"
@@ -120,8 +123,6 @@ export type StackStatus =
   | "RollingBack"
   | "Failed"
   | "Deleting";
-
-export type UpgradeChangeType = "unchanged" | "in_place" | "blocked";
 
 export type SyncState = "streaming" | "catchup" | "starting" | "disconnected";
 
@@ -134,16 +135,15 @@ export type TaskStatus = "pending" | "running" | "completed" | "failed";
  */
 export type UpdateKind = "engine_minor" | "image" | "restart" | "guest_kernel" | "keeper";
 
-/** A day of the week, in UTC. */
-export type Weekday = "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";
+export type UpgradeChangeType = "unchanged" | "in_place" | "blocked";
 
 /**
  * The role of a user. "custom" are users that were created in SQL with their own privileges; it cannot be requested.
  */
 export type UserRole = "admin" | "readwrite" | "readonly" | "custom";
 
-/** The status of a service. Clients must accept unknown values. */
-export type ServiceStatus = "Pending" | "Provisioning" | "Running" | "Stopped" | "Error" | "Upgrading";
+/** A day of the week, in UTC. */
+export type Weekday = "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";
 
 /** A rule with its state. */
 export interface AlertRule {
@@ -172,6 +172,91 @@ export interface AlertRule {
   readonly updated_at: string;
 }
 
+/** An API key without its secret. */
+export interface ApiKey {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expires_at: string | null;
+  readonly created_at: string;
+  /** Creator in the format of the audit log, such as "user:anna". */
+  readonly created_by: string | null;
+  /** Time of the last use, at most one minute old. */
+  readonly last_used_at: string | null;
+  /** IP address of the last caller. */
+  readonly last_used_from: string | null;
+  /** Time until which the secret before the last rotation is valid. */
+  readonly previous_secret_expires_at: string | null;
+}
+
+export interface App {
+  readonly id: string;
+  readonly name: string;
+  readonly status: AppStatus;
+  readonly hosting: AppHosting;
+  /** URL of the app's home page. */
+  readonly home_url: string | null;
+  readonly attachments: readonly Attachment[];
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly domains: readonly AppDomain[];
+}
+
+/** The sign-in of one app. */
+export interface AppAuth {
+  readonly id: string;
+  readonly app_service_id: string;
+  readonly database_service_id: string;
+  readonly attachment_id: string;
+  /** Issuer URL: the claim `iss` of tokens and the base of discovery. */
+  readonly issuer_url: string;
+  readonly fallback_domain: string;
+  readonly status: AuthStatus;
+  /** Version of the applied database schema; null before the first migration. */
+  readonly schema_version_applied: string | null;
+  readonly theme: AuthTheme;
+  readonly idp_providers: readonly AuthIdpProvider[];
+  /** The failed step and its remedy while the status is Failed; null otherwise. */
+  readonly failure_reason: string | null;
+  readonly custom_domain: string | null;
+  readonly smtp: AuthSmtp;
+  readonly health: AuthHealth;
+  readonly sign_up: AuthSignUp;
+  readonly mails_per_hour: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** A domain of an app. */
+export interface AppDomain {
+  readonly id: string;
+  readonly app_id: string;
+  readonly name: string;
+  readonly status: AppDomainStatus;
+  readonly verification: AppDomainRecord;
+  readonly created_at: string;
+  readonly verified_at: string | null;
+}
+
+/** The DNS record that proves the ownership of a domain. */
+export interface AppDomainRecord {
+  /** Type of the record: "TXT". */
+  readonly type: string;
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A database that is attached to an app. */
+export interface Attachment {
+  readonly id: string;
+  /** "postgresql". */
+  readonly kind: string;
+  readonly service_id: string;
+  readonly database_name: string;
+  readonly status: AttachmentStatus;
+  readonly app_id: string;
+}
+
 /** A change or a read of a secret, successful or refused, with its caller. */
 export interface AuditLogEntry {
   readonly id: string;
@@ -190,6 +275,108 @@ export interface AuditLogEntry {
   readonly request_id: string;
   /** Further detail. For a statement of the query console its text, shortened and without constants; null for none. */
   readonly detail: string | null;
+}
+
+/** An OAuth client: a program that signs the app's users in. */
+export interface AuthClient {
+  readonly client_id: string;
+  readonly name: string;
+  readonly type: AuthClientType;
+  readonly redirect_uris: readonly string[];
+  readonly post_logout_redirect_uris: readonly string[];
+  readonly allowed_origins: readonly string[];
+  /** True when the client must use PKCE; otherwise it must send a nonce. */
+  readonly require_pkce: boolean;
+  /** Client secret, only in the response of its creation or rotation. */
+  readonly client_secret: string | null;
+}
+
+export interface AuthClients {
+  readonly clients: readonly AuthClient[];
+}
+
+export interface AuthEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly occurred_at: string;
+  readonly user_id: string | null;
+  readonly client_id: string | null;
+  readonly ip: string | null;
+}
+
+/** Health of the sign-in. */
+export interface AuthHealth {
+  /** "healthy" or "degraded". */
+  readonly status: string;
+  readonly reason: string | null;
+  readonly since: string;
+}
+
+/** An identity provider that end users may sign in with. */
+export interface AuthIdpProvider {
+  readonly provider: string;
+  readonly issuer_url: string;
+  readonly client_id: string;
+  readonly scopes: readonly string[];
+  /** Redirect URI to register at the provider. */
+  readonly callback_url: string;
+}
+
+export interface AuthKey {
+  readonly kid: string;
+  /** JWS algorithm: "RS256". */
+  readonly algorithm: string;
+  readonly status: AuthKeyStatus;
+  readonly activated_at: string;
+  readonly retires_at: string | null;
+}
+
+export interface AuthKeys {
+  readonly keys: readonly AuthKey[];
+}
+
+export interface AuthSession {
+  readonly id: string;
+  readonly created_at: string;
+  readonly last_seen_at: string;
+  readonly expires_at: string;
+  readonly revoked_at: string | null;
+  readonly user_agent: string | null;
+  readonly ip: string | null;
+}
+
+/** The mail server of the app, without its credentials. */
+export interface AuthSmtp {
+  readonly host: string;
+  readonly port: number;
+  readonly from_address: string;
+  readonly from_name: string;
+}
+
+export interface AuthSmtpTest {
+  readonly success: boolean;
+  readonly error: string | null;
+}
+
+/** Id of a task, whose result can be fetched for 24 hours. */
+export interface AuthTask {
+  readonly task_id: string;
+}
+
+/** Appearance of pages and mails. */
+export interface AuthTheme {
+  readonly display_name: string;
+  /** Color in the format #rrggbb. */
+  readonly brand_color: string;
+  readonly logo_url: string | null;
+}
+
+export interface AuthUser {
+  readonly id: string;
+  readonly email: string;
+  readonly email_verified: boolean;
+  readonly created_at: string;
+  readonly last_sign_in_at: string | null;
 }
 
 /** A backup of a service. */
@@ -255,6 +442,106 @@ export interface BackupSettings {
   readonly retention_days: number;
 }
 
+/** The catalog of this installation: engines, plans, storage, zones, prices and limits. */
+export interface Catalog {
+  readonly engines: readonly {
+    readonly database_type: string;
+    readonly title: string;
+    readonly port: number;
+    readonly versions: readonly {
+      readonly version: string;
+      /** False when this installation cannot run it; the reason is in `reason`. */
+      readonly available: boolean;
+      readonly reason: string | null;
+    }[];
+    readonly default_version: string;
+    readonly parameters: readonly {
+      readonly name: string;
+      /** "integer", "real", "boolean", "enum", "text", "bytes" or "duration". */
+      readonly type: string;
+      readonly description: string;
+      /** Default value; null when it depends on the plan. */
+      readonly default: string | null;
+      readonly minimum: string | null;
+      readonly maximum: string | null;
+      readonly values: readonly string[];
+      readonly unit: string | null;
+      readonly needs_restart: boolean;
+      /** Engine versions with this parameter; empty for all. */
+      readonly versions: readonly string[];
+    }[];
+    /** Extensions that the default user may create; empty where the engine has none. */
+    readonly extensions: readonly string[];
+    /** Null for an engine without backups. */
+    readonly backups: {
+      /** Kind of a base backup: "full" or "snapshot". */
+      readonly kind: string;
+      /**
+       * Points in time that can be restored: "any_second" of the restore window, or "snapshots", the times of backups.
+       */
+      readonly restore_points: string;
+      /** True when services can be forked. */
+      readonly fork: boolean;
+      /** True when daily backups can be incremental. */
+      readonly increments: boolean;
+    } | null;
+    /** Null for an engine without a pooler. */
+    readonly pooler: {
+      readonly port: number;
+      /** "transaction" and "session"; the first is the default. */
+      readonly modes: readonly string[];
+    } | null;
+  }[];
+  readonly plans: readonly {
+    readonly plan_name: string;
+    readonly vcpu: number;
+    readonly memory_gb: number;
+    /** Cost of a month, in the currency of the catalog. */
+    readonly monthly_cost: number;
+    /** Kind of its machines: "container" or "virtual_machine". */
+    readonly kind: string;
+  }[];
+  readonly storage_tiers: readonly {
+    readonly storage_tier: string;
+    readonly medium: string;
+    readonly use: string;
+    /** Cost of one GB in a month, in the currency of the catalog. */
+    readonly monthly_cost_per_gb: number;
+  }[];
+  readonly zones: readonly {
+    readonly zone: string;
+    readonly title: string;
+  }[];
+  readonly limits: {
+    readonly storage_size_gb_min: number;
+    readonly storage_size_gb_max: number;
+    readonly ttl_hours_min: number;
+    readonly ttl_hours_max: number;
+    readonly allowed_cidrs_max: number;
+    readonly tags_max: number;
+  };
+  /** Networks that may connect by default. */
+  readonly default_allowed_cidrs: readonly string[];
+  /** ISO 4217 code of every price. */
+  readonly currency: string;
+  /** All metrics. */
+  readonly metrics: readonly {
+    readonly name: string;
+    /** "percent", "per second", "per minute", "bytes per second", "bytes", "seconds" or "count". */
+    readonly unit: string;
+    /** Values of database_type with this metric; empty for all. */
+    readonly engines: readonly string[];
+    /**
+     * "gauge" is the value at the time of a sample; "rate" is the increase since the previous sample, divided by the
+     * time between them.
+     */
+    readonly kind: string;
+    readonly meaning: string;
+    /** Source of the samples: "machine" or "engine". Null for a metric that this version does not collect. */
+    readonly source: string | null;
+  }[];
+}
+
 export interface Channel {
   readonly id: string;
   readonly name: string;
@@ -304,6 +591,10 @@ export interface ClaimedMessage {
   readonly visible_at: string;
   /** Proof of the claim, for ack, nack and extend. */
   readonly receipt: string;
+}
+
+export interface ClaimedMessages {
+  readonly messages: readonly ClaimedMessage[];
 }
 
 /** All parameters of a service, by name. */
@@ -357,6 +648,42 @@ export interface Connection {
   readonly pooled_uri: string | null;
 }
 
+/** An API key with its secret. */
+export interface CreatedApiKey {
+  readonly id: string;
+  /** The secret, which only this response has. */
+  readonly secret: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expires_at: string | null;
+  readonly created_at: string;
+  readonly previous_secret_expires_at: string | null;
+}
+
+/** A key with its secret, which only this response has. */
+export interface CreatedInferenceKey {
+  readonly id: string;
+  readonly secret: string;
+  readonly name: string;
+  readonly status: InferenceKeyStatus;
+  readonly monthly_token_limit: number | null;
+  readonly rate_limit_rpm: number | null;
+  readonly expires_at: string | null;
+  readonly created_at: string;
+  readonly org_id: string;
+}
+
+/** A created token. */
+export interface CreatedToken {
+  readonly id: string;
+  /** The bearer token, which only this response has. */
+  readonly token: string;
+  readonly scopes: readonly string[];
+  readonly resources: readonly TokenResource[];
+  readonly expires_at: string | null;
+  readonly created_at: string;
+}
+
 /** A user without a password, with a setup token. */
 export interface CreatedUser {
   /** User name. */
@@ -365,6 +692,21 @@ export interface CreatedUser {
   readonly setup_token: string;
   readonly setup_expires_at: string;
   readonly created_at: string;
+}
+
+/** A webhook endpoint with its secret. */
+export interface CreatedWebhook {
+  readonly id: string;
+  readonly url: string;
+  readonly events: readonly string[] | null;
+  readonly active: boolean;
+  readonly retry_policy: RetryPolicy;
+  readonly disabled_at: string | null;
+  readonly warning: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** Signing secret: 64 hex characters, whose ASCII bytes are the HMAC key. Only this response has it. */
+  readonly secret: string;
 }
 
 /** The outcome of a data snapshot. */
@@ -457,6 +799,42 @@ export interface Delivery {
   readonly duration_ms: number;
 }
 
+export interface DeployedProject {
+  readonly project_id: string;
+  readonly deployment_id: string;
+  readonly name: string;
+  readonly status: ProjectStatus;
+  readonly plan: readonly PlanEntry[];
+}
+
+export interface Deployment {
+  readonly id: string;
+  readonly project_id: string;
+  readonly status: DeploymentStatus;
+  readonly error: string | null;
+  readonly plan: readonly PlanEntry[];
+  /** Status of the project, current or at the end of the deployment. */
+  readonly project_status: ProjectStatus;
+  /** Resources, current or at the end of the deployment. */
+  readonly resources: readonly {
+    readonly logical_name: string;
+    readonly kind: string;
+    /** Id of the resource; null before its creation. */
+    readonly resource_id: string | null;
+    /** "Pending", "Provisioning", "Running", "Updating", "Failed", "Deleting" or "Deleted". */
+    readonly status: string;
+    readonly status_detail: string | null;
+    /** False when the newest descriptor does not contain it. */
+    readonly managed: boolean;
+  }[];
+  readonly progress_pct: number;
+  /** Caller in the format of the audit log, such as "user:anna". */
+  readonly actor: string;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}
+
 /** A test of a service's backups by restoring them. */
 export interface Drill {
   readonly id: string;
@@ -490,6 +868,11 @@ export interface DrillCheck {
   readonly of: string;
   readonly passed: boolean;
   readonly detail: string;
+}
+
+export interface EnabledAuth {
+  readonly auth: AppAuth;
+  readonly signing_keys: readonly AuthKey[];
 }
 
 /** An error: a code for programs and a message for people. */
@@ -531,6 +914,101 @@ export interface Health {
     readonly since: string | null;
     readonly reason: string | null;
   }[];
+}
+
+export interface InferenceCapabilities {
+  readonly chat: boolean;
+  readonly embeddings: boolean;
+}
+
+/** The circuit breaker and the cost of the current month (UTC). */
+export interface InferenceCircuit {
+  /** True while calls are refused: until the limit is raised with reset_circuit, or the month ends. */
+  readonly open: boolean;
+  readonly opened_at: string | null;
+  readonly spent_cents: number;
+  /** Cost reserved by processes of the proxy for current and coming calls. */
+  readonly reserved_cents: number;
+  readonly period_start: string;
+  /** Maximum unreported cost of processes of the proxy that were lost with their directories. */
+  readonly unaccounted_cents: number;
+}
+
+/** A key of an application for the proxy, without its secret. */
+export interface InferenceKey {
+  readonly id: string;
+  readonly name: string;
+  readonly status: InferenceKeyStatus;
+  /** Maximum number of input and output tokens in a month (UTC); null for no limit. */
+  readonly monthly_token_limit: number | null;
+  /** Maximum number of requests in 60 s; null for no limit. */
+  readonly rate_limit_rpm: number | null;
+  readonly expires_at: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** A configured model provider. */
+export interface InferenceProvider {
+  /** Prefix of its models, such as "provider_a". */
+  readonly provider: string;
+  readonly enabled: boolean;
+  /** Base URL of its API; null for that of the catalog. */
+  readonly base_url: string | null;
+  /** True when the organization attests that base_url is served from the EU. */
+  readonly eu_endpoint: boolean;
+  readonly has_api_key: boolean;
+  readonly capabilities: InferenceCapabilities;
+  /** True when calls stay in the EU, so that they are allowed with eu_only. */
+  readonly eu_route: boolean;
+  /** PEM of the certificate authorities to trust instead of the public ones. */
+  readonly ca_certificate: string | null;
+  readonly updated_at: string;
+}
+
+/** Limits and rules of an organization's inference. */
+export interface InferenceSettings {
+  readonly monthly_cost_limit_cents: number;
+  readonly eu_only: boolean;
+  /** Percentage of the limit at which inference.budget_warning is emitted. */
+  readonly alert_pct: number;
+  readonly circuit: InferenceCircuit;
+}
+
+export interface InferenceUsage {
+  readonly period: InferenceUsagePeriod;
+  /** Currency: "EUR". */
+  readonly currency: string;
+  readonly items: readonly InferenceUsageItem[];
+  readonly total: InferenceUsageTotal;
+}
+
+export interface InferenceUsageItem {
+  /** Model with the provider's prefix; null when grouped by key. */
+  readonly model: string | null;
+  /** Null when grouped by model. */
+  readonly key_id: string | null;
+  /** Name of the key; null when grouped by model, and for a deleted key. */
+  readonly name: string | null;
+  readonly requests: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly cost_cents: number;
+  /** Requests for which the provider returned no usable usage, so that the proxy counted the tokens. */
+  readonly estimated_requests: number;
+}
+
+export interface InferenceUsagePeriod {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface InferenceUsageTotal {
+  readonly requests: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly cost_cents: number;
+  readonly estimated_requests: number;
 }
 
 /** The result of the last drill of a service's backups. */
@@ -580,6 +1058,13 @@ export interface MaintenanceWindow {
   readonly day: Weekday;
   /** Hour in UTC at which the window opens. Omitted: 0, which is midnight. */
   readonly hour: number;
+}
+
+/** The parent of a resource. */
+export interface ManagedBy {
+  /** "project", "stack" or "pipeline". */
+  readonly kind: string;
+  readonly id: string;
 }
 
 /** A managed database service. */
@@ -721,6 +1206,63 @@ export interface Metrics {
   }[];
 }
 
+export interface MetricsExport {
+  readonly id: string;
+  /** Null for all current and future services of the organization. */
+  readonly service_id: string | null;
+  readonly name: string;
+  readonly destination_type: DestinationType;
+  readonly data_type: ExportDataType;
+  readonly export_interval_seconds: number;
+  /** Configuration of the destination type, as in docs/exports.md; secrets are ********. */
+  readonly configuration: Readonly<Record<string, unknown>>;
+  readonly is_enabled: boolean;
+  /** Number of consecutive failed exports. */
+  readonly consecutive_failures: number;
+  /** Error of the last export; null when it was successful. */
+  readonly last_export_error: string | null;
+  /** Time of the last successful export. */
+  readonly last_export_at: string | null;
+  /** Time of the last export, successful or not. */
+  readonly last_attempt_at: string | null;
+  /** Age of the oldest unsent data in seconds; 0 when there are none. */
+  readonly backlog_seconds: number;
+  readonly exported: {
+    readonly samples: number;
+    readonly log_entries: number;
+  };
+  readonly dropped: {
+    /** Items that are too old for the destination. */
+    readonly too_old: number;
+    /** Items that the destination refused individually. */
+    readonly refused: number;
+    /** Samples that were deleted from the history before they were sent. */
+    readonly gone: number;
+    /** Segments of engine logs that were rotated before they were sent. */
+    readonly gone_log_segments: number;
+  };
+  /** Reason why the platform disabled it; null when it did not. */
+  readonly disabled_reason: string | null;
+  /** Deviations from the request, such as a part of data_type that the destination does not support. */
+  readonly warnings: readonly string[];
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface MetricsExportPage {
+  readonly integrations: readonly MetricsExport[];
+  /** Number of all matching integrations. */
+  readonly total: number;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export interface MetricsExportTest {
+  readonly success: boolean;
+  /** Null on success. */
+  readonly error: string | null;
+}
+
 /** A change that takes time. */
 export interface Operation {
   readonly id: string;
@@ -786,521 +1328,6 @@ export interface ParameterState {
   readonly reason: string | null;
 }
 
-/** A summary of a pending update. */
-export interface PendingUpdateSummary {
-  readonly id: string;
-  readonly kind: UpdateKind;
-  /** True when it starts at the end of its notice even outside of the window. */
-  readonly urgent: boolean;
-  /** Time of its automatic start; null when it is applied by request only. */
-  readonly apply_at: string | null;
-}
-
-/** A queue in a PostgreSQL service. */
-export interface Queue {
-  readonly id: string;
-  readonly service_id: string;
-  readonly name: string;
-  readonly database_name: string;
-  /** Default visibility timeout of claims. */
-  readonly visibility_timeout_seconds: number;
-  /** Number of attempts after which a message is dead. */
-  readonly max_attempts: number;
-  /** True to store dead messages for 14 days, false to delete them. */
-  readonly dlq_enabled: boolean;
-  /** Status; only an Active queue accepts and delivers messages. */
-  readonly status: QueueStatus;
-  readonly created_at: string;
-  readonly updated_at: string;
-  /** Reason of the status Failed; null otherwise. */
-  readonly error_message: string | null;
-}
-
-export interface QueueMessage {
-  readonly id: number;
-  readonly payload: unknown;
-  readonly state: MessageState;
-  readonly attempt_count: number;
-  readonly max_attempts: number;
-  readonly enqueued_at: string;
-  readonly visible_at: string;
-  /** Error of the last nack. */
-  readonly last_error: string | null;
-}
-
-/** Id of a task, whose result can be fetched for 24 hours. */
-export interface QueueTask {
-  readonly task_id: string;
-}
-
-/** The result of a statement. */
-export interface QueryResult {
-  readonly columns: readonly string[];
-  /** One list per row. Numbers that fit a JSON number, booleans and null are JSON values; all others are strings. */
-  readonly rows: readonly (readonly (string | number | boolean | null)[])[];
-  readonly row_count: number;
-  readonly execution_ms: number;
-  /** True when the result was cut at 1,000 rows or 8 MiB. */
-  readonly truncated: boolean;
-}
-
-/** Statistics of one query in one database. */
-export interface QueryStatistic {
-  /** Text of the query with placeholders instead of literals, or a remark when they cannot be removed. */
-  readonly query: string;
-  readonly calls: number;
-  /** Execution time in milliseconds: total_time of all executions, mean_time on average. */
-  readonly total_time: number;
-  readonly mean_time: number;
-  /** Number of rows that all executions returned or affected. */
-  readonly rows: number;
-  /** Share of blocks that were found in memory, 0 to 1; null when no blocks were read. */
-  readonly cache_hit_ratio: number | null;
-  /** Id of the query in the engine, the same for all executions. */
-  readonly query_id: string;
-  readonly database: string;
-}
-
-export interface QueryStatistics {
-  readonly queries: readonly QueryStatistic[];
-  /** Number of different queries in the statistics. */
-  readonly total_count: number;
-  readonly collected_at: string;
-  readonly database_type: string;
-  /** Start of the statistics: the last reset, or the last failover. */
-  readonly since: string;
-}
-
-/** A statistics task; members of the result are null until it is completed. */
-export interface QueryStatisticsTask {
-  readonly task_id: string;
-  readonly status: TaskStatus;
-  /** Error of a failed task. */
-  readonly error: Fault | null;
-  readonly queries: readonly QueryStatistic[];
-  /** This and all following members are null until the task is completed. */
-  readonly total_count: number | null;
-  readonly collected_at: string | null;
-  readonly database_type: string | null;
-  readonly since: string | null;
-}
-
-/** Replication of a service. */
-export interface Replication {
-  /** Replication mode, which determines what a commit waits for: "async", "sync" or "sync_strict". */
-  readonly mode: string;
-  /** True when all replicas are connected to the primary, and commits wait for one if the mode requires it. */
-  readonly healthy: boolean;
-  /** Names of the failover candidates. In the modes "sync" and "sync_strict", at least one of them has each commit. */
-  readonly standby_names: readonly string[];
-}
-
-/** The replication status of a node. */
-export interface ReplicationStatus {
-  readonly node_id: string;
-  readonly role: NodeRole;
-  /** Bytes of the primary's log that the node has not replayed; null when unknown. */
-  readonly lag_bytes: number | null;
-  /** Age of the oldest commit that the node lacks; 0 when it lacks none, null when unknown. */
-  readonly lag_seconds: number | null;
-  readonly connected: boolean;
-  /** Null for the primary. */
-  readonly sync_state: SyncState | null;
-  /**
-   * Position in the log in the engine's notation, such as "0/3000148": replayed by a replica, written by the primary.
-   */
-  readonly position: string | null;
-  readonly timeline: number | null;
-  /** Time of the last connection or disconnection. */
-  readonly since: string | null;
-  readonly measured_at: string;
-}
-
-/** The source of a service's data. */
-export interface RestoredFrom {
-  /** "restore", "fork" or "undelete". */
-  readonly kind: string;
-  /** Id of the service of the backup. */
-  readonly service_id: string;
-  /** The restored backup, from which the log was replayed for a restore to a point in time. */
-  readonly backup_id: string;
-  /** The point in time up to which the log was replayed; null for the data of the backup. */
-  readonly restore_point: string | null;
-}
-
-/** A new signing secret. */
-export interface RotatedSecret {
-  /** Signing secret: 64 hex characters. Only this response has it. */
-  readonly secret: string;
-  /** Time until which the old secret signs; null when it ended at once. */
-  readonly previous_valid_until: string | null;
-}
-
-export interface RunningQueries {
-  /** At most 200 sessions. */
-  readonly queries: readonly RunningQuery[];
-  /** True when there are more sessions. */
-  readonly truncated: boolean;
-}
-
-/** A session that runs a query or has an open transaction. */
-export interface RunningQuery {
-  /** Id of the session; a later session with the same pid has another id. */
-  readonly query_run_id: string;
-  readonly pid: number;
-  readonly username: string;
-  readonly database: string;
-  /** State in the engine, such as "active" or "idle in transaction". */
-  readonly state: string;
-  /** Wait event, such as "Lock: relation"; null while it does not wait. */
-  readonly wait: string | null;
-  /** Pids of sessions that block it, in this list or of the platform. */
-  readonly blocked_by: readonly number[];
-  /** Seconds since the start of its query. */
-  readonly age_seconds: number;
-  /** Seconds since the start of its transaction; null without one. */
-  readonly transaction_seconds: number | null;
-  /** IP address of the client. */
-  readonly client: string | null;
-  /** Text of the query, up to 10,000 characters; for an idle session that of the last query. */
-  readonly query: string;
-}
-
-/** A summary of a service's backups and its restore window. */
-export interface ServiceBackups {
-  /** The restore window; null while nothing can be restored. */
-  readonly restorable: TimeRange | null;
-  /** Ranges in the window that cannot be restored, the newest 20. */
-  readonly gaps: readonly TimeRange[];
-  readonly last_completed_at: string | null;
-  /** Time of the next automatic backup; null when there will be none. */
-  readonly next_at: string | null;
-  /** Version of the key that encrypts the next backup; null before the first. */
-  readonly key_version: number | null;
-  /** The last finished drill; null before the first. */
-  readonly last_drill: LastDrill | null;
-}
-
-export interface MetricsExport {
-  readonly id: string;
-  /** Null for all current and future services of the organization. */
-  readonly service_id: string | null;
-  readonly name: string;
-  readonly destination_type: DestinationType;
-  readonly data_type: ExportDataType;
-  readonly export_interval_seconds: number;
-  /** Configuration of the destination type, as in docs/exports.md; secrets are ********. */
-  readonly configuration: Readonly<Record<string, unknown>>;
-  readonly is_enabled: boolean;
-  /** Number of consecutive failed exports. */
-  readonly consecutive_failures: number;
-  /** Error of the last export; null when it was successful. */
-  readonly last_export_error: string | null;
-  /** Time of the last successful export. */
-  readonly last_export_at: string | null;
-  /** Time of the last export, successful or not. */
-  readonly last_attempt_at: string | null;
-  /** Age of the oldest unsent data in seconds; 0 when there are none. */
-  readonly backlog_seconds: number;
-  readonly exported: {
-    readonly samples: number;
-    readonly log_entries: number;
-  };
-  readonly dropped: {
-    /** Items that are too old for the destination. */
-    readonly too_old: number;
-    /** Items that the destination refused individually. */
-    readonly refused: number;
-    /** Samples that were deleted from the history before they were sent. */
-    readonly gone: number;
-    /** Segments of engine logs that were rotated before they were sent. */
-    readonly gone_log_segments: number;
-  };
-  /** Reason why the platform disabled it; null when it did not. */
-  readonly disabled_reason: string | null;
-  /** Deviations from the request, such as a part of data_type that the destination does not support. */
-  readonly warnings: readonly string[];
-  readonly created_at: string;
-  readonly updated_at: string;
-}
-
-export interface MetricsExportPage {
-  readonly integrations: readonly MetricsExport[];
-  /** Number of all matching integrations. */
-  readonly total: number;
-  readonly limit: number;
-  readonly offset: number;
-}
-
-export interface MetricsExportTest {
-  readonly success: boolean;
-  /** Null on success. */
-  readonly error: string | null;
-}
-
-/** A key with its secret, which only this response has. */
-export interface CreatedInferenceKey {
-  readonly id: string;
-  readonly secret: string;
-  readonly name: string;
-  readonly status: InferenceKeyStatus;
-  readonly monthly_token_limit: number | null;
-  readonly rate_limit_rpm: number | null;
-  readonly expires_at: string | null;
-  readonly created_at: string;
-  readonly org_id: string;
-}
-
-export interface InferenceCapabilities {
-  readonly chat: boolean;
-  readonly embeddings: boolean;
-}
-
-/** The circuit breaker and the cost of the current month (UTC). */
-export interface InferenceCircuit {
-  /** True while calls are refused: until the limit is raised with reset_circuit, or the month ends. */
-  readonly open: boolean;
-  readonly opened_at: string | null;
-  readonly spent_cents: number;
-  /** Cost reserved by processes of the proxy for current and coming calls. */
-  readonly reserved_cents: number;
-  readonly period_start: string;
-  /** Maximum unreported cost of processes of the proxy that were lost with their directories. */
-  readonly unaccounted_cents: number;
-}
-
-/** A key of an application for the proxy, without its secret. */
-export interface InferenceKey {
-  readonly id: string;
-  readonly name: string;
-  readonly status: InferenceKeyStatus;
-  /** Maximum number of input and output tokens in a month (UTC); null for no limit. */
-  readonly monthly_token_limit: number | null;
-  /** Maximum number of requests in 60 s; null for no limit. */
-  readonly rate_limit_rpm: number | null;
-  readonly expires_at: string | null;
-  readonly created_at: string;
-  readonly updated_at: string;
-}
-
-/** A configured model provider. */
-export interface InferenceProvider {
-  /** Prefix of its models, such as "provider_a". */
-  readonly provider: string;
-  readonly enabled: boolean;
-  /** Base URL of its API; null for that of the catalog. */
-  readonly base_url: string | null;
-  /** True when the organization attests that base_url is served from the EU. */
-  readonly eu_endpoint: boolean;
-  readonly has_api_key: boolean;
-  readonly capabilities: InferenceCapabilities;
-  /** True when calls stay in the EU, so that they are allowed with eu_only. */
-  readonly eu_route: boolean;
-  /** PEM of the certificate authorities to trust instead of the public ones. */
-  readonly ca_certificate: string | null;
-  readonly updated_at: string;
-}
-
-/** Limits and rules of an organization's inference. */
-export interface InferenceSettings {
-  readonly monthly_cost_limit_cents: number;
-  readonly eu_only: boolean;
-  /** Percentage of the limit at which inference.budget_warning is emitted. */
-  readonly alert_pct: number;
-  readonly circuit: InferenceCircuit;
-}
-
-export interface InferenceUsage {
-  readonly period: InferenceUsagePeriod;
-  /** Currency: "EUR". */
-  readonly currency: string;
-  readonly items: readonly InferenceUsageItem[];
-  readonly total: InferenceUsageTotal;
-}
-
-export interface InferenceUsageItem {
-  /** Model with the provider's prefix; null when grouped by key. */
-  readonly model: string | null;
-  /** Null when grouped by model. */
-  readonly key_id: string | null;
-  /** Name of the key; null when grouped by model, and for a deleted key. */
-  readonly name: string | null;
-  readonly requests: number;
-  readonly prompt_tokens: number;
-  readonly completion_tokens: number;
-  readonly cost_cents: number;
-  /** Requests for which the provider returned no usable usage, so that the proxy counted the tokens. */
-  readonly estimated_requests: number;
-}
-
-export interface InferenceUsagePeriod {
-  readonly from: string;
-  readonly to: string;
-}
-
-export interface InferenceUsageTotal {
-  readonly requests: number;
-  readonly prompt_tokens: number;
-  readonly completion_tokens: number;
-  readonly cost_cents: number;
-  readonly estimated_requests: number;
-}
-
-/** An API key without its secret. */
-export interface ApiKey {
-  readonly id: string;
-  readonly name: string;
-  readonly scopes: readonly string[];
-  readonly expires_at: string | null;
-  readonly created_at: string;
-  /** Creator in the format of the audit log, such as "user:anna". */
-  readonly created_by: string | null;
-  /** Time of the last use, at most one minute old. */
-  readonly last_used_at: string | null;
-  /** IP address of the last caller. */
-  readonly last_used_from: string | null;
-  /** Time until which the secret before the last rotation is valid. */
-  readonly previous_secret_expires_at: string | null;
-}
-
-/** The catalog of this installation: engines, plans, storage, zones, prices and limits. */
-export interface Catalog {
-  readonly engines: readonly {
-    readonly database_type: string;
-    readonly title: string;
-    readonly port: number;
-    readonly versions: readonly {
-      readonly version: string;
-      /** False when this installation cannot run it; the reason is in `reason`. */
-      readonly available: boolean;
-      readonly reason: string | null;
-    }[];
-    readonly default_version: string;
-    readonly parameters: readonly {
-      readonly name: string;
-      /** "integer", "real", "boolean", "enum", "text", "bytes" or "duration". */
-      readonly type: string;
-      readonly description: string;
-      /** Default value; null when it depends on the plan. */
-      readonly default: string | null;
-      readonly minimum: string | null;
-      readonly maximum: string | null;
-      readonly values: readonly string[];
-      readonly unit: string | null;
-      readonly needs_restart: boolean;
-      /** Engine versions with this parameter; empty for all. */
-      readonly versions: readonly string[];
-    }[];
-    /** Extensions that the default user may create; empty where the engine has none. */
-    readonly extensions: readonly string[];
-    /** Null for an engine without backups. */
-    readonly backups: {
-      /** Kind of a base backup: "full" or "snapshot". */
-      readonly kind: string;
-      /**
-       * Points in time that can be restored: "any_second" of the restore window, or "snapshots", the times of backups.
-       */
-      readonly restore_points: string;
-      /** True when services can be forked. */
-      readonly fork: boolean;
-      /** True when daily backups can be incremental. */
-      readonly increments: boolean;
-    } | null;
-    /** Null for an engine without a pooler. */
-    readonly pooler: {
-      readonly port: number;
-      /** "transaction" and "session"; the first is the default. */
-      readonly modes: readonly string[];
-    } | null;
-  }[];
-  readonly plans: readonly {
-    readonly plan_name: string;
-    readonly vcpu: number;
-    readonly memory_gb: number;
-    /** Cost of a month, in the currency of the catalog. */
-    readonly monthly_cost: number;
-    /** Kind of its machines: "container" or "virtual_machine". */
-    readonly kind: string;
-  }[];
-  readonly storage_tiers: readonly {
-    readonly storage_tier: string;
-    readonly medium: string;
-    readonly use: string;
-    /** Cost of one GB in a month, in the currency of the catalog. */
-    readonly monthly_cost_per_gb: number;
-  }[];
-  readonly zones: readonly {
-    readonly zone: string;
-    readonly title: string;
-  }[];
-  readonly limits: {
-    readonly storage_size_gb_min: number;
-    readonly storage_size_gb_max: number;
-    readonly ttl_hours_min: number;
-    readonly ttl_hours_max: number;
-    readonly allowed_cidrs_max: number;
-    readonly tags_max: number;
-  };
-  /** Networks that may connect by default. */
-  readonly default_allowed_cidrs: readonly string[];
-  /** ISO 4217 code of every price. */
-  readonly currency: string;
-  /** All metrics. */
-  readonly metrics: readonly {
-    readonly name: string;
-    /** "percent", "per second", "per minute", "bytes per second", "bytes", "seconds" or "count". */
-    readonly unit: string;
-    /** Values of database_type with this metric; empty for all. */
-    readonly engines: readonly string[];
-    /**
-     * "gauge" is the value at the time of a sample; "rate" is the increase since the previous sample, divided by the
-     * time between them.
-     */
-    readonly kind: string;
-    readonly meaning: string;
-    /** Source of the samples: "machine" or "engine". Null for a metric that this version does not collect. */
-    readonly source: string | null;
-  }[];
-}
-
-/** An API key with its secret. */
-export interface CreatedApiKey {
-  readonly id: string;
-  /** The secret, which only this response has. */
-  readonly secret: string;
-  readonly name: string;
-  readonly scopes: readonly string[];
-  readonly expires_at: string | null;
-  readonly created_at: string;
-  readonly previous_secret_expires_at: string | null;
-}
-
-/** A created token. */
-export interface CreatedToken {
-  readonly id: string;
-  /** The bearer token, which only this response has. */
-  readonly token: string;
-  readonly scopes: readonly string[];
-  readonly resources: readonly TokenResource[];
-  readonly expires_at: string | null;
-  readonly created_at: string;
-}
-
-/** A webhook endpoint with its secret. */
-export interface CreatedWebhook {
-  readonly id: string;
-  readonly url: string;
-  readonly events: readonly string[] | null;
-  readonly active: boolean;
-  readonly retry_policy: RetryPolicy;
-  readonly disabled_at: string | null;
-  readonly warning: string | null;
-  readonly created_at: string;
-  readonly updated_at: string;
-  /** Signing secret: 64 hex characters, whose ASCII bytes are the HMAC key. Only this response has it. */
-  readonly secret: string;
-}
-
 /** A pending update of a service. */
 export interface PendingUpdate {
   readonly id: string;
@@ -1328,332 +1355,14 @@ export interface PendingUpdate {
   readonly no_snapshot_reason: string | null;
 }
 
-/** A bearer token, without the token itself. */
-export interface Token {
+/** A summary of a pending update. */
+export interface PendingUpdateSummary {
   readonly id: string;
-  readonly scopes: readonly string[];
-  /** Objects that it is limited to; empty for all objects of the organization. */
-  readonly resources: readonly TokenResource[];
-  readonly expires_at: string | null;
-  readonly created_at: string;
-  /** Creator in the format of the audit log, such as "user:anna". */
-  readonly created_by: string | null;
-  /** Time of the last use, at most one minute old. */
-  readonly last_used_at: string | null;
-  /** IP address of the last caller. */
-  readonly last_used_from: string | null;
-}
-
-export interface SignalledQuery {
-  readonly query_run_id: string;
-  readonly pid: number;
-}
-
-/** A request whose result is fetched later. */
-export interface Task {
-  readonly task_id: string;
-  /** Type, such as "queue_enqueue". */
-  readonly type: string;
-  readonly status: TaskStatus;
-  /** Result of a completed task, as documented at the method that returned the id. */
-  readonly result: unknown;
-  /** Error of a failed task. */
-  readonly error: Fault | null;
-  readonly created_at: string;
-  readonly finished_at: string | null;
-}
-
-/** The progress of the current operation. */
-export interface TaskSummary {
-  readonly status: ServiceStatus;
-  readonly current_task: string | null;
-  readonly progress_pct: number;
-  readonly operation_id: string | null;
-}
-
-/** A range of time. */
-export interface TimeRange {
-  readonly from: string;
-  readonly to: string;
-}
-
-/** An object that a token is limited to. */
-export interface TokenResource {
-  /** Kind of the object: "managed-service". */
-  readonly kind: "managed-service";
-  readonly id: string;
-}
-
-/** The translation of a question to SQL. */
-export interface Translation {
-  /** Statement for ExecuteQuery; empty when there is none. */
-  readonly sql: string;
-  readonly explanation: string;
-  readonly database_type: string;
-  /** Reason why there is no statement, or doubts of the model; null for none. */
-  readonly warning: string | null;
-}
-
-/** An upgrade of a service's engine: its findings, and its operation. */
-export interface Upgrade {
-  readonly service_id: string;
-  readonly from_version: string;
-  readonly to_version: string;
-  /** Findings, those that prevent the upgrade first. */
-  readonly findings: readonly UpgradeFinding[];
-  /** The operation of the upgrade; null for a check. */
-  readonly operation: Operation | null;
-}
-
-/** A fact to know before an upgrade. */
-export interface UpgradeFinding {
-  /**
-   * "not_ready", "no_image", "parameter_unknown", "no_snapshot", "no_backup", "replicas", "text_order", "downtime" or
-   * "connections"; of PostgreSQL's data "no_room", "prepared_transactions", "replication_slots", "closed_databases",
-   * "invalid_databases", "column_types", "not_null_constraints", "extensions" or "statistics_views".
-   */
-  readonly code: string;
-  /** True when it prevents the upgrade. */
-  readonly blocking: boolean;
-  readonly message: string;
-}
-
-/** A webhook endpoint. */
-export interface Webhook {
-  readonly id: string;
-  readonly url: string;
-  /** Event types to send; null for all, an empty list for none. */
-  readonly events: readonly string[] | null;
-  readonly active: boolean;
-  readonly retry_policy: RetryPolicy;
-  /** Time at which the platform disabled the endpoint after 5 days of failures; null otherwise. */
-  readonly disabled_at: string | null;
-  /** A warning when deliveries use unencrypted HTTP; null otherwise. */
-  readonly warning: string | null;
-  readonly created_at: string;
-  readonly updated_at: string;
-}
-
-export interface App {
-  readonly id: string;
-  readonly name: string;
-  readonly status: AppStatus;
-  readonly hosting: AppHosting;
-  /** URL of the app's home page. */
-  readonly home_url: string | null;
-  readonly attachments: readonly Attachment[];
-  readonly created_at: string;
-  readonly updated_at: string;
-  readonly domains: readonly AppDomain[];
-}
-
-/** A domain of an app. */
-export interface AppDomain {
-  readonly id: string;
-  readonly app_id: string;
-  readonly name: string;
-  readonly status: AppDomainStatus;
-  readonly verification: AppDomainRecord;
-  readonly created_at: string;
-  readonly verified_at: string | null;
-}
-
-/** The DNS record that proves the ownership of a domain. */
-export interface AppDomainRecord {
-  /** Type of the record: "TXT". */
-  readonly type: string;
-  readonly name: string;
-  readonly value: string;
-}
-
-/** A database that is attached to an app. */
-export interface Attachment {
-  readonly id: string;
-  /** "postgresql". */
-  readonly kind: string;
-  readonly service_id: string;
-  readonly database_name: string;
-  readonly status: AttachmentStatus;
-  readonly app_id: string;
-}
-
-/** The sign-in of one app. */
-export interface AppAuth {
-  readonly id: string;
-  readonly app_service_id: string;
-  readonly database_service_id: string;
-  readonly attachment_id: string;
-  /** Issuer URL: the claim `iss` of tokens and the base of discovery. */
-  readonly issuer_url: string;
-  readonly fallback_domain: string;
-  readonly status: AuthStatus;
-  /** Version of the applied database schema; null before the first migration. */
-  readonly schema_version_applied: string | null;
-  readonly theme: AuthTheme;
-  readonly idp_providers: readonly AuthIdpProvider[];
-  /** The failed step and its remedy while the status is Failed; null otherwise. */
-  readonly failure_reason: string | null;
-  readonly custom_domain: string | null;
-  readonly smtp: AuthSmtp;
-  readonly health: AuthHealth;
-  readonly sign_up: AuthSignUp;
-  readonly mails_per_hour: number;
-  readonly created_at: string;
-  readonly updated_at: string;
-}
-
-/** Appearance of pages and mails. */
-export interface AuthTheme {
-  readonly display_name: string;
-  /** Color in the format #rrggbb. */
-  readonly brand_color: string;
-  readonly logo_url: string | null;
-}
-
-/** An identity provider that end users may sign in with. */
-export interface AuthIdpProvider {
-  readonly provider: string;
-  readonly issuer_url: string;
-  readonly client_id: string;
-  readonly scopes: readonly string[];
-  /** Redirect URI to register at the provider. */
-  readonly callback_url: string;
-}
-
-/** The mail server of the app, without its credentials. */
-export interface AuthSmtp {
-  readonly host: string;
-  readonly port: number;
-  readonly from_address: string;
-  readonly from_name: string;
-}
-
-/** Health of the sign-in. */
-export interface AuthHealth {
-  /** "healthy" or "degraded". */
-  readonly status: string;
-  readonly reason: string | null;
-  readonly since: string;
-}
-
-export interface AuthKey {
-  readonly kid: string;
-  /** JWS algorithm: "RS256". */
-  readonly algorithm: string;
-  readonly status: AuthKeyStatus;
-  readonly activated_at: string;
-  readonly retires_at: string | null;
-}
-
-export interface EnabledAuth {
-  readonly auth: AppAuth;
-  readonly signing_keys: readonly AuthKey[];
-}
-
-export interface RotatedAuthKey {
-  readonly signing_key: AuthKey;
-}
-
-/** Id of a task, whose result can be fetched for 24 hours. */
-export interface AuthTask {
-  readonly task_id: string;
-}
-
-export interface AuthUser {
-  readonly id: string;
-  readonly email: string;
-  readonly email_verified: boolean;
-  readonly created_at: string;
-  readonly last_sign_in_at: string | null;
-}
-
-export interface AuthSession {
-  readonly id: string;
-  readonly created_at: string;
-  readonly last_seen_at: string;
-  readonly expires_at: string;
-  readonly revoked_at: string | null;
-  readonly user_agent: string | null;
-  readonly ip: string | null;
-}
-
-export interface AuthEvent {
-  readonly id: string;
-  readonly type: string;
-  readonly occurred_at: string;
-  readonly user_id: string | null;
-  readonly client_id: string | null;
-  readonly ip: string | null;
-}
-
-/** An OAuth client: a program that signs the app's users in. */
-export interface AuthClient {
-  readonly client_id: string;
-  readonly name: string;
-  readonly type: AuthClientType;
-  readonly redirect_uris: readonly string[];
-  readonly post_logout_redirect_uris: readonly string[];
-  readonly allowed_origins: readonly string[];
-  /** True when the client must use PKCE; otherwise it must send a nonce. */
-  readonly require_pkce: boolean;
-  /** Client secret, only in the response of its creation or rotation. */
-  readonly client_secret: string | null;
-}
-
-export interface AuthSmtpTest {
-  readonly success: boolean;
-  readonly error: string | null;
-}
-
-export interface AuthKeys {
-  readonly keys: readonly AuthKey[];
-}
-
-export interface AuthClients {
-  readonly clients: readonly AuthClient[];
-}
-
-export interface DeployedProject {
-  readonly project_id: string;
-  readonly deployment_id: string;
-  readonly name: string;
-  readonly status: ProjectStatus;
-  readonly plan: readonly PlanEntry[];
-}
-
-export interface Deployment {
-  readonly id: string;
-  readonly project_id: string;
-  readonly status: DeploymentStatus;
-  readonly error: string | null;
-  readonly plan: readonly PlanEntry[];
-  /** Status of the project, current or at the end of the deployment. */
-  readonly project_status: ProjectStatus;
-  /** Resources, current or at the end of the deployment. */
-  readonly resources: readonly {
-    readonly logical_name: string;
-    readonly kind: string;
-    /** Id of the resource; null before its creation. */
-    readonly resource_id: string | null;
-    /** "Pending", "Provisioning", "Running", "Updating", "Failed", "Deleting" or "Deleted". */
-    readonly status: string;
-    readonly status_detail: string | null;
-    /** False when the newest descriptor does not contain it. */
-    readonly managed: boolean;
-  }[];
-  readonly progress_pct: number;
-  /** Caller in the format of the audit log, such as "user:anna". */
-  readonly actor: string;
-  readonly created_at: string;
-  readonly started_at: string | null;
-  readonly finished_at: string | null;
-}
-
-/** The parent of a resource. */
-export interface ManagedBy {
-  /** "project", "stack" or "pipeline". */
-  readonly kind: string;
-  readonly id: string;
+  readonly kind: UpdateKind;
+  /** True when it starts at the end of its notice even outside of the window. */
+  readonly urgent: boolean;
+  /** Time of its automatic start; null when it is applied by request only. */
+  readonly apply_at: string | null;
 }
 
 export interface Pipeline {
@@ -1791,9 +1500,236 @@ export interface ProjectPlan {
   readonly warnings: readonly string[];
 }
 
+/** The result of a statement. */
+export interface QueryResult {
+  readonly columns: readonly string[];
+  /** One list per row. Numbers that fit a JSON number, booleans and null are JSON values; all others are strings. */
+  readonly rows: readonly (readonly (string | number | boolean | null)[])[];
+  readonly row_count: number;
+  readonly execution_ms: number;
+  /** True when the result was cut at 1,000 rows or 8 MiB. */
+  readonly truncated: boolean;
+}
+
+/** Statistics of one query in one database. */
+export interface QueryStatistic {
+  /** Text of the query with placeholders instead of literals, or a remark when they cannot be removed. */
+  readonly query: string;
+  readonly calls: number;
+  /** Execution time in milliseconds: total_time of all executions, mean_time on average. */
+  readonly total_time: number;
+  readonly mean_time: number;
+  /** Number of rows that all executions returned or affected. */
+  readonly rows: number;
+  /** Share of blocks that were found in memory, 0 to 1; null when no blocks were read. */
+  readonly cache_hit_ratio: number | null;
+  /** Id of the query in the engine, the same for all executions. */
+  readonly query_id: string;
+  readonly database: string;
+}
+
+export interface QueryStatistics {
+  readonly queries: readonly QueryStatistic[];
+  /** Number of different queries in the statistics. */
+  readonly total_count: number;
+  readonly collected_at: string;
+  readonly database_type: string;
+  /** Start of the statistics: the last reset, or the last failover. */
+  readonly since: string;
+}
+
+/** A statistics task; members of the result are null until it is completed. */
+export interface QueryStatisticsTask {
+  readonly task_id: string;
+  readonly status: TaskStatus;
+  /** Error of a failed task. */
+  readonly error: Fault | null;
+  readonly queries: readonly QueryStatistic[];
+  /** This and all following members are null until the task is completed. */
+  readonly total_count: number | null;
+  readonly collected_at: string | null;
+  readonly database_type: string | null;
+  readonly since: string | null;
+}
+
+/** A queue in a PostgreSQL service. */
+export interface Queue {
+  readonly id: string;
+  readonly service_id: string;
+  readonly name: string;
+  readonly database_name: string;
+  /** Default visibility timeout of claims. */
+  readonly visibility_timeout_seconds: number;
+  /** Number of attempts after which a message is dead. */
+  readonly max_attempts: number;
+  /** True to store dead messages for 14 days, false to delete them. */
+  readonly dlq_enabled: boolean;
+  /** Status; only an Active queue accepts and delivers messages. */
+  readonly status: QueueStatus;
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** Reason of the status Failed; null otherwise. */
+  readonly error_message: string | null;
+}
+
+export interface QueueMessage {
+  readonly id: number;
+  readonly payload: unknown;
+  readonly state: MessageState;
+  readonly attempt_count: number;
+  readonly max_attempts: number;
+  readonly enqueued_at: string;
+  readonly visible_at: string;
+  /** Error of the last nack. */
+  readonly last_error: string | null;
+}
+
+/** The result of a task (`task_id` to `error`), or a page of messages (`messages` and `next_cursor`). */
+export interface QueueMessages {
+  readonly task_id: string | null;
+  readonly status: TaskStatus | null;
+  /** Result of a completed task. */
+  readonly result: unknown;
+  /** Error of a failed task. */
+  readonly error: Fault | null;
+  readonly messages: readonly QueueMessage[];
+  readonly next_cursor: string | null;
+}
+
+/** Id of a task, whose result can be fetched for 24 hours. */
+export interface QueueTask {
+  readonly task_id: string;
+}
+
+/** Receipts of changed messages, and of messages whose claims had expired. */
+export interface Receipts {
+  /** Receipts of changed messages. */
+  readonly done: readonly string[];
+  /** Receipts of messages whose claims had expired. */
+  readonly lost: readonly string[];
+}
+
+/** Replication of a service. */
+export interface Replication {
+  /** Replication mode, which determines what a commit waits for: "async", "sync" or "sync_strict". */
+  readonly mode: string;
+  /** True when all replicas are connected to the primary, and commits wait for one if the mode requires it. */
+  readonly healthy: boolean;
+  /** Names of the failover candidates. In the modes "sync" and "sync_strict", at least one of them has each commit. */
+  readonly standby_names: readonly string[];
+}
+
+/** The replication status of a node. */
+export interface ReplicationStatus {
+  readonly node_id: string;
+  readonly role: NodeRole;
+  /** Bytes of the primary's log that the node has not replayed; null when unknown. */
+  readonly lag_bytes: number | null;
+  /** Age of the oldest commit that the node lacks; 0 when it lacks none, null when unknown. */
+  readonly lag_seconds: number | null;
+  readonly connected: boolean;
+  /** Null for the primary. */
+  readonly sync_state: SyncState | null;
+  /**
+   * Position in the log in the engine's notation, such as "0/3000148": replayed by a replica, written by the primary.
+   */
+  readonly position: string | null;
+  readonly timeline: number | null;
+  /** Time of the last connection or disconnection. */
+  readonly since: string | null;
+  readonly measured_at: string;
+}
+
+/** The source of a service's data. */
+export interface RestoredFrom {
+  /** "restore", "fork" or "undelete". */
+  readonly kind: string;
+  /** Id of the service of the backup. */
+  readonly service_id: string;
+  /** The restored backup, from which the log was replayed for a restore to a point in time. */
+  readonly backup_id: string;
+  /** The point in time up to which the log was replayed; null for the data of the backup. */
+  readonly restore_point: string | null;
+}
+
+export interface RotatedAuthKey {
+  readonly signing_key: AuthKey;
+}
+
+/** A new signing secret. */
+export interface RotatedSecret {
+  /** Signing secret: 64 hex characters. Only this response has it. */
+  readonly secret: string;
+  /** Time until which the old secret signs; null when it ended at once. */
+  readonly previous_valid_until: string | null;
+}
+
+export interface RunningQueries {
+  /** At most 200 sessions. */
+  readonly queries: readonly RunningQuery[];
+  /** True when there are more sessions. */
+  readonly truncated: boolean;
+}
+
+/** A session that runs a query or has an open transaction. */
+export interface RunningQuery {
+  /** Id of the session; a later session with the same pid has another id. */
+  readonly query_run_id: string;
+  readonly pid: number;
+  readonly username: string;
+  readonly database: string;
+  /** State in the engine, such as "active" or "idle in transaction". */
+  readonly state: string;
+  /** Wait event, such as "Lock: relation"; null while it does not wait. */
+  readonly wait: string | null;
+  /** Pids of sessions that block it, in this list or of the platform. */
+  readonly blocked_by: readonly number[];
+  /** Seconds since the start of its query. */
+  readonly age_seconds: number;
+  /** Seconds since the start of its transaction; null without one. */
+  readonly transaction_seconds: number | null;
+  /** IP address of the client. */
+  readonly client: string | null;
+  /** Text of the query, up to 10,000 characters; for an idle session that of the last query. */
+  readonly query: string;
+}
+
 /** The JSON Schema of descriptors. */
 export interface SchemaText {
   readonly text: string;
+}
+
+/** A summary of a service's backups and its restore window. */
+export interface ServiceBackups {
+  /** The restore window; null while nothing can be restored. */
+  readonly restorable: TimeRange | null;
+  /** Ranges in the window that cannot be restored, the newest 20. */
+  readonly gaps: readonly TimeRange[];
+  readonly last_completed_at: string | null;
+  /** Time of the next automatic backup; null when there will be none. */
+  readonly next_at: string | null;
+  /** Version of the key that encrypts the next backup; null before the first. */
+  readonly key_version: number | null;
+  /** The last finished drill; null before the first. */
+  readonly last_drill: LastDrill | null;
+}
+
+/** A node: one machine of a service. */
+export interface ServiceNode {
+  readonly id: string;
+  readonly role: NodeRole;
+  readonly status: NodeStatus;
+  readonly hostname: string;
+  readonly zone: string;
+  /** Host name that resolves to the private address. */
+  readonly private_hostname: string;
+  /** The operation that adds or removes it, while it is in progress. */
+  readonly operation_id: string | null;
+}
+
+export interface SignalledQuery {
+  readonly query_run_id: string;
+  readonly pid: number;
 }
 
 export interface Stack {
@@ -1867,6 +1803,91 @@ export interface StackTemplate {
   }[];
 }
 
+/** A request whose result is fetched later. */
+export interface Task {
+  readonly task_id: string;
+  /** Type, such as "queue_enqueue". */
+  readonly type: string;
+  readonly status: TaskStatus;
+  /** Result of a completed task, as documented at the method that returned the id. */
+  readonly result: unknown;
+  /** Error of a failed task. */
+  readonly error: Fault | null;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+}
+
+/** The progress of the current operation. */
+export interface TaskSummary {
+  readonly status: ServiceStatus;
+  readonly current_task: string | null;
+  readonly progress_pct: number;
+  readonly operation_id: string | null;
+}
+
+/** A range of time. */
+export interface TimeRange {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** A bearer token, without the token itself. */
+export interface Token {
+  readonly id: string;
+  readonly scopes: readonly string[];
+  /** Objects that it is limited to; empty for all objects of the organization. */
+  readonly resources: readonly TokenResource[];
+  readonly expires_at: string | null;
+  readonly created_at: string;
+  /** Creator in the format of the audit log, such as "user:anna". */
+  readonly created_by: string | null;
+  /** Time of the last use, at most one minute old. */
+  readonly last_used_at: string | null;
+  /** IP address of the last caller. */
+  readonly last_used_from: string | null;
+}
+
+/** An object that a token is limited to. */
+export interface TokenResource {
+  /** Kind of the object: "managed-service". */
+  readonly kind: "managed-service";
+  readonly id: string;
+}
+
+/** The translation of a question to SQL. */
+export interface Translation {
+  /** Statement for ExecuteQuery; empty when there is none. */
+  readonly sql: string;
+  readonly explanation: string;
+  readonly database_type: string;
+  /** Reason why there is no statement, or doubts of the model; null for none. */
+  readonly warning: string | null;
+}
+
+/** An upgrade of a service's engine: its findings, and its operation. */
+export interface Upgrade {
+  readonly service_id: string;
+  readonly from_version: string;
+  readonly to_version: string;
+  /** Findings, those that prevent the upgrade first. */
+  readonly findings: readonly UpgradeFinding[];
+  /** The operation of the upgrade; null for a check. */
+  readonly operation: Operation | null;
+}
+
+/** A fact to know before an upgrade. */
+export interface UpgradeFinding {
+  /**
+   * "not_ready", "no_image", "parameter_unknown", "no_snapshot", "no_backup", "replicas", "text_order", "downtime" or
+   * "connections"; of PostgreSQL's data "no_room", "prepared_transactions", "replication_slots", "closed_databases",
+   * "invalid_databases", "column_types", "not_null_constraints", "extensions" or "statistics_views".
+   */
+  readonly code: string;
+  /** True when it prevents the upgrade. */
+  readonly blocking: boolean;
+  readonly message: string;
+}
+
 export interface UpgradePreview {
   readonly from_version: string;
   readonly to_version: string;
@@ -1887,39 +1908,18 @@ export interface UpgradePreview {
   readonly blocked_reasons: readonly string[];
 }
 
-/** A node: one machine of a service. */
-export interface ServiceNode {
+/** A webhook endpoint. */
+export interface Webhook {
   readonly id: string;
-  readonly role: NodeRole;
-  readonly status: NodeStatus;
-  readonly hostname: string;
-  readonly zone: string;
-  /** Host name that resolves to the private address. */
-  readonly private_hostname: string;
-  /** The operation that adds or removes it, while it is in progress. */
-  readonly operation_id: string | null;
-}
-
-/** The result of a task (`task_id` to `error`), or a page of messages (`messages` and `next_cursor`). */
-export interface QueueMessages {
-  readonly task_id: string | null;
-  readonly status: TaskStatus | null;
-  /** Result of a completed task. */
-  readonly result: unknown;
-  /** Error of a failed task. */
-  readonly error: Fault | null;
-  readonly messages: readonly QueueMessage[];
-  readonly next_cursor: string | null;
-}
-
-export interface ClaimedMessages {
-  readonly messages: readonly ClaimedMessage[];
-}
-
-/** Receipts of changed messages, and of messages whose claims had expired. */
-export interface Receipts {
-  /** Receipts of changed messages. */
-  readonly done: readonly string[];
-  /** Receipts of messages whose claims had expired. */
-  readonly lost: readonly string[];
+  readonly url: string;
+  /** Event types to send; null for all, an empty list for none. */
+  readonly events: readonly string[] | null;
+  readonly active: boolean;
+  readonly retry_policy: RetryPolicy;
+  /** Time at which the platform disabled the endpoint after 5 days of failures; null otherwise. */
+  readonly disabled_at: string | null;
+  /** A warning when deliveries use unencrypted HTTP; null otherwise. */
+  readonly warning: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
 }

@@ -11,7 +11,7 @@ export async function publicRegistry(): Promise<Registry> {
 async function publicProtos(): Promise<DescFile[]> {
   const folder = join(import.meta.dirname, "../../../proto/gen/holdfast/v1");
   const modules = await Promise.all(
-    (await readdir(folder)).map((name) => import(join(folder, name)) as Promise<Record<string, unknown>>),
+    (await readdir(folder)).sort().map((name) => import(join(folder, name)) as Promise<Record<string, unknown>>),
   );
   return modules.flatMap((module) =>
     Object.entries(module).flatMap(([name, value]) => (name.startsWith("file_") ? [value as DescFile] : [])),

@@ -29,8 +29,11 @@ export async function sdkMethods(): Promise<string> {
     [...registry].flatMap((type) => (type.kind === "service" ? type.methods : [])).map((rpc) => [rpc.name, rpc]),
   );
 
+  const order = [...rpcs.keys()];
+
   function classOf({ name, about, methods }: MethodClass): string[] {
-    const lines = Object.entries(methods).map(([as, rpc]) => methodOf(as, rpcNamed(rpc)));
+    const inOrder = Object.entries(methods).toSorted(([, a], [, b]) => order.indexOf(a) - order.indexOf(b));
+    const lines = inOrder.map(([as, rpc]) => methodOf(as, rpcNamed(rpc)));
     return [
       ...comment(about, ""),
       `export class ${name} extends ApiMethods {`,
@@ -82,7 +85,7 @@ export async function sdkMethods(): Promise<string> {
     return { parameters, value: `{ ${fields.map(memberOf).join(", ")} }` };
   }
 
-  const body = methodClasses.flatMap(classOf);
+  const body = methodClasses.toSorted((a, b) => (a.name < b.name ? -1 : 1)).flatMap(classOf);
   return [
     "// Printed from the protos by `npm run generate`: each of these methods is one request.",
     ...importOf([...Object.values(messages), ...Object.values(enumerations)], body, "./responses.ts"),

@@ -220,7 +220,8 @@ function methodClass(name: string, about: string, ...lines: readonly string[]): 
 }
 
 function named(lines: readonly string[]): Record<string, string> {
-  return Object.fromEntries(pairs(lines).map(([name = "", as = name]) => [name, as]));
+  const entries = pairs(lines).map(([name = "", as = name]) => [name, as] as const);
+  return Object.fromEntries(entries.toSorted(([, a], [, b]) => (a < b ? -1 : 1)));
 }
 
 function pairs(lines: readonly string[]): string[][] {

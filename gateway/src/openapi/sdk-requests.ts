@@ -17,8 +17,8 @@ const singlePages: ReadonlySet<string> = new Set(["ListMessagesRequest"]);
 export const named: Readonly<Record<string, string>> = {
   "GetMetricsRequest.period": "MetricPeriod",
   "GetMetricsRequest.resolution": "MetricResolution",
-  "GetQueryStatisticsRequest.order": "QueryOrder",
   "UpdateConfigurationRequest.parameters": "ParameterChange",
+  "GetQueryStatisticsRequest.order": "QueryOrder",
 };
 /** Types of members that the protos cannot express. */
 const overrides: Readonly<Record<string, string>> = {
