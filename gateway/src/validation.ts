@@ -3,7 +3,6 @@ import { createValidator, type Violation } from "@bufbuild/protovalidate";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { field as fieldConstraints, type FieldRules } from "@holdfast/proto/buf/validate/validate_pb.ts";
 import { rulesOf } from "./json/field-rules.ts";
-import { patternMessage } from "./pattern-messages.ts";
 import { fieldOf, type Faults, type ValuePath } from "./json/faults.ts";
 
 /** Checks inputs by the validation rules of the protos (protovalidate). */
@@ -113,7 +112,7 @@ function messageOf({ field: path, message }: Violation): string {
   if (field === undefined) return message;
   const rules = getOption(field, fieldConstraints).type;
   const { case: kind, value } = rules.case === "repeated" ? (rules.value.items?.type ?? rules) : rules;
-  if (kind === "string" && message.includes("regex pattern")) return patternMessage(value.pattern) ?? message;
+  if (kind === "string" && message.includes("regex pattern")) return rulesOf(field).hint || message;
   if ((kind !== "enum" && kind !== "string") || !message.includes("in list")) return message;
   const names = value.in.map((each) =>
     typeof each === "string" ? each : field.enum?.values.find(({ number }) => number === each)?.jsonName,

@@ -1,4 +1,6 @@
 import type { GatewayDeps } from "../gateway-deps.ts";
+import { getOption } from "@bufbuild/protobuf";
+import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import type { ApiMethod, RestRule } from "../method.ts";
 import { etagPattern } from "../request-headers.ts";
 import type { Validation } from "../validation.ts";
@@ -11,7 +13,6 @@ import { jsonValueSchema } from "./limits.ts";
 import { createOutputSchemas } from "./output-schema.ts";
 import { createPathNames, linksOf, pathOf, type PathNames } from "./path-names.ts";
 import { protoComments } from "./proto-comments.ts";
-import { requestExamples } from "./request-examples.ts";
 
 /** The OpenAPI 3.1 document of all REST methods and webhooks. */
 export function createOpenApi(
@@ -107,9 +108,9 @@ function operation(
   };
 }
 
-function exampleOf(method: ApiMethod): JsonSchema {
-  const example = requestExamples[method.name];
-  return example === undefined ? {} : { example };
+function exampleOf({ description }: ApiMethod): JsonSchema {
+  const { example } = getOption(description, rules);
+  return example === "" ? {} : { example: JSON.parse(example) as unknown };
 }
 
 /** Content of a method whose output is a text: metrics, or a JSON Schema. */

@@ -3,9 +3,8 @@ import { rulesOf } from "../json/field-rules.ts";
 import { restRule, type RestRule } from "../method.ts";
 import { createValidation } from "../validation.ts";
 import { protoComments } from "./proto-comments.ts";
-import { publicRegistry } from "./public-protos.ts";
-import { inputType, named } from "./sdk-requests.ts";
-import { enumerations, requests, type MethodClass, methodClasses, messages, prefix } from "./sdk-names.ts";
+import { inputType } from "./sdk-requests.ts";
+import { enumerations, members, requests, type MethodClass, methodClasses, messages, prefix } from "./sdk-names.ts";
 import { comment, maxColumns } from "./sdk-printing.ts";
 
 interface Parameter {
@@ -21,19 +20,12 @@ interface Payload {
   readonly value?: string;
 }
 
-/** Prints the classes of the SDK whose methods are one request each; `sdk-names.ts` lists them. */
-export async function sdkMethods(): Promise<string> {
-  const registry = await publicRegistry();
+/** Prints the classes of the SDK whose methods are one request each. */
+export function sdkMethods(): string {
   const { required } = createValidation();
-  const rpcs = new Map(
-    [...registry].flatMap((type) => (type.kind === "service" ? type.methods : [])).map((rpc) => [rpc.name, rpc]),
-  );
-
-  const order = [...rpcs.keys()];
 
   function classOf({ name, about, methods }: MethodClass): string[] {
-    const inOrder = Object.entries(methods).toSorted(([, a], [, b]) => order.indexOf(a) - order.indexOf(b));
-    const lines = inOrder.map(([as, rpc]) => methodOf(as, rpcNamed(rpc)));
+    const lines = [...methods].map(([as, rpc]) => methodOf(as, rpc));
     return [
       ...comment(about, ""),
       `export class ${name} extends ApiMethods {`,
@@ -41,12 +33,6 @@ export async function sdkMethods(): Promise<string> {
       "}",
       "",
     ];
-  }
-
-  function rpcNamed(name: string): DescMethod {
-    const rpc = rpcs.get(name);
-    if (rpc === undefined) throw new Error(`the protos have no ${name}`);
-    return rpc;
   }
 
   function methodOf(as: string, rpc: DescMethod): string[] {
@@ -85,11 +71,11 @@ export async function sdkMethods(): Promise<string> {
     return { parameters, value: `{ ${fields.map(memberOf).join(", ")} }` };
   }
 
-  const body = methodClasses.toSorted((a, b) => (a.name < b.name ? -1 : 1)).flatMap(classOf);
+  const body = methodClasses.flatMap(classOf);
   return [
     "// Printed from the protos by `npm run generate`: each of these methods is one request.",
     ...importOf([...Object.values(messages), ...Object.values(enumerations)], body, "./responses.ts"),
-    ...importOf([...Object.values(requests), ...Object.values(named)], body, "./requests.ts"),
+    ...importOf([...Object.values(requests), ...Object.values(members)], body, "./requests.ts"),
     'import { type List, type ListOptions, listOf } from "./pages.ts";',
     'import { ApiMethods, type CallOptions, pathOf } from "./transport.ts";',
     "",
@@ -113,7 +99,7 @@ function pagedList({ input, output }: DescMethod): { readonly member: string; re
 function responseOf({ output }: DescMethod): string {
   if (output.typeName === "google.protobuf.Empty") return "void";
   const type = messages[output.typeName.slice(prefix.length)];
-  if (type === undefined) throw new Error(`${output} needs a name in sdk-names.ts`);
+  if (type === undefined) throw new Error(`${output} needs an sdk_name`);
   return type;
 }
 

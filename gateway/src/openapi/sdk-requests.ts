@@ -1,31 +1,16 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
+import { message as messageOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { bareItems, rulesOf } from "../json/field-rules.ts";
 import { restRule } from "../method.ts";
 import { createValidation } from "../validation.ts";
 import { constraintsOf } from "./limits.ts";
 import { protoComments } from "./proto-comments.ts";
 import { publicRegistry } from "./public-protos.ts";
-import { enumerations, requests, messages, prefix } from "./sdk-names.ts";
+import { enumerations, members, requests, messages, prefix } from "./sdk-names.ts";
 import { comment, scalarType, valuesOf } from "./sdk-printing.ts";
 
 /** Fields that page through a list, which are not part of its filter. */
 const paging: ReadonlySet<string> = new Set(["limit", "cursor", "follow"]);
-/** Requests for a single page, whose limit and cursor belong to the type. */
-const singlePages: ReadonlySet<string> = new Set(["ListMessagesRequest"]);
-
-/** Members whose type has a name: strings with a fixed set of values, and settings. */
-export const named: Readonly<Record<string, string>> = {
-  "GetMetricsRequest.period": "MetricPeriod",
-  "GetMetricsRequest.resolution": "MetricResolution",
-  "UpdateConfigurationRequest.parameters": "ParameterChange",
-  "GetQueryStatisticsRequest.order": "QueryOrder",
-};
-/** Types of members that the protos cannot express. */
-const overrides: Readonly<Record<string, string>> = {
-  "ListBackupsRequest.status": "BackupStatus | Capitalize<BackupStatus>",
-  "NewMessage.payload": "object",
-};
-
 /** Prints the request types of the SDK: the members of requests without those of the path and of paging. */
 export async function sdkRequests(): Promise<string> {
   const registry = await publicRegistry();
@@ -50,7 +35,7 @@ export async function sdkRequests(): Promise<string> {
     if (method === undefined) return message.fields;
     const { queryFields = [], bodyFields = [] } = restRule(method) ?? {};
     const fields = [...queryFields, ...bodyFields];
-    return singlePages.has(message.name) ? fields : fields.filter(({ name }) => !paging.has(name));
+    return getOption(message, messageOption).sdkPage ? fields : fields.filter(({ name }) => !paging.has(name));
   }
 
   function namedType([fullName, as]: readonly [string, string]): string[] {
@@ -65,7 +50,7 @@ export async function sdkRequests(): Promise<string> {
     ];
   }
 
-  const body = [...Object.entries(named).flatMap(namedType), ...Object.entries(requests).flatMap(interfaceOf)];
+  const body = [...Object.entries(members).flatMap(namedType), ...Object.entries(requests).flatMap(interfaceOf)];
   return [
     "// Printed from the protos by `npm run generate`. Times are RFC 3339 strings.",
     "// An absent key changes or filters nothing.",
@@ -97,8 +82,8 @@ function member(field: DescField, required: ReadonlySet<string>): string[] {
 /** The TypeScript type of a field in a request. */
 export function inputType(field: DescField): string {
   const fullName = `${field.parent.name}.${field.name}`;
-  const as = named[fullName] ?? overrides[fullName];
-  if (as !== undefined) return as;
+  const as = members[fullName] ?? rulesOf(field).sdkType;
+  if (as !== "") return as;
   if (field.fieldKind === "message" && rulesOf(field).bare) return `readonly ${single(bareItems(field.message))}[]`;
   const item = single(field);
   if (field.fieldKind === "list") return `readonly ${item}[]`;
@@ -113,7 +98,7 @@ function single(field: DescField): string {
   if (typeName === "google.protobuf.Value") return "string | null";
   if (typeName === "google.protobuf.Struct") return "Readonly<Record<string, unknown>>";
   const as = requests[name] ?? messages[name];
-  if (as === undefined) throw new Error(`${field} needs a name in sdk-names.ts`);
+  if (as === undefined) throw new Error(`the message of ${field} needs an sdk_name`);
   return as;
 }
 

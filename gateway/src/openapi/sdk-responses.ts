@@ -5,16 +5,6 @@ import { publicRegistry } from "./public-protos.ts";
 import { enumerations, messages, prefix } from "./sdk-names.ts";
 import { comment, scalarType, valuesOf, maxColumns } from "./sdk-printing.ts";
 
-/** Types of members that the protos cannot express: the values of a string, the structure of raw JSON. */
-const overrides: Readonly<Record<string, string>> = {
-  "Me.kind": '"user" | "api_key" | "token"',
-  "AuditLogEntry.result": '"ok" | "refused"',
-  "TokenResource.kind": '"managed-service"',
-  "Metrics.resolution": '"1m" | "5m" | "1h"',
-  "MetricSeries.points": "readonly MetricPoint[]",
-  "QueryResult.rows": "readonly (readonly (string | number | boolean | null)[])[]",
-};
-
 /** Prints the response types of the SDK: members as in the JSON, with the comments of the protos. */
 export async function sdkResponses(): Promise<string> {
   const registry = await publicRegistry();
@@ -56,8 +46,8 @@ function members(message: DescMessage, indent: string): string[] {
 }
 
 function typeOf(field: DescField, indent: string): string {
-  const override = overrides[`${field.parent.name}.${field.name}`];
-  if (override !== undefined) return override;
+  const { sdkType } = rulesOf(field);
+  if (sdkType !== "") return sdkType;
   const orNull = isNullable(field) ? " | null" : "";
   if (rulesOf(field).rawJson) return "unknown";
   if (field.fieldKind === "message" && rulesOf(field).bare)

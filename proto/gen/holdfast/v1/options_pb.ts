@@ -2,11 +2,11 @@
 // @generated from file holdfast/v1/options.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Options of methods and fields for the gateway and the API services.
+// Options for the gateway, the API services and the printed SDK.
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
+import type { EnumOptions, FieldOptions, MessageOptions, MethodOptions, ServiceOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/options.proto.
  */
 export const file_holdfast_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSL+AQoLTWV0aG9kUnVsZXMSDwoHc3VjY2VzcxgBIAEoDRINCgVzY29wZRgCIAEoCRIWCg5tYXhfYm9keV9ieXRlcxgDIAEoDRIoCglib2R5X2tpbmQYBCABKA4yFS5ob2xkZmFzdC52MS5Cb2R5S2luZBIlCgRhbHNvGAUgAygLMhcuaG9sZGZhc3QudjEuQWxzb1N0YXR1cxIQCghsb2NhdGlvbhgGIAEoCRIRCglyZWFkX29ubHkYByABKAgSDAoEdGV4dBgUIAEoCRIOCgZ1bmtlcHQYCCABKAgSDgoGd2VpZ2h0GAkgASgNEhMKC293bl9hbnN3ZXJzGAogASgIIkcKCkFsc29TdGF0dXMSDQoFZmllbGQYASABKAkSCgoCaW4YAiADKAkSDAoEaHR0cBgDIAEoDRIQCghsb2NhdGlvbhgEIAEoCSJSCgpGaWVsZFJ1bGVzEhEKCXNlbnNpdGl2ZRgBIAEoCBIQCghyYXdfanNvbhgCIAEoCBIRCgljbGVhcmFibGUYAyABKAgSDAoEYmFyZRgEIAEoCCpiCghCb2R5S2luZBIZChVCT0RZX0tJTkRfVU5TUEVDSUZJRUQQABISCg5CT0RZX0tJTkRfSlNPThABEhEKDUJPRFlfS0lORF9SQVcQAhIUChBCT0RZX0tJTkRfRVZFTlRTEAM6UAoFcnVsZXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi1hwMgASgLMhguaG9sZGZhc3QudjEuTWV0aG9kUnVsZXNSBXJ1bGVzOk4KBWZpZWxkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxi2hwMgASgLMhcuaG9sZGZhc3QudjEuRmllbGRSdWxlc1IFZmllbGRiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSKjAgoLTWV0aG9kUnVsZXMSDwoHc3VjY2VzcxgBIAEoDRINCgVzY29wZRgCIAEoCRIWCg5tYXhfYm9keV9ieXRlcxgDIAEoDRIoCglib2R5X2tpbmQYBCABKA4yFS5ob2xkZmFzdC52MS5Cb2R5S2luZBIlCgRhbHNvGAUgAygLMhcuaG9sZGZhc3QudjEuQWxzb1N0YXR1cxIQCghsb2NhdGlvbhgGIAEoCRIRCglyZWFkX29ubHkYByABKAgSDAoEdGV4dBgUIAEoCRIOCgZ1bmtlcHQYCCABKAgSDgoGd2VpZ2h0GAkgASgNEhMKC293bl9hbnN3ZXJzGAogASgIEhIKCnNka19tZXRob2QYCyABKAkSDwoHZXhhbXBsZRgMIAEoCSJHCgpBbHNvU3RhdHVzEg0KBWZpZWxkGAEgASgJEgoKAmluGAIgAygJEgwKBGh0dHAYAyABKA0SEAoIbG9jYXRpb24YBCABKAkilQEKCkZpZWxkUnVsZXMSEQoJc2Vuc2l0aXZlGAEgASgIEhAKCHJhd19qc29uGAIgASgIEhEKCWNsZWFyYWJsZRgDIAEoCBIMCgRiYXJlGAQgASgIEg8KB2V4YW1wbGUYBSABKAkSDAoEaGludBgGIAEoCRIQCghzZGtfbmFtZRgHIAEoCRIQCghzZGtfdHlwZRgIIAEoCSIyCgxNZXNzYWdlUnVsZXMSEAoIc2RrX25hbWUYASABKAkSEAoIc2RrX3BhZ2UYAiABKAgiHQoJRW51bVJ1bGVzEhAKCHNka19uYW1lGAEgASgJIjoKDFNlcnZpY2VSdWxlcxIqCgtzZGtfY2xhc3NlcxgBIAMoCzIVLmhvbGRmYXN0LnYxLlNka0NsYXNzIicKCFNka0NsYXNzEgwKBG5hbWUYASABKAkSDQoFYWJvdXQYAiABKAkqYgoIQm9keUtpbmQSGQoVQk9EWV9LSU5EX1VOU1BFQ0lGSUVEEAASEgoOQk9EWV9LSU5EX0pTT04QARIRCg1CT0RZX0tJTkRfUkFXEAISFAoQQk9EWV9LSU5EX0VWRU5UUxADOlAKBXJ1bGVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYtYcDIAEoCzIYLmhvbGRmYXN0LnYxLk1ldGhvZFJ1bGVzUgVydWxlczpOCgVmaWVsZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYtocDIAEoCzIXLmhvbGRmYXN0LnYxLkZpZWxkUnVsZXNSBWZpZWxkOlYKB21lc3NhZ2USHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYt4cDIAEoCzIZLmhvbGRmYXN0LnYxLk1lc3NhZ2VSdWxlc1IHbWVzc2FnZTpYCgtlbnVtZXJhdGlvbhIcLmdvb2dsZS5wcm90b2J1Zi5FbnVtT3B0aW9ucxi4hwMgASgLMhYuaG9sZGZhc3QudjEuRW51bVJ1bGVzUgtlbnVtZXJhdGlvbjpWCgdzZXJ2aWNlEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGLmHAyABKAsyGS5ob2xkZmFzdC52MS5TZXJ2aWNlUnVsZXNSB3NlcnZpY2ViBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * @generated from message holdfast.v1.MethodRules
@@ -96,6 +96,21 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
    * @generated from field: bool own_answers = 10;
    */
   ownAnswers: boolean;
+
+  /**
+   * Method of a class of the SDK, such as "Apps.create", that is this one request. Programs of users call it, so it is
+   * stable. Empty for a method that is written by hand.
+   *
+   * @generated from field: string sdk_method = 11;
+   */
+  sdkMethod: string;
+
+  /**
+   * JSON of an example body. A test decodes it as the gateway does.
+   *
+   * @generated from field: string example = 12;
+   */
+  example: string;
 };
 
 /**
@@ -178,6 +193,21 @@ export type MethodRulesJson = {
    * @generated from field: bool own_answers = 10;
    */
   ownAnswers?: boolean;
+
+  /**
+   * Method of a class of the SDK, such as "Apps.create", that is this one request. Programs of users call it, so it is
+   * stable. Empty for a method that is written by hand.
+   *
+   * @generated from field: string sdk_method = 11;
+   */
+  sdkMethod?: string;
+
+  /**
+   * JSON of an example body. A test decodes it as the gateway does.
+   *
+   * @generated from field: string example = 12;
+   */
+  example?: string;
 };
 
 /**
@@ -283,6 +313,34 @@ export type FieldRules = Message<"holdfast.v1.FieldRules"> & {
    * @generated from field: bool bare = 4;
    */
   bare: boolean;
+
+  /**
+   * Example value in responses: the text of a string or an enumeration, and JSON for all others.
+   *
+   * @generated from field: string example = 5;
+   */
+  example: string;
+
+  /**
+   * Message for a value that does not match the pattern of the field's rules: "must be a color such as #3366cc".
+   *
+   * @generated from field: string hint = 6;
+   */
+  hint: string;
+
+  /**
+   * Public name of the field's type in the SDK: a string with a fixed set of values, or settings.
+   *
+   * @generated from field: string sdk_name = 7;
+   */
+  sdkName: string;
+
+  /**
+   * TypeScript type of the field in the SDK, where the proto has no type for it.
+   *
+   * @generated from field: string sdk_type = 8;
+   */
+  sdkType: string;
 };
 
 /**
@@ -316,6 +374,34 @@ export type FieldRulesJson = {
    * @generated from field: bool bare = 4;
    */
   bare?: boolean;
+
+  /**
+   * Example value in responses: the text of a string or an enumeration, and JSON for all others.
+   *
+   * @generated from field: string example = 5;
+   */
+  example?: string;
+
+  /**
+   * Message for a value that does not match the pattern of the field's rules: "must be a color such as #3366cc".
+   *
+   * @generated from field: string hint = 6;
+   */
+  hint?: string;
+
+  /**
+   * Public name of the field's type in the SDK: a string with a fixed set of values, or settings.
+   *
+   * @generated from field: string sdk_name = 7;
+   */
+  sdkName?: string;
+
+  /**
+   * TypeScript type of the field in the SDK, where the proto has no type for it.
+   *
+   * @generated from field: string sdk_type = 8;
+   */
+  sdkType?: string;
 };
 
 /**
@@ -324,6 +410,160 @@ export type FieldRulesJson = {
  */
 export const FieldRulesSchema: GenMessage<FieldRules, {jsonType: FieldRulesJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_options, 2);
+
+/**
+ * @generated from message holdfast.v1.MessageRules
+ */
+export type MessageRules = Message<"holdfast.v1.MessageRules"> & {
+  /**
+   * Public name in the SDK. Programs of users import it, so it is stable. A message of a response without a name is
+   * printed inline.
+   *
+   * @generated from field: string sdk_name = 1;
+   */
+  sdkName: string;
+
+  /**
+   * True for a request for a single page: limit and cursor are part of its type in the SDK.
+   *
+   * @generated from field: bool sdk_page = 2;
+   */
+  sdkPage: boolean;
+};
+
+/**
+ * @generated from message holdfast.v1.MessageRules
+ */
+export type MessageRulesJson = {
+  /**
+   * Public name in the SDK. Programs of users import it, so it is stable. A message of a response without a name is
+   * printed inline.
+   *
+   * @generated from field: string sdk_name = 1;
+   */
+  sdkName?: string;
+
+  /**
+   * True for a request for a single page: limit and cursor are part of its type in the SDK.
+   *
+   * @generated from field: bool sdk_page = 2;
+   */
+  sdkPage?: boolean;
+};
+
+/**
+ * Describes the message holdfast.v1.MessageRules.
+ * Use `create(MessageRulesSchema)` to create a new message.
+ */
+export const MessageRulesSchema: GenMessage<MessageRules, {jsonType: MessageRulesJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_options, 3);
+
+/**
+ * @generated from message holdfast.v1.EnumRules
+ */
+export type EnumRules = Message<"holdfast.v1.EnumRules"> & {
+  /**
+   * Public name in the SDK. Without one, its values are printed inline.
+   *
+   * @generated from field: string sdk_name = 1;
+   */
+  sdkName: string;
+};
+
+/**
+ * @generated from message holdfast.v1.EnumRules
+ */
+export type EnumRulesJson = {
+  /**
+   * Public name in the SDK. Without one, its values are printed inline.
+   *
+   * @generated from field: string sdk_name = 1;
+   */
+  sdkName?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.EnumRules.
+ * Use `create(EnumRulesSchema)` to create a new message.
+ */
+export const EnumRulesSchema: GenMessage<EnumRules, {jsonType: EnumRulesJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_options, 4);
+
+/**
+ * @generated from message holdfast.v1.ServiceRules
+ */
+export type ServiceRules = Message<"holdfast.v1.ServiceRules"> & {
+  /**
+   * Classes of the SDK whose methods are one request each.
+   *
+   * @generated from field: repeated holdfast.v1.SdkClass sdk_classes = 1;
+   */
+  sdkClasses: SdkClass[];
+};
+
+/**
+ * @generated from message holdfast.v1.ServiceRules
+ */
+export type ServiceRulesJson = {
+  /**
+   * Classes of the SDK whose methods are one request each.
+   *
+   * @generated from field: repeated holdfast.v1.SdkClass sdk_classes = 1;
+   */
+  sdkClasses?: SdkClassJson[];
+};
+
+/**
+ * Describes the message holdfast.v1.ServiceRules.
+ * Use `create(ServiceRulesSchema)` to create a new message.
+ */
+export const ServiceRulesSchema: GenMessage<ServiceRules, {jsonType: ServiceRulesJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_options, 5);
+
+/**
+ * @generated from message holdfast.v1.SdkClass
+ */
+export type SdkClass = Message<"holdfast.v1.SdkClass"> & {
+  /**
+   * A class with a name ending in Methods is extended by a hand-written one.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Its documentation.
+   *
+   * @generated from field: string about = 2;
+   */
+  about: string;
+};
+
+/**
+ * @generated from message holdfast.v1.SdkClass
+ */
+export type SdkClassJson = {
+  /**
+   * A class with a name ending in Methods is extended by a hand-written one.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * Its documentation.
+   *
+   * @generated from field: string about = 2;
+   */
+  about?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.SdkClass.
+ * Use `create(SdkClassSchema)` to create a new message.
+ */
+export const SdkClassSchema: GenMessage<SdkClass, {jsonType: SdkClassJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_options, 6);
 
 /**
  * @generated from enum holdfast.v1.BodyKind
@@ -379,4 +619,22 @@ export const rules: GenExtension<MethodOptions, MethodRules> = /*@__PURE__*/
  */
 export const field: GenExtension<FieldOptions, FieldRules> = /*@__PURE__*/
   extDesc(file_holdfast_v1_options, 1);
+
+/**
+ * @generated from extension: holdfast.v1.MessageRules message = 50103;
+ */
+export const message: GenExtension<MessageOptions, MessageRules> = /*@__PURE__*/
+  extDesc(file_holdfast_v1_options, 2);
+
+/**
+ * @generated from extension: holdfast.v1.EnumRules enumeration = 50104;
+ */
+export const enumeration: GenExtension<EnumOptions, EnumRules> = /*@__PURE__*/
+  extDesc(file_holdfast_v1_options, 3);
+
+/**
+ * @generated from extension: holdfast.v1.ServiceRules service = 50105;
+ */
+export const service: GenExtension<ServiceOptions, ServiceRules> = /*@__PURE__*/
+  extDesc(file_holdfast_v1_options, 4);
 
