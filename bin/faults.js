@@ -36,25 +36,25 @@ if (flags.includes("--outages")) {
   await runPinned([vitest, "run", "test/hostile"], { HOLDFAST_TEST_CROWDS: "20" });
 } else if (flags.includes("--backups")) {
   const system = ["backup-kills", "restore-points", "increments", "s3-backups"].map(
-    (name) => `test/system/${name}.test.ts`,
+    (name) => `test/system/${name}.long.test.ts`,
   );
-  const files = [...system, "test/conformance/object-stores.test.ts", "agent/src/agent-increments.test.ts"];
+  const files = [...system, "test/conformance/object-stores.long.test.ts", "agent/src/agent-increments.long.test.ts"];
   await runPinned([vitest, "run", "--maxWorkers=1", ...files], { HOLDFAST_TEST_BACKUPS: "all" });
 } else if (flags.includes("--upgrades")) {
   const files = [
-    "test/system/version-upgrade.test.ts",
-    "test/system/postgresql-upgrade.test.ts",
-    "test/system/postgresql-upgrade-replicas.test.ts",
+    "test/system/version-upgrade.long.test.ts",
+    "test/system/postgresql-upgrade.long.test.ts",
+    "test/system/postgresql-upgrade-replicas.long.test.ts",
     "agent/src/agent-data-upgrade.test.ts",
   ];
   await runPinned([vitest, "run", "--maxWorkers=1", ...files], { HOLDFAST_TEST_UPGRADES: "1" });
 } else if (flags.includes("--queues")) {
-  const files = ["queues", "queue-copies", "queue-controllers", "queue-kills"].map(
+  const files = ["queues", "queue-copies.long", "queue-controllers.long", "queue-kills.long"].map(
     (name) => `test/system/${name}.test.ts`,
   );
   await runPinned([vitest, "run", "--maxWorkers=1", ...files], { HOLDFAST_TEST_QUEUES: "all" });
 } else if (flags.includes("--projects")) {
-  await runPinned([vitest, "run", "test/system/project-kills.test.ts"], { HOLDFAST_TEST_PROJECTS: "all" });
+  await runPinned([vitest, "run", "test/system/project-kills.long.test.ts"], { HOLDFAST_TEST_PROJECTS: "all" });
 } else if (flags.includes("--alerts")) {
   await runPinned([vitest, "run", "test/faults/alert-flood.test.ts"], { HOLDFAST_TEST_ALERTS: "10000" });
 } else if (flags.includes("--failovers")) {

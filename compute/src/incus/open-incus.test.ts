@@ -11,7 +11,7 @@ import { createTestCertificate, type TestCertificate } from "../../../test/suppo
 import { HostUnreachable } from "../compute-failure.ts";
 import { openIncus } from "./open-incus.ts";
 
-/** Decisions of the client alone; those of a real daemon are in incus-daemon.test.ts. */
+/** Decisions of the client alone; those of a real daemon are in incus-daemon.long.test.ts. */
 describe("an Incus daemon over HTTPS", () => {
   const servers: Server[] = [];
   let files = "";
