@@ -18,58 +18,79 @@
 //   npm run faults -- --middle [--seed N]      kills at each step of an image replacement and of an agent upgrade
 import { join } from "node:path";
 import { runPinned } from "./run-pinned.js";
-import { checkout } from "./set-up.js";
+import { checkout, SetUpError } from "./set-up.js";
+import { sourceFiles } from "./source-files.js";
 
 const flags = process.argv.slice(2);
 const vitest = join(checkout, "node_modules", "vitest", "vitest.mjs");
+const files = sourceFiles().filter((path) => path.endsWith(".test.ts"));
+
+/** Files of tests by their paths without a suffix: vitest would run the others if one of them had moved. */
+function tests(...names) {
+  return names.map((name) => {
+    const found = files.find((path) => [`${name}.test.ts`, `${name}.long.test.ts`].includes(path));
+    if (found === undefined) throw new SetUpError(`there is no file of tests ${name}`);
+    return found;
+  });
+}
+
 if (flags.includes("--outages")) {
-  await runPinned([vitest, "run", "test/faults/outages.test.ts"], { HOLDFAST_TEST_OUTAGE_S: "60" });
+  await runPinned([vitest, "run", ...tests("test/faults/outages")], { HOLDFAST_TEST_OUTAGE_S: "60" });
 } else if (flags.includes("--incus")) {
-  await runPinned([vitest, "run", "--maxWorkers=1", "test/faults/machines.test.ts", "test/faults/incus.test.ts"], {
+  await runPinned([vitest, "run", "--maxWorkers=1", ...tests("test/faults/machines", "test/faults/incus")], {
     HOLDFAST_TEST_PAUSE_S: "300",
   });
 } else if (flags.includes("--members")) {
-  await runPinned([vitest, "run", "test/faults/members/members-on-incus.test.ts"], { HOLDFAST_TEST_MEMBERS: "1" });
+  await runPinned([vitest, "run", ...tests("test/faults/members/members-on-incus")], { HOLDFAST_TEST_MEMBERS: "1" });
 } else if (flags.includes("--hosts")) {
-  await runPinned([vitest, "run", "test/faults/incus-hosts.test.ts"], { HOLDFAST_TEST_HOSTS: "1" });
+  await runPinned([vitest, "run", ...tests("test/faults/incus-hosts")], { HOLDFAST_TEST_HOSTS: "1" });
 } else if (flags.includes("--hostile")) {
   await runPinned([vitest, "run", "test/hostile"], { HOLDFAST_TEST_CROWDS: "20" });
 } else if (flags.includes("--backups")) {
-  const system = ["backup-kills", "restore-points", "increments", "s3-backups"].map(
-    (name) => `test/system/${name}.long.test.ts`,
+  const system = tests(
+    "test/system/backup-kills",
+    "test/system/restore-points",
+    "test/system/increments",
+    "test/system/s3-backups",
   );
-  const files = [...system, "test/conformance/object-stores.long.test.ts", "agent/src/agent-increments.long.test.ts"];
-  await runPinned([vitest, "run", "--maxWorkers=1", ...files], { HOLDFAST_TEST_BACKUPS: "all" });
+  const others = tests("test/conformance/object-stores", "agent/src/agent-increments");
+  await runPinned([vitest, "run", "--maxWorkers=1", ...system, ...others], { HOLDFAST_TEST_BACKUPS: "all" });
 } else if (flags.includes("--upgrades")) {
-  const files = [
-    "test/system/version-upgrade.long.test.ts",
-    "test/system/postgresql-upgrade.long.test.ts",
-    "test/system/postgresql-upgrade-replicas.long.test.ts",
-    "agent/src/agent-data-upgrade.test.ts",
-  ];
-  await runPinned([vitest, "run", "--maxWorkers=1", ...files], { HOLDFAST_TEST_UPGRADES: "1" });
-} else if (flags.includes("--queues")) {
-  const files = ["queues", "queue-copies.long", "queue-controllers.long", "queue-kills.long"].map(
-    (name) => `test/system/${name}.test.ts`,
+  const upgrades = tests(
+    "test/system/version-upgrade",
+    "test/system/postgresql-upgrade",
+    "test/system/postgresql-upgrade-replicas",
+    "agent/src/agent-data-upgrade",
   );
-  await runPinned([vitest, "run", "--maxWorkers=1", ...files], { HOLDFAST_TEST_QUEUES: "all" });
+  await runPinned([vitest, "run", "--maxWorkers=1", ...upgrades], { HOLDFAST_TEST_UPGRADES: "1" });
+} else if (flags.includes("--queues")) {
+  const queues = tests(
+    "test/system/queues",
+    "test/system/queue-copies",
+    "test/system/queue-controllers",
+    "test/system/queue-kills",
+  );
+  await runPinned([vitest, "run", "--maxWorkers=1", ...queues], { HOLDFAST_TEST_QUEUES: "all" });
 } else if (flags.includes("--projects")) {
-  await runPinned([vitest, "run", "test/system/project-kills.long.test.ts"], { HOLDFAST_TEST_PROJECTS: "all" });
+  await runPinned([vitest, "run", ...tests("test/system/project-kills")], { HOLDFAST_TEST_PROJECTS: "all" });
 } else if (flags.includes("--alerts")) {
-  await runPinned([vitest, "run", "test/faults/alert-flood.test.ts"], { HOLDFAST_TEST_ALERTS: "10000" });
+  await runPinned([vitest, "run", ...tests("test/faults/alert-flood")], { HOLDFAST_TEST_ALERTS: "10000" });
 } else if (flags.includes("--failovers")) {
   const after = (flag, otherwise) => (flags.includes(flag) ? flags[flags.indexOf(flag) + 1] : otherwise);
   const count = /^\d+$/.test(after("--failovers") ?? "") ? after("--failovers") : "100";
   const seed = after("--seed");
-  const files = ["failover-judges", "failover-clocks", "failover-releases", "failovers"].map(
-    (name) => `test/faults/${name}.test.ts`,
+  const failovers = tests(
+    "test/faults/failover-clients",
+    "test/faults/failover-clocks",
+    "test/faults/failover-releases",
+    "test/faults/failovers",
   );
-  await runPinned([vitest, "run", "--maxWorkers=1", ...files], {
+  await runPinned([vitest, "run", "--maxWorkers=1", ...failovers], {
     HOLDFAST_TEST_FAILOVERS: count,
     ...(seed !== undefined && { HOLDFAST_TEST_SEED: seed }),
   });
 } else if (flags.includes("--soak")) {
-  await runPinned([vitest, "run", "test/faults/failover-soak.test.ts"], { HOLDFAST_TEST_SOAK_S: "600" });
+  await runPinned([vitest, "run", ...tests("test/faults/failover-soak")], { HOLDFAST_TEST_SOAK_S: "600" });
 } else if (flags.includes("--restore-walk")) {
   const rest = flags.filter((flag) => flag !== "--restore-walk");
   await runPinned([join(checkout, "test", "faults", "run-restore-walk.ts"), ...rest]);

@@ -12,7 +12,7 @@ const nodeVersion = "24.21.0";
 export const checkout = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** The cache of everything that can be created again, shared by all checkouts of a user. */
-const cache = process.env.HOLDFAST_CACHE ?? join(homedir(), ".cache", "holdfast");
+export const cache = process.env.HOLDFAST_CACHE ?? join(homedir(), ".cache", "holdfast");
 
 /** A failure with a message for the user that names the remedy; printed without a stack. */
 export class SetUpError extends Error {}

@@ -9,86 +9,6 @@ import { faultsOf, readable, verdictOf } from "./verdict.js";
 import { runVitest } from "./vitest-run.js";
 
 /**
- * Test files that wait on purpose, or that need the installations of more than one machine, are the long lane
- * (`npm run test:long`): their suite, by the beginning of the path. All others are the quick lane, `npm test`.
- */
-// biome-ignore format: a table, aligned so that it reads as one
-const longSuites = [
-  ["alone", "test/faults/"],
-  ["long",  "agent/src/agent-backup-faults.long.test.ts"],
-  ["long",  "agent/src/agent-backup.long.test.ts"],
-  ["long",  "agent/src/agent-increments.long.test.ts"],
-  ["long",  "agent/src/engines/postgresql/backup/dropped-databases.long.test.ts"],
-  ["long",  "compute/src/incus/incus-daemon.long.test.ts"],
-  ["long",  "compute/src/incus/incus-provider.long.test.ts"],
-  ["long",  "compute/src/incus/virtual-machines.long.test.ts"],
-  ["long",  "test/conformance/object-stores.long.test.ts"],
-  ["long",  "test/hostile/api-walk.long.test.ts"],
-  ["long",  "test/hostile/api-inherited-names.long.test.ts"],
-  ["long",  "test/hostile/crowds.long.test.ts"],
-  ["long",  "test/hostile/grpc-walk.long.test.ts"],
-  ["long",  "test/hostile/unauthenticated-floods.long.test.ts"],
-  ["long",  "test/receivers/cloud-monitoring.long.test.ts"],
-  ["long",  "test/receivers/loki.long.test.ts"],
-  ["long",  "test/receivers/opensearch.long.test.ts"],
-  ["long",  "test/receivers/prometheus.long.test.ts"],
-  ["long",  "test/system/agent-upgrade.long.test.ts"],
-  ["long",  "test/system/alert-outages.long.test.ts"],
-  ["long",  "test/system/archive-failover.long.test.ts"],
-  ["long",  "test/system/backup-drills.long.test.ts"],
-  ["long",  "test/system/backup-kills.long.test.ts"],
-  ["long",  "test/system/image-rollback.long.test.ts"],
-  ["long",  "test/system/exports-kills.long.test.ts"],
-  ["long",  "test/system/exports-outage.long.test.ts"],
-  ["long",  "test/system/exports-ten-minutes.long.test.ts"],
-  ["long",  "test/system/failover.long.test.ts"],
-  ["long",  "test/system/full-disk-members.long.test.ts"],
-  ["long",  "test/system/full-disk-service.long.test.ts"],
-  ["long",  "test/system/host-drain.long.test.ts"],
-  ["long",  "test/system/increments.long.test.ts"],
-  ["long",  "test/system/incus.long.test.ts"],
-  ["long",  "test/system/inference-clients.long.test.ts"],
-  ["long",  "test/system/inference-kills.long.test.ts"],
-  ["long",  "test/system/inference-limits.long.test.ts"],
-  ["long",  "test/system/retained-disks.long.test.ts"],
-  ["long",  "test/system/maintenance.long.test.ts"],
-  ["long",  "test/system/openapi-conformance-"],
-  ["long",  "test/system/own-listeners.long.test.ts"],
-  ["long",  "test/system/postgresql-upgrade"],
-  ["long",  "test/system/project-kills.long.test.ts"],
-  ["long",  "test/system/prometheus.long.test.ts"],
-  ["long",  "test/system/queue-controllers.long.test.ts"],
-  ["long",  "test/system/queue-copies.long.test.ts"],
-  ["long",  "test/system/queue-kills.long.test.ts"],
-  ["long",  "test/system/parameter-walk"],
-  ["long",  "test/system/raised-parameters.long.test.ts"],
-  ["long",  "test/system/raised-replica.long.test.ts"],
-  ["long",  "test/system/replicas.long.test.ts"],
-  ["long",  "test/system/restore-points.long.test.ts"],
-  ["long",  "test/system/rolling-changes.long.test.ts"],
-  ["long",  "test/system/rolling-images.long.test.ts"],
-  ["long",  "test/system/s3-backups.long.test.ts"],
-  ["long",  "test/system/second-host.long.test.ts"],
-  ["long",  "test/system/sign-in-account.long.test.ts"],
-  ["long",  "test/system/sign-in-clients.long.test.ts"],
-  ["long",  "test/system/sign-in-erasures.long.test.ts"],
-  ["long",  "test/system/sign-in-failover.long.test.ts"],
-  ["long",  "test/system/sign-in-kills.long.test.ts"],
-  ["long",  "test/system/sign-in-mail-limits.long.test.ts"],
-  ["long",  "test/system/sign-in-owner-attacks.long.test.ts"],
-  ["long",  "test/system/sign-in-pages.long.test.ts"],
-  ["long",  "test/system/stacks.long.test.ts"],
-  ["long",  "test/system/synchronous-replication.long.test.ts"],
-  ["long",  "test/system/synchronous-standbys.long.test.ts"],
-  ["long",  "test/system/undelete.long.test.ts"],
-  ["long",  "test/system/valkey-busy.long.test.ts"],
-  ["long",  "test/system/valkey-failover.long.test.ts"],
-  ["long",  "test/system/version-upgrade.long.test.ts"],
-  ["long",  "test/system/virtual-machines.long.test.ts"],
-  ["long",  "test/system/warm-pool.long.test.ts"],
-];
-
-/**
  * Number of parallel files. Each has an installation of its own; files that break things have the machine to
  * themselves.
  */
@@ -109,8 +29,13 @@ export function suitesOf(lane, parts = []) {
     .filter((suite) => suite.files.length > 0);
 }
 
+/**
+ * Files that wait on purpose, or that need the installations of more than one machine, are the long lane
+ * (`npm run test:long`) by their names; all others are the quick lane, `npm test`.
+ */
 function suiteOf(path) {
-  return longSuites.find(([, beginning]) => path.startsWith(beginning))?.[0] ?? "quick";
+  if (path.startsWith("test/faults/")) return "alone";
+  return /\.long\.test\.[jt]s$/.test(path) ? "long" : "quick";
 }
 
 /** Number of reruns of a red file. */

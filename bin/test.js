@@ -4,7 +4,6 @@
 //
 //   npm test [-- PART...]            only files of either lane with one of the parts in their path, without checks
 //   npm run test:long [-- PART...]   only such files of the long lane
-//   ... -- --record                  records the files' durations, for the order of the next runs
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { runChecks } from "./check.js";
@@ -12,9 +11,8 @@ import { recordDurations } from "./durations.js";
 import { checkout, progress, SetUpError, setUp } from "./set-up.js";
 import { oneLine, runSuites, skippedFaults, suitesOf, timeTable } from "./suites.js";
 
-const flags = ["--long", "--record"];
-const parts = process.argv.slice(2).filter((argument) => !flags.includes(argument));
-const [isLong, records] = flags.map((flag) => process.argv.includes(flag));
+const parts = process.argv.slice(2).filter((argument) => argument !== "--long");
+const isLong = process.argv.includes("--long");
 const isFullRun = !isLong && parts.length === 0;
 
 try {
@@ -30,7 +28,7 @@ try {
     const suites = suitesOf(isLong ? "long" : isFullRun ? "quick" : undefined, parts);
     if (suites.length === 0) throw new SetUpError(`no file of tests has ${parts.join(" or ")} in its path`);
     const tested = await runSuites(suites, node, env);
-    if (records) recordDurations(tested.files);
+    recordDurations(tested.files);
     report(tested);
     finish(checked.passed + tested.passed, tested.failures.length + skippedFaults(tested.skipped, process.env));
   }
