@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { contractImage, withImage } from "./contract-image.js";
 import { checkImportOrder } from "./import-order.js";
+import { checkLinks } from "./links.js";
 import { forbiddenIn, spelling } from "./lint/words.js";
 import { checkOwnKeys } from "./own-keys.js";
 import { checkQuarantine } from "./quarantine.js";
@@ -18,6 +19,7 @@ export const checks = [
   ["buf breaking", guardContract],
   ["generated code", compareGenerated],
   ["printed pages", comparePages],
+  ["links of pages", checkLinks],
   ["tsc", checkTypes],
   ["own keys", checkOwnKeys],
   ["import order", checkImportOrder],

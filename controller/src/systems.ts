@@ -67,7 +67,7 @@ export function rightsOf(declared: readonly SystemDeclaration[]): Rights {
 
 export const { roleScopes, isScope } = rightsOf(systems);
 
-/** Every event type of a platform with these systems, in the order of docs/events.md. */
+/** Every event type of a platform with these systems, in their order. */
 export function eventTypesOf(declared: readonly SystemDeclaration[]): ReadonlyMap<string, EventDefinition> {
   return new Map(Object.entries(mergeDeclared(declared, ({ events }) => events)));
 }

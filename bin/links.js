@@ -1,0 +1,49 @@
+// The links of the pages: each leads to a file of the checkout, and to a heading of the page if it names one.
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { checkout } from "./set-up.js";
+import { sourceFiles } from "./source-files.js";
+
+const linkForm = /\]\(([^()\s]+)\)/g;
+
+/** Returns the number of links that it followed; throws with each broken one. */
+export function checkLinks() {
+  const pages = sourceFiles().filter((path) => path.endsWith(".md"));
+  const links = pages.flatMap((page) => linksOf(textOf(page)).map((target) => ({ page, target })));
+  const broken = links.filter(({ page, target }) => faultOf(page, target));
+  const lines = broken.map(({ page, target }) => `${page}: ${target}`);
+  if (lines.length > 0) throw new Error(`these links lead nowhere:\n${lines.join("\n")}`);
+  return links.length;
+}
+
+/** Targets in the checkout; code in a page has no links. */
+export function linksOf(text) {
+  const prose = text.replaceAll(/^```[^]*?^```$/gm, "").replaceAll(/`[^`\n]*`/g, "code");
+  const targets = [...prose.matchAll(linkForm)].map(([, target]) => target);
+  return targets.filter((target) => !/^[a-z]+:/.test(target));
+}
+
+/** True if the target is no file, or has no such heading. */
+export function faultOf(page, target) {
+  const [path, heading] = target.split("#");
+  const file = path === "" ? page : posix.join(dirname(page), path);
+  if (!existsSync(join(checkout, file))) return true;
+  return heading !== undefined && statSync(join(checkout, file)).isFile() && !headingsOf(file).has(heading);
+}
+
+/** Anchors of the page's headings, as GitHub makes them. */
+function headingsOf(page) {
+  const text = textOf(page).replaceAll(/^```[^]*?^```$/gm, "");
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading);
+  const slug = (heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-");
+  return new Set(headings.map(slug));
+}
+
+function textOf(page) {
+  return readFileSync(join(checkout, page), "utf8");
+}

@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { faultOf, linksOf } from "./links.js";
+
+test("links of the prose count, and code has none", () => {
+  const text = "[a](a.md) `[b](b.md)` [c](https://c.example)\n```\n[d](d.md)\n```\n[e](#e)\n";
+  expect(linksOf(text)).toEqual(["a.md", "#e"]);
+});
+
+test.each([
+  ["README.md", "docs/cli.md", false],
+  ["README.md", "docs/none.md", true],
+  ["docs/alerts.md", "events/alert.md#alertfired", false],
+  ["docs/alerts.md", "events/alert.md#alertmoved", true],
+  ["docs/alerts.md", "#none", true],
+  ["docs/alerts.md", "states", false],
+])("of a link of %s to %s", (page, target, isBroken) => {
+  expect(faultOf(page, target)).toBe(isBroken);
+});

@@ -1,0 +1,27 @@
+import { join } from "node:path";
+import { sourceFiles } from "../bin/source-files.js";
+import { type Pages, table } from "./pages.ts";
+
+interface StateTable {
+  readonly name: string;
+  readonly rows: readonly (readonly [from: string, event: string, to: string, effect: string])[];
+}
+
+/** A page for each state table in a file `<r>-lifecycle.ts` of the controller. */
+export async function statesPages(): Promise<Pages> {
+  const files = sourceFiles("controller/src").filter((path) => path.endsWith("-lifecycle.ts"));
+  const modules = await Promise.all(
+    files.map(async (path): Promise<object> => import(join(import.meta.dirname, "..", path))),
+  );
+  const tables = modules.flatMap((module) => Object.values(module).filter(isStateTable));
+  return new Map(tables.map((each) => [`states/${each.name}.md`, statesPage(each)] as const));
+}
+
+function isStateTable(value: unknown): value is StateTable {
+  return typeof value === "object" && value !== null && "name" in value && "rows" in value;
+}
+
+function statesPage({ name, rows }: StateTable): string {
+  const cells = rows.map(([from, event, to, effect]) => [from, event, to, effect === "none" ? "" : effect]);
+  return [`# States: ${name}`, "", ...table(["from", "event", "to", "effect"], cells), ""].join("\n");
+}
