@@ -1,22 +1,83 @@
-// The contract as an image of the protos, and the comparison with it. Needs neither git history nor a network.
-import { mkdtempSync, rmSync } from "node:fs";
-import { join } from "node:path";
+// The contract: the descriptor of each of our protos as JSON below proto/contract, so that branches with different
+// protos never change the same file. The comparison with it needs neither git history nor a network.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { checkout } from "./set-up.js";
+import { sourceFiles } from "./source-files.js";
 
-export const contractImage = "proto/contract.binpb.gz";
+export const contractFolder = "proto/contract";
+const columns = 120;
 
 /**
  * Builds an image of the current protos; calls back with it and with a function that throws for each breaking change.
  */
 export async function withImage(tools, act) {
   const directory = mkdtempSync(join(checkout, "node_modules", ".contract-"));
-  const image = join(directory, "now.binpb.gz");
+  const now = join(directory, "now.json");
+  const agreed = join(directory, "agreed.json");
   try {
-    await tools.run("buf", ["build", "--exclude-source-info", "-o", image]);
+    await tools.run("buf", ["build", "--exclude-source-info", "-o", now]);
+    const image = JSON.parse(readFileSync(now, "utf8"));
+    writeFileSync(agreed, JSON.stringify(agreedImage(image)));
     return await act(image, () =>
-      tools.run("buf", ["breaking", image, "--against", contractImage, "--config", "proto/contract.yaml"]),
+      tools.run("buf", ["breaking", now, "--against", agreed, "--config", "proto/contract.yaml"]),
     );
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+/** Our protos of an image, as files of the contract by path in the checkout. */
+export function contractFiles(image) {
+  const ours = image.file.filter(({ name }) => name.startsWith("holdfast/"));
+  return new Map(ours.map((file) => [pathOf(file.name), `${print(file)}\n`]));
+}
+
+/** The image of the agreed protos; those of others, which the contract is not about, are taken from the current one. */
+export function agreedImage(now) {
+  const files = sourceFiles(contractFolder).filter((path) => path.endsWith(".json"));
+  const agreed = files.map((path) => JSON.parse(readFileSync(join(checkout, path), "utf8")));
+  const others = now.file.filter(({ name }) => !name.startsWith("holdfast/"));
+  return { file: inOrder([...others, ...agreed]) };
+}
+
+/** Replaces the agreed contract by the image. */
+export function writeContract(image, root = checkout) {
+  rmSync(join(root, contractFolder), { recursive: true, force: true });
+  for (const [path, text] of contractFiles(image)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+}
+
+function pathOf(proto) {
+  return `${contractFolder}/${proto.replace(/\.proto$/, ".json")}`;
+}
+
+/** An image has each file after those that it imports. */
+function inOrder(files) {
+  const byName = new Map(files.map((file) => [file.name, file]));
+  const placed = new Set();
+  const place = (file) => {
+    if (file === undefined || placed.has(file)) return;
+    for (const name of file.dependency ?? []) place(byName.get(name));
+    placed.add(file);
+  };
+  for (const file of files) place(file);
+  return [...placed];
+}
+
+/** JSON with a line for each value that fits into one, so that a change of a field is a change of its line. */
+function print(value, indent = "", name = "") {
+  const line = JSON.stringify(value);
+  if (typeof value !== "object" || value === null || indent.length + name.length + line.length < columns) return line;
+  const inner = `${indent} `;
+  const members = Array.isArray(value)
+    ? value.map((each) => `${inner}${print(each, inner)}`)
+    : Object.entries(value).map(([key, each]) => {
+        const prefix = `${JSON.stringify(key)}: `;
+        return `${inner}${prefix}${print(each, inner, prefix)}`;
+      });
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  return `${open}\n${members.join(",\n")}\n${indent}${close}`;
 }

@@ -1,9 +1,7 @@
 // `npm run contract`: makes the current protos the contract that `npm run check` guards. Refuses breaking changes
 // without `-- --break`, which needs a reason in the commit message (docs/contract.md).
-import { copyFileSync } from "node:fs";
-import { join } from "node:path";
-import { contractImage, withImage } from "./contract-image.js";
-import { checkout, progress, setUp } from "./set-up.js";
+import { contractFolder, withImage, writeContract } from "./contract-image.js";
+import { progress, setUp } from "./set-up.js";
 import { toolsFor } from "./tools.js";
 
 const { env } = await setUp();
@@ -11,9 +9,9 @@ const tools = toolsFor(env);
 try {
   await withImage(tools, async (image, findBreaks) => {
     if (!process.argv.includes("--break")) await findBreaks();
-    copyFileSync(image, join(checkout, contractImage));
+    writeContract(image);
   });
-  progress(`renewed ${contractImage}; commit it with the protos`);
+  progress(`renewed ${contractFolder}; commit it with the protos`);
 } catch (error) {
   progress(error.message);
   process.exitCode = 1;

@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { createFileRegistry, type DescMethod, fromBinary, getOption, hasOption } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { reservedNameFault } from "@holdfast/controller/services/service/service-names.ts";
@@ -8,12 +7,16 @@ import { createValidation } from "@holdfast/gateway/validation.ts";
 import { http } from "@holdfast/proto/google/api/annotations_pb.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { expect, test } from "vitest";
+import { agreedImage, type ProtoImage } from "../../bin/contract-image.js";
 import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";
 
 // Parts of the contract that `buf breaking` ignores: options, and rules of protovalidate. docs/contract.md has the
 // promise.
-const image = join(import.meta.dirname, "..", "..", "proto", "contract.binpb.gz");
-const agreed = createFileRegistry(fromBinary(FileDescriptorSetSchema, gunzipSync(readFileSync(image))));
+const buf = (args: readonly string[], input?: string) =>
+  execFileSync("buf", args, { cwd: join(import.meta.dirname, "../.."), maxBuffer: 64 * 1024 * 1024, input });
+const now = JSON.parse(buf(["build", "--exclude-source-info", "-o", "-#format=json"]).toString()) as ProtoImage;
+const image = buf(["build", "-#format=json", "-o", "-#format=binpb"], JSON.stringify(agreedImage(now)));
+const agreed = createFileRegistry(fromBinary(FileDescriptorSetSchema, image));
 const services = [...organizationServices, ...platformServices];
 const cases = services.flatMap(({ typeName, methods }) =>
   methods.flatMap((method) => {
