@@ -5,7 +5,8 @@ import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { configureMerge } from "./merge-generated.js";
 
 const nodeVersion = "24.21.0";
 
@@ -23,10 +24,11 @@ export function progress(line) {
 }
 
 /**
- * Installs what is missing; takes milliseconds when nothing is. Returns the pinned Node's path and an environment in
- * which Node 24 and the packages' commands come first.
+ * Installs what is missing, and configures merges of generated files; takes milliseconds when nothing is to do. Returns
+ * the pinned Node's path and an environment in which Node 24 and the packages' commands come first.
  */
 export async function setUp() {
+  configureMerge(checkout);
   const node = await ensureNode();
   await ensurePackages(node);
   return { node, env: environmentFor(node) };
@@ -110,3 +112,6 @@ function run(command, args, options = {}) {
     });
   }).finally(() => clearInterval(sign));
 }
+
+// `npm run set-up`
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) await setUp();

@@ -20,7 +20,7 @@ export async function decisionsPage(): Promise<string> {
 }
 
 function rowOf(file: string, text: string): readonly [string, string] {
-  const [, number, date] = /^(?:(\d{4})|(\d{4}-\d{2}-\d{2}))-[a-z0-9-]+\.md$/.exec(file) ?? [];
+  const [, date, number] = /^(?:(\d{4}-\d{2}-\d{2})|(\d{4}))-[a-z0-9-]+\.md$/.exec(file) ?? [];
   const label = number === undefined ? date : String(Number(number));
   if (label === undefined) throw new Error(`docs/adr/${file}: the name must be <yyyy-mm-dd>-<name>.md`);
   const [, title] = /^# (?:\d+\. )?(.+)\n/.exec(text) ?? [];
