@@ -15,23 +15,11 @@ export type RestEntry<Schema extends DescMessage, Empty = null> = {
   [K in keyof RestShape<Schema, Empty>]: RestShape<Schema, Empty>[K] extends readonly (infer E)[] ? E : never;
 }[keyof RestShape<Schema, Empty>];
 
-type BackupStatus = "pending" | "running" | "verifying" | "completed" | "failed";
-
 /**
- * Members that the documentation specifies further than the protos: all values of a text, the content of a JSON text.
+ * Members that the documentation specifies further than the protos, by message: all values of a text, the content of a
+ * JSON text. Contracts add theirs.
  */
-interface KnownTexts {
-  readonly "holdfast.v1.Me": { readonly kind: "user" | "api_key" | "token" };
-  readonly "holdfast.v1.AuditLogEntry": { readonly result: "ok" | "refused" };
-  readonly "holdfast.v1.ListBackupsRequest": { readonly status: BackupStatus | Capitalize<BackupStatus> };
-  readonly "holdfast.v1.TokenResource": { readonly kind: "managed-service" };
-  readonly "holdfast.v1.GetMetricsRequest": {
-    readonly period: "15m" | "1h" | "6h" | "24h" | "7d";
-    readonly resolution: "1m" | "5m" | "1h";
-  };
-  readonly "holdfast.v1.Metrics": { readonly resolution: "1m" | "5m" | "1h" };
-  readonly "holdfast.v1.QueryResult": { readonly rows: readonly (readonly (string | number | boolean | null)[])[] };
-}
+export interface KnownTexts {}
 
 type Named = { readonly $typeName: string };
 type Field<M> = Exclude<keyof M, "$typeName" | "$unknown"> & string;

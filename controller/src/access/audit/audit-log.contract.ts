@@ -9,6 +9,12 @@ import {
   time,
 } from "../../../../test/support/contract/sdk-calls.ts";
 
+declare module "../../../../test/support/api/rest-types.ts" {
+  interface KnownTexts {
+    readonly "holdfast.v1.AuditLogEntry": { readonly result: "ok" | "refused" };
+  }
+}
+
 export default {
   authorization: [
     casesOf(AuditService, {

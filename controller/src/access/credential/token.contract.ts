@@ -2,6 +2,12 @@ import { type CreateTokenRequestSchema, TokenService } from "@holdfast/proto/hol
 import { casesOf, type Contract, object, ofCaller, own } from "../../../../test/support/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
 
+declare module "../../../../test/support/api/rest-types.ts" {
+  interface KnownTexts {
+    readonly "holdfast.v1.TokenResource": { readonly kind: "managed-service" };
+  }
+}
+
 declare module "../../../../test/support/contract/contract.ts" {
   interface Existing {
     readonly tokenId: string;

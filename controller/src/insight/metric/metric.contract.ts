@@ -16,6 +16,16 @@ import {
   time,
 } from "../../../../test/support/contract/sdk-calls.ts";
 
+declare module "../../../../test/support/api/rest-types.ts" {
+  interface KnownTexts {
+    readonly "holdfast.v1.GetMetricsRequest": {
+      readonly period: "15m" | "1h" | "6h" | "24h" | "7d";
+      readonly resolution: "1m" | "5m" | "1h";
+    };
+    readonly "holdfast.v1.Metrics": { readonly resolution: "1m" | "5m" | "1h" };
+  }
+}
+
 export default {
   authorization: [
     casesOf(MetricService, {

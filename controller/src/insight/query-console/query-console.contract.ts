@@ -2,6 +2,12 @@ import { QueryConsoleService } from "@holdfast/proto/holdfast/v1/query_console_p
 import { casesOf, type Contract, object } from "../../../../test/support/contract/contract.ts";
 import { sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
 
+declare module "../../../../test/support/api/rest-types.ts" {
+  interface KnownTexts {
+    readonly "holdfast.v1.QueryResult": { readonly rows: readonly (readonly (string | number | boolean | null)[])[] };
+  }
+}
+
 export default {
   authorization: [
     casesOf(QueryConsoleService, {
