@@ -24,6 +24,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.FieldRules.hint": "Message for a value that does not match the pattern of the field's rules: \"must be a color such as #3366cc\".",
   "holdfast.v1.FieldRules.sdk_name": "Public name of the field's type in the SDK: a string with a fixed set of values, or settings.",
   "holdfast.v1.FieldRules.sdk_type": "TypeScript type of the field in the SDK, where the proto has no type for it.",
+  "holdfast.v1.FieldRules.uuid": "True for the UUID of an object. Fields with a name such as service_id, which many messages have, are UUIDs without this option.",
   "holdfast.v1.MessageRules.sdk_name": "Public name in the SDK. Programs of users import it, so it is stable. A message of a response without a name is printed inline.",
   "holdfast.v1.MessageRules.sdk_page": "True for a request for a single page: limit and cursor are part of its type in the SDK.",
   "holdfast.v1.EnumRules.sdk_name": "Public name in the SDK. Without one, its values are printed inline.",

@@ -1,6 +1,7 @@
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
+import { rulesOf } from "../json/field-rules.ts";
 
-/** Names of fields that are a UUID in every message. */
+/** Names of fields that are a UUID in every message. Any other field has the option `uuid`. */
 const everywhere = new Set([
   "app_id",
   "app_service_id",
@@ -26,31 +27,8 @@ const everywhere = new Set([
   "webhook_id",
 ]);
 
-/** Messages whose `id` is a UUID. */
-const own = new Set([
-  "App",
-  "AppDomain",
-  "Attachment",
-  "AuthSession",
-  "AuthUser",
-  "Backup",
-  "Channel",
-  "Deployment",
-  "ManagedService",
-  "Node",
-  "Operation",
-  "Organization",
-  "Project",
-  "Queue",
-  "Stack",
-  "StackMigration",
-]);
-
-/** Requests whose `id` is a UUID. */
-const named = /^(Get|Update|Delete|Start|Stop|Restart)(App|ManagedService|Stack|Channel)Request$/;
-
 /** True when the field is the UUID of an object. Ids of people, keys, tasks and images have other formats. */
-export function isUuid({ name, parent, scalar, fieldKind }: DescField): boolean {
-  if (scalar !== ScalarType.STRING || fieldKind === "map") return false;
-  return everywhere.has(name) || (name === "id" && (own.has(parent.name) || named.test(parent.name)));
+export function isUuid(field: DescField): boolean {
+  if (field.scalar !== ScalarType.STRING || field.fieldKind === "map") return false;
+  return everywhere.has(field.name) || rulesOf(field).uuid;
 }
