@@ -1,7 +1,8 @@
 import type { CliCommand } from "../sdk/src/cli/command.ts";
 import { everyCommand, leavesOf } from "../sdk/src/cli/every-command.ts";
 import { exitCodes } from "../sdk/src/cli/exit-code.ts";
-import { nounGroups } from "../sdk/src/cli/nouns.ts";
+import { nounGroups, nouns } from "../sdk/src/cli/nouns.ts";
+import { link, type Pages, table } from "./pages.ts";
 
 const introduction = `
 \`./bin/holdfast.js\` in a checkout; link it as \`holdfast\` where you like. \`holdfast NOUN VERB --help\` prints the same as this page.
@@ -39,56 +40,58 @@ On a terminal: tables as wide as it, with colors (\`NO_COLOR\` turns them off). 
 \`--wait\` shows the current step. Commands that destroy something ask for confirmation; \`--yes\` confirms, and is required without a terminal.
 `;
 
-/** Every command with its arguments, flags and examples, from the commands themselves. */
-export async function cliPage(): Promise<string> {
+/** A page for each noun, with its commands, their arguments, flags and examples, from the commands themselves. */
+export async function cliPages(): Promise<Pages> {
   const root = await everyCommand();
-  const sections: string[] = [];
-  for (const { title, nouns } of nounGroups) {
-    sections.push(`## ${title}`, "");
-    for (const { name } of nouns) {
-      const noun = root.commands.find((command) => command.name() === name);
-      if (noun !== undefined) sections.push(...nounSection(noun as CliCommand));
-    }
-  }
-  const codes = Object.entries(exitCodes).map(([code, meaning]) => `| ${code} | ${meaning} |`);
-  return [
+  const index = nounGroups.flatMap(({ title, nouns }) => [
+    `## ${title}`,
+    "",
+    ...table(
+      ["noun", "commands"],
+      nouns.map(({ name, summary }) => [link(`\`${name}\``, `cli/${name}.md`), summary]),
+    ),
+    "",
+  ]);
+  const codes = Object.entries(exitCodes).map(([code, meaning]) => [code, meaning]);
+  const text = [
     "# The command line",
     introduction,
-    "| exit code | meaning |",
-    "| --- | --- |",
-    ...codes,
+    ...table(["exit code", "meaning"], codes),
     "",
     "`services connect` exits with the code of psql or valkey-cli.",
     "",
-    ...sections,
-  ].join("\n");
+    ...index,
+  ];
+  const pages = (root.commands as CliCommand[])
+    .filter((noun) => nouns.some(({ name }) => name === noun.name()))
+    .map((noun) => [`cli/${noun.name()}.md`, nounPage(noun)] as const);
+  return new Map([["cli.md", text.join("\n")], ...pages]);
 }
 
-function nounSection(noun: CliCommand): string[] {
+function nounPage(noun: CliCommand): string {
   const rows = leavesOf(noun).flatMap((command) => {
     const flags = command.options.map(({ flags: spelled, description }) => `\`${cell(spelled)}\` ${cell(description)}`);
     const former = command.aliases().map((alias) => `; formerly \`${alias}\``);
     const [path, args] = [pathOf(command), command.registeredArguments.map(argumentText).join(" ")];
-    return [
-      `| \`${[path, args].filter(Boolean).join(" ")}\` | ${cell([command.description(), ...former].join(""))} | ${flags.join("<br>")} |`,
-    ];
+    const summary = cell([command.description(), ...former].join(""));
+    return [[`\`${[path, args].filter(Boolean).join(" ")}\``, summary, flags.join("<br>")]];
   });
   const examples = leavesOf(noun).flatMap(({ examples: lines }) => lines);
   return [
-    `### ${noun.name()}: ${noun.description()}`,
+    `# holdfast ${noun.name()}: ${noun.description()}`,
     "",
-    "| command | description | flags |",
-    "| --- | --- | --- |",
-    ...rows,
+    "Credentials, results and exit codes: [the command line](../cli.md).",
+    "",
+    ...table(["command", "description", "flags"], rows),
     "",
     "```",
     ...examples,
     "```",
     "",
-  ];
+  ].join("\n");
 }
 
-function pathOf(command: Pick<CliCommand, "name" | "parent">): string {
+function pathOf(command: Pick<NonNullable<CliCommand["parent"]>, "name" | "parent">): string {
   const { parent } = command;
   return parent === null || parent.parent === null ? command.name() : `${pathOf(parent)} ${command.name()}`;
 }

@@ -1,28 +1,47 @@
 import { metricCatalog } from "../common/src/metric-catalog.ts";
 import type { Metric } from "../common/src/metrics/metric.ts";
+import { link, type Pages, table } from "./pages.ts";
 
-/** The page of the catalog of metrics. */
-export function metricsPage(): string {
-  const engines = [...new Set(metricCatalog.flatMap((metric) => metric.engines))];
-  return [
+/** A page for the metrics of every engine, and one for those of each engine. */
+export function metricsPages(): Pages {
+  const engines = [...new Set(metricCatalog.flatMap((metric) => metric.engines))].toSorted();
+  const groups = [
+    { name: "every-engine", metrics: metricCatalog.filter((metric) => metric.engines.length === 0) },
+    ...engines.map((name) => ({ name, metrics: metricCatalog.filter((metric) => metric.engines.includes(name)) })),
+  ];
+  const index = [
     ...introduction,
-    "## Metrics of every engine",
+    "## All metrics",
     "",
-    ...table(metricCatalog.filter((metric) => metric.engines.length === 0)),
-    ...engines.flatMap((engine) => [
-      `## Metrics of ${engine}`,
-      "",
-      ...table(metricCatalog.filter((metric) => metric.engines.includes(engine))),
-    ]),
-  ].join("\n");
+    ...table(
+      ["engine", "metrics"],
+      groups.map(({ name, metrics }) => [
+        link(name, `metrics/${name}.md`),
+        metrics.map((metric) => `\`${metric.name}\``).join(", "),
+      ]),
+    ),
+    "",
+  ];
+  const pages = groups.map(({ name, metrics }) => [`metrics/${name}.md`, metricsPage(name, metrics)] as const);
+  return new Map([["metrics.md", index.join("\n")], ...pages]);
 }
 
-function table(metrics: readonly Metric[]): string[] {
-  const rows = metrics.map(
-    ({ name, unit, kind, source, meaning, nodes }) =>
-      `| \`${name}\` | ${unit} | ${kind} | ${source ?? "not collected yet"}${nodes === undefined ? "" : ` (${nodes})`} | ${meaning} |`,
-  );
-  return ["| metric | unit | kind | source | meaning |", "| --- | --- | --- | --- | --- |", ...rows, ""];
+function metricsPage(engine: string, metrics: readonly Metric[]): string {
+  const rows = metrics.map(({ name, unit, kind, source, description, nodes }) => [
+    `\`${name}\``,
+    unit,
+    kind,
+    `${source ?? "not collected yet"}${nodes === undefined ? "" : ` (${nodes})`}`,
+    description,
+  ]);
+  return [
+    `# Metrics: ${engine}`,
+    "",
+    "How metrics are sampled, stored and queried: [metrics](../metrics.md).",
+    "",
+    ...table(["metric", "unit", "kind", "source", "meaning"], rows),
+    "",
+  ].join("\n");
 }
 
 const introduction = [
@@ -53,7 +72,7 @@ const introduction = [
   "`holdfast_backups` by state, `holdfast_backup_last_finish_time_seconds`, `_size_bytes` and `_duration_seconds` by kind,",
   "`holdfast_operations` and `holdfast_operation_last_duration_seconds` by type and result (a failover is one), and `holdfast_queues` by",
   "state. Platform operators find a controller's own metrics under `GET /metrics/platform` (`platform:read`): durations of calls,",
-  "reconciles, etcd and outgoing requests, keys of reconcilers that wait and [fail](operations.md#an-object-that-is-stuck), queues, sessions, the outbox, the lag of samples, and",
+  "reconciles, etcd and outgoing requests, queues, sessions, the outbox, the lag of samples, and",
   "`holdfast_primary_lease_requests_total`: primary lease requests by outcome (granted, late, refused). Each controller has its own.",
   "",
   "```yaml",
