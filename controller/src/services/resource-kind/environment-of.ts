@@ -1,5 +1,11 @@
 import { engineProfileOf } from "#services/engine/engine-profiles.ts";
-import { type Attached, type DatabaseOutputs, type FilesOutputs, machinesCaFile, type Outputs } from "#resource-kind/outputs.ts";
+import {
+  type Attached,
+  type DatabaseOutputs,
+  type FilesOutputs,
+  machinesCaFile,
+  type Outputs,
+} from "#resource-kind/outputs.ts";
 
 export interface Consumer {
   readonly apiToken: string;
