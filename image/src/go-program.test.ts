@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { parseModules } from "./go-program.ts";
 
-const output = `/work/gosh: go1.26.8
+const output = `/build/gosh: go1.26.8
 \tpath\tmvdan.cc/sh/v3/cmd/gosh
 \tmod\tmvdan.cc/sh/v3\tv3.10.0\th1:own=
 \tdep\tgolang.org/x/sys\tv0.26.0\th1:sys=
