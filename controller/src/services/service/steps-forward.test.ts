@@ -154,7 +154,7 @@ describe("a restore", () => {
     );
   });
 
-  test("reaches each of the six", () => {
+  describe("of one node", () => {
     const machine = (state: string, address: string) =>
       ({ metadata: { id: node.id }, spec: { power: "on" }, status: { state, address, reason: "" } }) as MachineObject;
     const instance = (state: string, restore: string, restoredBytes: bigint) =>
@@ -179,20 +179,30 @@ describe("a restore", () => {
       },
     ];
     const up = { machine: machine("running", "127.0.0.2"), connected: true };
-    const { steps, progress } = walk(operationOf("create"), [
-      at({}),
-      at({ machine: machine("pending", "127.0.0.2") }),
-      at({ machine: machine("running", "127.0.0.2") }),
-      at(up),
-      at({ ...up, instance: instance("preparing", "fetching", 0n) }, "verified"),
-      at({ ...up, instance: instance("preparing", "recovering", 100n) }, "verified"),
-      // The agent restarts.
-      at({ ...up, connected: false, instance: instance("preparing", "recovering", 100n) }, "verified"),
-      at({ ...up, instance: instance("preparing", "severing", 100n) }, "verified"),
-      at({ ...up, instance: instance("preparing", "finished", 100n) }, "verified"),
-      at({ ...up, instance: instance("running", "finished", 100n) }, "verified"),
-    ]);
-    expect(steps).toEqual(provisioningSteps);
-    expect(new Set(progress).size).toBeGreaterThan(provisioningSteps.length);
+    test("reaches each of the six", () => {
+      const { steps, progress } = walk(operationOf("create"), [
+        at({}),
+        at({ machine: machine("pending", "127.0.0.2") }),
+        at({ machine: machine("running", "127.0.0.2") }),
+        at(up),
+        at({ ...up, instance: instance("preparing", "fetching", 0n) }, "verified"),
+        at({ ...up, instance: instance("preparing", "recovering", 100n) }, "verified"),
+        // The agent restarts.
+        at({ ...up, connected: false, instance: instance("preparing", "recovering", 100n) }, "verified"),
+        at({ ...up, instance: instance("preparing", "severing", 100n) }, "verified"),
+        at({ ...up, instance: instance("preparing", "finished", 100n) }, "verified"),
+        at({ ...up, instance: instance("running", "finished", 100n) }, "verified"),
+      ]);
+      expect(steps).toEqual(provisioningSteps);
+      expect(new Set(progress).size).toBeGreaterThan(provisioningSteps.length);
+    });
+
+    test("is not at the restore again if all of it is fetched again after its end", () => {
+      const { steps } = walk(operationOf("create"), [
+        at({ ...up, instance: instance("absent", "finished", 0n) }, "verified"),
+        at({ ...up, instance: instance("absent", "fetching", 100n) }, "verified"),
+      ]);
+      expect(steps).toEqual(["ProvisioningHealth"]);
+    });
   });
 });

@@ -25,7 +25,8 @@ function provisioningProgress(service: ManagedServiceObject, { nodes, names }: O
   const origin = unfinishedOrigin(service.spec);
   const restore = nodes.find(({ node }) => node.id === service.status.primaryNodeId)?.instance?.restore;
   if (origin !== undefined && restore?.state !== "finished")
-    return { step: "ProvisioningRestore", progressPct: 60 + Math.floor(20 * restoredShare(restore)) };
+    // Less than the next step has, so that a restore that begins again does not come after it.
+    return { step: "ProvisioningRestore", progressPct: 60 + Math.floor(19 * restoredShare(restore)) };
   const started = nodes.every(({ instance }) => instance?.state === "running" || instance?.state === "starting");
   return { step: "ProvisioningHealth", progressPct: started ? 85 : 80 };
 }
