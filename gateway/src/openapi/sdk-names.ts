@@ -23,15 +23,18 @@ export interface MethodClass {
   readonly methods: ReadonlyMap<string, DescMethod>;
 }
 
+/** Public names by name in the protos. */
+type PublicNames = Readonly<Record<string, string>>;
+
 interface SdkNames {
   /** Messages of responses with a type of their own; all others are printed inline. */
-  readonly messages: Readonly<Record<string, string>>;
+  readonly messages: PublicNames;
   /** Requests, and messages inside them, that users build. */
-  readonly requests: Readonly<Record<string, string>>;
+  readonly requests: PublicNames;
   /** Enumerations with a type of their own. */
-  readonly enumerations: Readonly<Record<string, string>>;
+  readonly enumerations: PublicNames;
   /** Members of requests whose type has a name, as `Message.field`. */
-  readonly members: Readonly<Record<string, string>>;
+  readonly members: PublicNames;
   /** Classes with names ending in Methods are extended by hand-written classes. */
   readonly methodClasses: readonly MethodClass[];
 }
