@@ -10,7 +10,7 @@ const proto = readFileSync(new URL("../../proto/holdfast/v1/operation.proto", im
 /** Types in the comment of `Operation.type`, by the words of the sentence before them, such as "the service". */
 function documented(): Map<string, string[]> {
   const lines = proto.split("\n");
-  const end = lines.findIndex((line) => line.trim() === "string type = 3;");
+  const end = lines.findIndex((line) => line.trim().startsWith("string type = 3"));
   const begin = lines.slice(0, end).findLastIndex((line) => !line.trim().startsWith("//"));
   const comment = lines
     .slice(begin + 1, end)

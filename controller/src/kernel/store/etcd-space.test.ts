@@ -138,6 +138,13 @@ test("members are defragmented one by one, and none while the previous one is do
         await each.commit({ conditions: [], puts: [{ key: key(n), value: "x".repeat(valueBytes) }], deletes: [] });
       for (let n = 0; n < 40; n += 1) await each.commit({ conditions: [], puts: [], deletes: [key(n)] });
     }
+    // On a busy disk a member reports its free pages late.
+    const [first] = stores;
+    await until(async () => {
+      await first?.commit({ conditions: [], puts: [{ key: key(0), value: "x" }], deletes: [] });
+      const [reported] = await several.stores();
+      return (reported?.usedBytes ?? 0) < (reported?.fileBytes ?? 0);
+    });
     // The second member is down, so the third is not defragmented.
     await members[1]?.stop();
     await expect(several.free(idle())).rejects.toThrow();
