@@ -1,6 +1,7 @@
-// Reads of a record by a key of any text. Rules of the lint see no types, so this check is a program of its own. The
-// compiler's API is marked unstable; pnpm-workspace.yaml pins its version.
+// Reads of a record by a key of any text. Rules of the lint see no types, so this check is a program of its own, which
+// prints the number of files that it read. The compiler's API is marked unstable; pnpm-workspace.yaml pins its version.
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import {
   isAsExpression,
   isBinaryExpression,
@@ -23,7 +24,7 @@ const unchecked = /\.test\.ts$|^(?:test|bench|docs|proto)\/|^gateway\/src\/opena
  * function. A table that is read by any text is a Map, is read by lookUp or after Object.hasOwn, or has closed keys.
  * Returns the number of files that it read; throws with the reads that are none of these.
  */
-export function checkOwnKeys() {
+function checkOwnKeys() {
   const files = sourceFiles().filter((path) => path.endsWith(".ts") && !unchecked.test(path));
   const found = openReads(checkout, files);
   if (found.length > 0)
@@ -93,4 +94,13 @@ function isGuarded(node, record, file) {
   let around = node;
   while (around.parent && !isFunctionLikeDeclaration(around)) around = around.parent;
   return around.getText(file).includes(`Object.hasOwn(${withoutCasts(record).getText(file)},`);
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  try {
+    console.log(checkOwnKeys());
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
+  }
 }
