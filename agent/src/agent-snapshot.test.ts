@@ -102,7 +102,7 @@ describe.skipIf(skipped !== undefined)(
       expect(target.controller.observations.at(-1)?.state).not.toBe("running");
       // Not without a source either: the data are neither the old ones nor the restored ones.
       const without = await target.converge();
-      expect(without.failure?.message).toContain("restore that did not end");
+      expect(without.failure?.message).toContain("an unfinished restore");
     });
   },
 );
