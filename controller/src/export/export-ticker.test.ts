@@ -218,10 +218,12 @@ test("an outage of two hours leaves no gap, and is announced with its end", asyn
   const id = await addExport(organizationId, receiver.url);
   await service.publish(start, 480);
   startTicker();
+  // The event is written before the state.
   await until(async () => {
     time.now += 60_000;
-    return (await events(id)).includes("export.failing");
+    return (await stateOf(id))?.isAnnounced === true;
   });
+  expect(await events(id)).toContain("export.failing");
   expect(await stateOf(id)).toMatchObject({
     lastError: "HTTP 503: the destination fails",
     samples: 0,
@@ -230,8 +232,9 @@ test("an outage of two hours leaves no gap, and is announced with its end", asyn
   receiver.reply(take);
   await until(async () => {
     time.now += 300_000;
-    return (await events(id)).includes("export.recovered");
+    return (await stateOf(id))?.isAnnounced === false;
   });
+  expect(await events(id)).toContain("export.recovered");
   await until(() => {
     time.now += 30_000;
     return keys().length >= 960;

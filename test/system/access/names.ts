@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { createOrganizations } from "../../support/platform/organizations.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 import { type AccessUnderTest, status } from "./access-under-test.ts";
+
+interface Deployed {
+  readonly project_id: string;
+  readonly deployment_id: string;
+}
 
 type Answers = readonly [own: number, ownAgain: number, othersSame: number];
 
@@ -12,7 +18,6 @@ type Answers = readonly [own: number, ownAgain: number, othersSame: number];
 const uniqueInOrganization: readonly (readonly [path: string, body: object, answers: Answers])[] = [
   ["/managed-services",           { name: "same", database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 }, [202, 409, 202]],
   ["/app-services",               { name: "same" },                                                                  [201, 409, 201]],
-  ["/projects/deploy",            { descriptor: { name: "same", resources: [] } },                                   [202, 409, 202]],
   ["/api/v1/metrics-exports",     { name: "same", destination_type: "prometheus_remote_write", data_type: "metrics",
                                     configuration: { url: "https://1.1.1.1/", bearer_token: "t" } },                 [201, 409, 201]],
   ["/alerts/channels",            { name: "same", type: "webhook", config: { url: "https://1.1.1.1/" } },            [201, 201, 201]],
@@ -36,6 +41,20 @@ export function nameCases(its: AccessUnderTest): void {
           for (const rest of [own, own, others]) answered.push(await status(rest.post(path, body)));
           expect([path, ...answered]).toEqual([path, ...answers]);
         }
+        const deployed = async (rest: typeof own) => {
+          const { json } = await rest.post<Deployed>("/projects/deploy", {
+            descriptor: { name: "same", resources: [] },
+          });
+          await waitUntil("the deployment has ended", async () => {
+            const path = `/projects/same/deployments/${json.deployment_id}`;
+            return (await rest.get<{ status: string }>(path)).json.status === "Completed";
+          });
+          return json.project_id;
+        };
+        // A second deployment of a name changes the project of its organization.
+        const project = await deployed(own);
+        expect(await deployed(own)).toBe(project);
+        expect(await deployed(others)).not.toBe(project);
         const appOf = async (rest: typeof own) =>
           (await rest.get<{ apps: { id: string }[] }>("/app-services")).json.apps[0]?.id ?? "";
         for (const rest of [own, others]) {

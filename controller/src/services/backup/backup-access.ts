@@ -39,12 +39,12 @@ export function createBackupAccess(deps: {
       throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service in the organization.");
     return { id: serviceId, service, archive: own };
   }
-  /** True if a deleted service still has backups or can be undeleted. */
+  /** True if a deleted service can be undeleted or has manual backups; its other backups end with it. */
   function hasBackupsLeft(archive: ArchiveObject | undefined): boolean {
     if (archive === undefined) return false;
-    return (
-      archive.status.deleted !== null || deps.index.of(archive.metadata.id).some(({ object }) => isVisible(object))
-    );
+    if (archive.status.deleted !== null) return true;
+    const backups = deps.index.of(archive.metadata.id);
+    return backups.some(({ object }) => isVisible(object) && object.spec.backupType === "manual");
   }
   return {
     owner,
