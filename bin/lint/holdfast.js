@@ -1,9 +1,10 @@
 // Rules of the lint that are ours.
 import { audited } from "./audited.js";
+import { noDoubleCast } from "./no-double-cast.js";
 import { noVoidCall } from "./no-void-call.js";
 import { comments, names } from "./words.js";
 
 export default {
   meta: { name: "holdfast" },
-  rules: { audited, "no-void-call": noVoidCall, names, comments },
+  rules: { audited, "no-double-cast": noDoubleCast, "no-void-call": noVoidCall, names, comments },
 };

@@ -107,7 +107,7 @@ async function withTransport(
           socketTimeout: deadlineMs,
           getSocket: (_options: unknown, callback: (error: null, socket: object) => void) =>
             callback(null, { connection, secured }),
-        }) as unknown as Transport,
+        }),
       );
     } finally {
       ending.removeEventListener("abort", abort);

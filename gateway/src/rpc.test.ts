@@ -113,11 +113,8 @@ test("a grpc-js client works, and an unknown method is its UNIMPLEMENTED", async
   metadata.set("authorization", owner);
   const call = (name: string, input: object) =>
     new Promise<ManagedService>((resolve, reject) =>
-      (client as unknown as Record<string, (...values: unknown[]) => void>)[name]?.call(
-        client,
-        input,
-        metadata,
-        (error: Error | null, value: ManagedService) => (error === null ? resolve(value) : reject(error)),
+      client[name]?.call(client, input, metadata, (error: Error | null, value: ManagedService) =>
+        error === null ? resolve(value) : reject(error),
       ),
     );
   const { id } = await call("createManagedService", {
@@ -137,7 +134,7 @@ test("a grpc-js client works, and an unknown method is its UNIMPLEMENTED", async
 });
 
 describe("reflection", () => {
-  for (const service of [ServerReflection, ServerReflectionV1Alpha as unknown as typeof ServerReflection]) {
+  for (const service of [ServerReflection, ServerReflectionV1Alpha]) {
     test(`${service.typeName} needs no credential and returns files with their imports`, async () => {
       const client = createClient(service, transports[0] as never);
       const requests = [

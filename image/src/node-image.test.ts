@@ -6,6 +6,7 @@ import { recipeNames, recipeOf, recipes } from "./catalog.ts";
 import { type ImageManifest, isImageId, manifestOf, readManifest } from "./image-manifest.ts";
 import { findImage, findSoftware, imagesDirectory, openImage, setNewest } from "./node-image.ts";
 import { textLibrariesOf } from "./text-libraries.ts";
+import { partial } from "../../test/support/partial.ts";
 
 test.each([
   ["postgresql", "17", "trixie"],
@@ -70,7 +71,7 @@ test.skipIf(made === undefined)("the versions of collation libraries are those i
 });
 
 test("an image without ICU has no version of it, and a Debian revision does not count", () => {
-  const packages = (version: string) => [{ name: "libc6", version }] as unknown as ImageManifest["packages"];
+  const packages = (version: string) => partial<ImageManifest["packages"]>([{ name: "libc6", version }]);
   expect(textLibrariesOf({ packages: packages("2.41-12+deb13u1") })).toEqual({ libc: "2.41" });
   expect(textLibrariesOf({ packages: packages("2.41-13") })).toEqual({ libc: "2.41" });
 });

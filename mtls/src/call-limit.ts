@@ -21,8 +21,10 @@ export function createCallLimit(minimum: number, callsAtOnce: (call: AnyCall) =>
     method: { readonly requestStream: boolean },
     call: ServerInterceptingCallInterface & Partial<AnyCall>,
   ): ServerInterceptingCall => {
-    // The unwrapped call: a wrapper would process every message of a stream again.
-    if (method.requestStream) return call as unknown as ServerInterceptingCall;
+    if (method.requestStream) {
+      // oxlint-disable-next-line holdfast/no-double-cast -- a wrapper would process every message of a stream again
+      return call as unknown as ServerInterceptingCall;
+    }
     const address = call.getPeer();
     const isBelowMinimum = inFlight.of(address) < minimum;
     const taken = inFlight.take([{ key: address, max: isBelowMinimum ? minimum : callsAtOnce(call as AnyCall) }]);

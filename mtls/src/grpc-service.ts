@@ -33,6 +33,7 @@ export function grpcService<S extends DescService>(service: S): GrpcService<S> {
       responseDeserialize: (bytes) => fromBinary(method.output, bytes) as never,
     },
   ]);
+  // oxlint-disable-next-line holdfast/no-double-cast -- keys and types of the methods are those of the service
   return Object.fromEntries(methods) as unknown as GrpcService<S>;
 }
 

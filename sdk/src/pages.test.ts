@@ -1,17 +1,18 @@
 import { expect, test } from "vitest";
 import { listOf } from "./pages.ts";
-import type { Transport } from "./transport.ts";
+import type { RequestOptions, Transport } from "./transport.ts";
+import { partial } from "../../test/support/partial.ts";
 
 /** A transport that responds with these pages in order. */
 function transportOf(pages: readonly object[]): { transport: Transport; requests: unknown[] } {
   const requests: unknown[] = [];
-  const request = async (_verb: string, _path: string, options: { readonly query?: { readonly cursor?: unknown } }) => {
+  const request = async (_verb: string, _path: string, options?: RequestOptions) => {
     const page = pages[requests.length];
     if (page === undefined) throw new Error("requested a page after the last");
-    requests.push(options.query?.cursor);
+    requests.push(options?.query?.["cursor"]);
     return page;
   };
-  return { transport: { request } as unknown as Transport, requests };
+  return { transport: partial<Transport>({ request }), requests };
 }
 
 test.each([

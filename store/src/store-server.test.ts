@@ -10,6 +10,7 @@ import { createUrlSigner, type UrlSigner } from "@holdfast/controller/kernel/obj
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type StoreServer, startStoreServer } from "./store-server.ts";
 import { inheritedNames } from "../../test/hostile/inherited-names.ts";
+import { partial } from "../../test/support/partial.ts";
 
 const key = { id: "holdfast", secret: randomBytes(32).toString("hex"), region: "local" };
 let directory: string;
@@ -90,7 +91,7 @@ test("an incomplete body leaves no object", async () => {
     cut.abort();
   }
   await expect(
-    fetch(url, { method: "PUT", headers, body: half(), duplex: "half", signal: cut.signal } as unknown as RequestInit),
+    fetch(url, partial<RequestInit>({ method: "PUT", headers, body: half(), duplex: "half", signal: cut.signal })),
   ).rejects.toThrow();
   expect((await use("HEAD", "cut/1")).status).toBe(404);
 });

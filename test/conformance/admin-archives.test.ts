@@ -13,6 +13,7 @@ import { startTestGateway, type TestGateway } from "../support/api/test-gateway.
 import { runningService } from "../support/controller/service-object.ts";
 import type { CommandLine } from "../support/platform/command-line.ts";
 import { createOperatorCommandLine } from "../support/platform/operator-command-line.ts";
+import { partial } from "../support/partial.ts";
 
 const dayMs = 86_400_000;
 const service = runningService();
@@ -66,23 +67,25 @@ function collection<R>(objects: readonly R[]) {
 describe("archives as operators see them", () => {
   const retained = archive();
   const state = { isDeferred: false, isRestored: false };
-  const api = createBackupAdminApi({
-    archives: collection([retained]),
-    backups: collection(backups),
-    services: { get: () => ({ object: service }) },
-    index: { of: () => backups.map((object) => ({ object })) },
-    liveArchive: (serviceId: string) => (serviceId === id ? retained : undefined),
-    readersOf: (name: string) => (state.isRestored && name === "b-1" ? ["a service"] : []),
-    expiryDeferred: () => state.isDeferred,
-    objects: {
-      list: async (prefix: string) => ({
-        objects: parts.filter((key) => key.startsWith(prefix)).map((key) => ({ key, sizeBytes: 100 })),
-        more: false,
-      }),
-    },
-    cursors: createCursors(createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) })),
-    clock: { now: () => 2 * dayMs },
-  } as unknown as BackupAdminApiDeps);
+  const api = createBackupAdminApi(
+    partial<BackupAdminApiDeps>({
+      archives: collection([retained]),
+      backups: collection(backups),
+      services: { get: () => ({ object: service }) },
+      index: { of: () => backups.map((object) => ({ object })) },
+      liveArchive: (serviceId: string) => (serviceId === id ? retained : undefined),
+      readersOf: (name: string) => (state.isRestored && name === "b-1" ? ["a service"] : []),
+      expiryDeferred: () => state.isDeferred,
+      objects: {
+        list: async (prefix: string) => ({
+          objects: parts.filter((key) => key.startsWith(prefix)).map((key) => ({ key, sizeBytes: 100 })),
+          more: false,
+        }),
+      },
+      cursors: createCursors(createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) })),
+      clock: { now: () => 2 * dayMs },
+    }),
+  );
   let gateway: TestGateway;
   let shell: CommandLine;
   beforeAll(async () => {

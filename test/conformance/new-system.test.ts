@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
 import { readControllerConfig, settings } from "@holdfast/controller/config.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { type Controller, startController } from "@holdfast/controller/controller.ts";
@@ -19,12 +20,15 @@ import { declareSystem, mergeDeclared } from "@holdfast/controller/kernel/system
 import { channelUsers } from "@holdfast/controller/notify/channel/channel-api.ts";
 import { operationTypes } from "@holdfast/controller/operation/operation-definition.ts";
 import { operationSubjects } from "@holdfast/controller/operation/operation.ts";
+import { createControllerChannel } from "@holdfast/mtls/controller-channel.ts";
+import { grpcService } from "@holdfast/mtls/grpc-service.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCli } from "../../sdk/src/cli/run.ts";
 import { createRest, type Rest } from "../support/api/rest.ts";
 import { startTestEtcd, type TestEtcd } from "../support/controller/etcd.ts";
 import { startTestPostgresql, type TestPostgresql } from "../support/engines/postgresql.ts";
 import { noteKind } from "../support/note/note.ts";
+import { noteService } from "../support/note/note-service.ts";
 import { notesPart, renderNote } from "../support/note/note-system.ts";
 import { nounsWithNotes, systemsWithNotes } from "../support/note/with-notes.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
@@ -115,6 +119,7 @@ async function settingsIn(root: string): Promise<Record<string, string>> {
     HOLDFAST_API_LISTEN: `127.0.0.1:${api}`,
     HOLDFAST_BASE_URL: `https://127.0.0.1:${api}`,
     HOLDFAST_AGENT_LISTEN: `127.0.0.1:${agents}`,
+    HOLDFAST_DNS_IDENTITY_DIR: await folder("dns"),
     HOLDFAST_DNS_SERVERS: `127.0.0.1:${dns}`,
     HOLDFAST_PROVIDER: "none",
     HOLDFAST_IMAGES_DIR: await folder("images"),
@@ -267,6 +272,29 @@ test("the description of the API has the methods and the events of the new syste
   const { json } = await rest.get<{ paths: object; webhooks: object }>("/openapi.json");
   expect(Object.keys(json.paths)).toContain("/notes/{id}");
   expect(Object.keys(json.webhooks)).toContain("note.rendered");
+});
+
+test("the process of a data plane follows the feed of the new system", async () => {
+  const { notes } = (await rest.get<{ notes: Note[] }>("/notes")).json;
+  expect(notes.length).toBeGreaterThan(0);
+  const { HOLDFAST_DNS_IDENTITY_DIR: identity = "", HOLDFAST_AGENT_LISTEN: address = "" } = environment;
+  const [trustBundle, privateKey, certificate] = await Promise.all(
+    ["ca.pem", "key.pem", "cert.pem"].map((file) => readFile(join(identity, file), "utf8")),
+  );
+  const trust = { trustBundle: trustBundle ?? "", installationId: "inst-notes" };
+  const { listNotes } = grpcService(noteService);
+  if (listNotes === undefined) throw new Error("the service has no ListNotes");
+  const request = create(noteService.method["listNotes"]!.input);
+  const call = async (client?: { privateKey: string; certificate: string }) => {
+    const channel = createControllerChannel(address, { ...trust, ...(client && { client }) });
+    try {
+      return await channel.unary(listNotes, request, 10_000);
+    } finally {
+      channel.close();
+    }
+  };
+  expect(await call({ privateKey: privateKey ?? "", certificate: certificate ?? "" })).toMatchObject({ notes });
+  await expect(call()).rejects.toThrow("a client certificate of this installation is needed");
 });
 
 test("the system contributes to points beside services, and a key is contributed once", async () => {

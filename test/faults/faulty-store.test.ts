@@ -19,6 +19,7 @@ import { directoryKey, storeBucket } from "@holdfast/common/objects/signed-url.t
 import { createUrlSigner } from "@holdfast/controller/kernel/objects/url-signer.ts";
 import { startStoreServer, type StoreServer } from "@holdfast/store/store-server.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { partial } from "../support/partial.ts";
 
 /** Misbehavior of a store at the nth request of a method, counted from 1. */
 interface Fault {
@@ -210,7 +211,7 @@ async function backedUp(backup: string, fault: Fault): Promise<Report> {
     },
     Date.now,
   );
-  const facet = {
+  const facet = partial<BackupFacet>({
     kind: "snapshot",
     open: async () => ({
       streams: [
@@ -225,14 +226,14 @@ async function backedUp(backup: string, fault: Fault): Promise<Report> {
       end: async () => ({ version: "1", dataTime: new Date(), positions: null }),
       close: async () => undefined,
     }),
-  } as unknown as BackupFacet;
+  });
   const data = join(directory, backup);
   await mkdir(data);
   const place = { service: "s-1", backup, attempt: 1 };
   const job = { kind: "backup", location: place, key, pageMap: false, background: false } as BackupJob;
   try {
     return await runBackup(job, {
-      instance: { spec: { engine: "fixture", nodeId: "n-1" }, paths: { data } } as unknown as Instance,
+      instance: partial<Instance>({ spec: { engine: "fixture", nodeId: "n-1" }, paths: { data } }),
       facet,
       store: createStoreClient(urls, () => undefined),
       urls,

@@ -3,10 +3,10 @@ import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as client from "openid-client";
-import { Agent, fetch as undiciFetch, request } from "undici";
+import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "../support/api/clients.ts";
-import { platformAgent } from "../support/network/browser.ts";
+import { fetchOver, platformAgent } from "../support/network/browser.ts";
 import { expectStatus } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
@@ -125,8 +125,7 @@ describe("the protocol of an app's issuer", () => {
     const configOf = (secret: string, way: typeof client.ClientSecretBasic) => {
       const config = new client.Configuration(discovered.serverMetadata(), web.client_id, secret, way(secret));
       const dispatcher = there();
-      config[client.customFetch] = (url, init) =>
-        undiciFetch(url, { ...(init as object), dispatcher }) as unknown as Promise<Response>;
+      config[client.customFetch] = fetchOver(dispatcher);
       return config;
     };
     await waitUntil("the issuer knows the client", async () => {

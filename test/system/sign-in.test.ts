@@ -2,10 +2,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
 import * as client from "openid-client";
-import { fetch as undiciFetch } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "../support/api/clients.ts";
-import { type Browser, platformAgent } from "../support/network/browser.ts";
+import { type Browser, fetchOver, platformAgent } from "../support/network/browser.ts";
 import { dumpEtcd } from "../support/platform/etcd-dump.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { expectStatus } from "../support/platform/services.ts";
@@ -36,8 +35,7 @@ describe("sign-in for an app", () => {
     const { issuer_url: issuer } = (await its.platform.rest.get<AuthJson>(its.path())).json;
     const dispatcher = platformAgent(its.platform);
     const keys = createRemoteJWKSet(new URL(`${issuer}/jwks.json`), {
-      [customFetch]: (url: string, init: object) =>
-        undiciFetch(url, { ...init, dispatcher }) as unknown as Promise<Response>,
+      [customFetch]: fetchOver(dispatcher),
     });
     return jwtVerify(token, keys, { issuer });
   };

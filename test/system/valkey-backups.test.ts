@@ -78,7 +78,7 @@ describe("backups of a Valkey", () => {
         await platform.rest.post(`/managed-services/${cache.service.id}/fork`, { name: "forked" }),
       ];
       for (const answer of answers) expectStatus(answer, 202);
-      expect(answers.map(({ json }) => (json as unknown as ServiceJson).restored_from)).toMatchObject([
+      expect(answers.map(({ json }) => json["restored_from"])).toMatchObject([
         { kind: "restore", backup_id: first.id, restore_point: null },
         { kind: "restore", backup_id: first.id, restore_point: null },
         { kind: "fork", backup_id: second.id },

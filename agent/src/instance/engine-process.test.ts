@@ -2,21 +2,25 @@ import { expect, test } from "vitest";
 import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
 import type { KeeperClient } from "../os/keeper-client.ts";
 import { createEngineProcess } from "./engine-process.ts";
+import { partial } from "../../../test/support/partial.ts";
 
 test.each([
   ["closed before the engine is stopped", false, ["closeSessions", "beforeStop", "stop 1"]],
   ["not waited for by an engine that is killed", true, ["closeSessions", "stop 0", "beforeStop", "stop 1"]],
 ])("sessions that work on queues are %s", async (_, force, expected) => {
   const orders: string[] = [];
-  const keeper = {
+  const keeper = partial<KeeperClient>({
     component: () => ({ name: "engine", state: "running", starts: 1 }),
-    order: async ({ op, graceMs }: { op: string; graceMs: number }) => void orders.push(`${op} ${graceMs}`),
+    order: async (order) => {
+      if (order.op === "stop") orders.push(`stop ${order.graceMs}`);
+      return {};
+    },
     subscribe: () => ({ close: () => undefined }),
-  } as unknown as KeeperClient;
-  const driver = {
+  });
+  const driver = partial<EngineDriver>({
     stop: { signal: "SIGINT", graceMs: 1 },
     queues: { closeSessions: () => void orders.push("closeSessions") },
-  } as unknown as EngineDriver;
+  });
   const beforeStop = async () => void orders.push("beforeStop");
   const engine = createEngineProcess({ keeper, logPath: "/nowhere", beforeStop });
   await engine.stop(driver, {} as Instance, { force });

@@ -7,6 +7,7 @@ import { InstanceSpecSchema, ReplicationSchema } from "@holdfast/proto/holdfast/
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
 import { createMemberData } from "./member-data.ts";
+import { partial } from "../../../test/support/partial.ts";
 
 let data: string;
 let done: string[];
@@ -37,13 +38,13 @@ function driver(files?: { version: string }): EngineDriver {
     rewind: async () => void done.push("rewind"),
   };
   const upgrade = files && { versionOf: async () => files.version };
-  return { engine: "valkey", replication, upgrade } as unknown as EngineDriver;
+  return partial<EngineDriver>({ engine: "valkey", replication, upgrade });
 }
 
 function replica(version: string): Instance {
   const replication = create(ReplicationSchema, { primaryNodeId: "other" });
   const spec = create(InstanceSpecSchema, { serviceId: "s", nodeId: "own", engine: "valkey", version, replication });
-  return { spec, paths: { data } } as unknown as Instance;
+  return partial<Instance>({ spec, paths: { data } });
 }
 
 const signal = new AbortController().signal;
@@ -83,7 +84,7 @@ test.each([
 ])("a former primary that has commits of its own %s", async (_, rewind, expected) => {
   const copy = async () => void done.push("copy");
   const replication = { dataRole: async () => "primary" as const, copy, ...(rewind && { rewind }) };
-  const engine = { engine: "valkey", replication } as unknown as EngineDriver;
+  const engine = partial<EngineDriver>({ engine: "valkey", replication });
   await members.ensure(engine, replica("8.1"), { isNew: false }, signal);
   expect(done).toEqual(expected);
 });

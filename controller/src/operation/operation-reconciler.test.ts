@@ -13,6 +13,7 @@ import { startTestEtcd, type TestEtcd } from "../../../test/support/controller/e
 import { until } from "../../../test/support/wait-until.ts";
 import { operationKind, type OperationObject } from "./operation.ts";
 import { createOperationReconciler } from "./operation-reconciler.ts";
+import { partial } from "../../../test/support/partial.ts";
 
 let etcd: TestEtcd;
 let store: Store;
@@ -38,11 +39,11 @@ test("the newest hundred ended operations of a service are retained, and all run
   });
   const put = async (serviceId: string, finishedAt: number | null): Promise<string> => {
     const id = uuidv7();
-    const object = {
+    const object = partial<OperationObject>({
       metadata: newMetadata(id, Date.now(), { organizationId: "o" }),
       spec: { subject: { kind: "managed-service", id: serviceId }, type: "restart" },
       status: { state: "completed", finishedAt },
-    } as unknown as OperationObject;
+    });
     const value = JSON.stringify(object);
     await store.commit({ conditions: [], puts: [{ key: keyOf(operationKind, id), value }], deletes: [] });
     return id;

@@ -26,6 +26,7 @@ import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/ses
 import { expect } from "vitest";
 import { readyHost } from "../platform/ready-host.ts";
 import { newServiceObject, node } from "./service-object.ts";
+import { partial } from "../partial.ts";
 
 /** Defects of a newer image; the old image has none. */
 export const faultsOfImages = [
@@ -128,7 +129,12 @@ export function createServiceScenario(broken: Broken = {}, created: Made = { ima
   /** As the machine's reconciler does before a start. */
   function secureData(of: MachineObject): MachineObject {
     const names = () => [...snapshots.keys()];
-    const facts = () => ({ snapshots: names(), starts: 0, state: of.status.state }) as unknown as MachineFacts;
+    const facts = () =>
+      partial<MachineFacts>({
+        snapshots: names(),
+        starts: 0,
+        state: of.status.state === "running" ? "running" : "stopped",
+      });
     for (const { name } of planSnapshotRemovals(of, facts(), 0).steps) snapshots.delete(name);
     if (of.status.state !== "stopped") return of;
     let after = of;

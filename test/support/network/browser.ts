@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { Agent, request } from "undici";
+import { Agent, fetch, request } from "undici";
 import type { Platform } from "../platform/platform.ts";
 import { resolveName } from "./dns-query.ts";
 
@@ -53,7 +53,7 @@ export function platformAgent(
           (addresses) => {
             const all = addresses.map((address) => ({ address, family: 4 as const }));
             if (all.length === 0) callback(new Error(`${host} has no address`), "", 4);
-            else if (options.all === true) (callback as unknown as (error: null, all: object) => void)(null, all);
+            else if (options.all === true) callback(null, all);
             else callback(null, all[0]?.address ?? "", 4);
           },
           (error: Error) => callback(error, "", 4),
@@ -115,4 +115,10 @@ export function createBrowser(platform: Pick<Platform, "ca" | "admin">, elsewher
     },
     close: () => agent.close(),
   };
+}
+
+/** A fetch by undici over these connections, for clients that require the type of the global one. */
+export function fetchOver(dispatcher: Agent): (url: string, init: object) => Promise<Response> {
+  // oxlint-disable-next-line holdfast/no-double-cast -- undici's Response has the global one's members
+  return (url, init) => fetch(url, { ...init, dispatcher }) as unknown as Promise<Response>;
 }

@@ -50,6 +50,11 @@ export function createNoteApi(deps: NoteApiDeps): ServedService {
   });
 }
 
+/** Notes as the methods of the API and of the feed return them. */
+export function listResponse(notes: readonly Note[]) {
+  return create(noteService.method["listNotes"]!.output, { notes: notes.map(noteMessage) });
+}
+
 /** A descriptor that is built at run time has no types. */
 const requestOf = (request: unknown) => request as { id: string; text: string; limit: number; cursor: string };
 

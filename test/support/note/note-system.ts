@@ -16,8 +16,9 @@ import { operationSubjects } from "@holdfast/controller/operation/operation.ts";
 import { declareSystem } from "@holdfast/controller/kernel/system-declaration.ts";
 import type { System } from "@holdfast/controller/kernel/system.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
+import { requirePeer, unary } from "@holdfast/mtls/rpc-handlers.ts";
 import { noteService } from "./note-service.ts";
-import { createNoteApi } from "./note-api.ts";
+import { createNoteApi, listResponse } from "./note-api.ts";
 import { createNoteReconciler } from "./note-reconciler.ts";
 import { type Note, noteKind } from "./note.ts";
 
@@ -57,15 +58,26 @@ export const noteSystem = declareSystem({
 });
 
 /** Notes as the groups below use them. */
-function contributeNotes({ collections }: Kernel): readonly Contribution[] {
+function contributeNotes({ collections, installationId, log }: Kernel): readonly Contribution[] {
   const notes = collections.open(noteKind);
   return [
     operationSubjects.of({ kind: noteKind.name, get: (id) => notes.get(id) }),
     ownerKinds.of({ kind: noteKind.name, describe: (id) => (notes.get(id) === undefined ? undefined : `note ${id}`) }),
     networkPolicies.of({ name: noteKind.name, rulesOn: () => [], subscribe: () => ({ close() {} }) }),
     objectGrants.of({ ownerKind: noteKind.name, grantsOf: () => [] }),
-    // Any method is unimplemented: the fixture has no process that follows.
-    feeds.of({ dataPlane: "note", service: { definition: grpcService(noteService), implementation: {} } }),
+    feeds.of({
+      dataPlane: "note",
+      service: {
+        definition: grpcService(noteService),
+        // The fixture has no process of its own: the DNS server's identity stands for one.
+        implementation: {
+          listNotes: unary("ListNotes", log, async (_, call) => {
+            requirePeer(call, installationId, "dns");
+            return listResponse([...notes.values()].map(({ object }) => object));
+          }),
+        },
+      },
+    }),
     certificateNames.of({ dataPlane: "note", names: ["note.example.com"] }),
     channelUsers.of({ kind: noteKind.name, usersOf: async () => [] }),
   ];

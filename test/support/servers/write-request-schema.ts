@@ -1,4 +1,4 @@
-import { createFileRegistry, type DescMessage, fromBinary } from "@bufbuild/protobuf";
+import { createFileRegistry, type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
 import {
   FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as Type,
@@ -19,9 +19,9 @@ const schema: DescMessage = loaded();
 
 /** Series of a WriteRequest, by a third-party decoder. Throws for invalid bytes, and for unknown fields. */
 export function readWriteRequest(bytes: Uint8Array): readonly Series[] {
-  const message = fromBinary(schema, bytes) as unknown as { timeseries: Series[]; $unknown?: unknown[] };
+  const message: Message & { timeseries?: Series[] } = fromBinary(schema, bytes);
   if (message.$unknown !== undefined) throw new Error("the request has fields that a WriteRequest has not");
-  return message.timeseries;
+  return message.timeseries ?? [];
 }
 
 function loaded(): DescMessage {

@@ -23,10 +23,8 @@ export function commandCases(its: QueuesUnderTest): void {
     });
     await waitUntil("messages have the queue's new settings", async () => {
       await its.enqueue("typed", [{ n: 2 }]);
-      const messages = (await json("peek", "orders", "typed", "--limit", "100")) as unknown as object[];
-      return (
-        "max_attempts" in (messages.at(-1) ?? {}) && (messages.at(-1) as { max_attempts: number }).max_attempts === 7
-      );
+      const messages = Object.values(await json("peek", "orders", "typed", "--limit", "100"));
+      return (messages.at(-1) as { max_attempts?: number }).max_attempts === 7;
     });
     // Messages from before have the attempts, and the dead-letter queue, of their time.
     const [first] = await its.claim("typed", {});

@@ -1,11 +1,11 @@
 import { createHash, randomBytes, randomInt } from "node:crypto";
 import * as client from "openid-client";
-import { fetch as undiciFetch } from "undici";
 import {
   type Browser,
   createBrowser,
   type BrowserOptions,
   type Page,
+  fetchOver,
   platformAgent,
 } from "../../support/network/browser.ts";
 import { createCommandLine, type CommandResult } from "../../support/platform/command-line.ts";
@@ -106,8 +106,7 @@ export function createSignInUnderTest(): SignInUnderTest {
       const { issuer_url: issuer } = (await platform.rest.get<AuthJson>(its.path())).json;
       const dispatcher = platformAgent(platform, elsewhere);
       const options = {
-        [client.customFetch]: (url: string, init: object) =>
-          undiciFetch(url, { ...init, dispatcher }) as unknown as Promise<Response>,
+        [client.customFetch]: fetchOver(dispatcher),
       };
       return client.discovery(new URL(issuer), appId, undefined, client.None(), options);
     },

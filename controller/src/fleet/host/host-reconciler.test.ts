@@ -20,6 +20,7 @@ import { hostKind, type HostObject, newHost, withHostSpec } from "./host.ts";
 import { createHostLinks, type HostLink } from "./host-links.ts";
 import { createHostWork, statusAfterAnswer } from "./host-reconciler.ts";
 import { recordOwnHost } from "./create-hosts.ts";
+import { partial } from "../../../../test/support/partial.ts";
 
 const gib = 1024 ** 3;
 const signal = new AbortController().signal;
@@ -30,11 +31,11 @@ function testLink(answers: () => boolean, reported: () => HostFacts, closed: () 
     if (answers()) return answer();
     throw new HostUnreachable("far", "connection refused");
   };
-  return {
+  return partial<HostLink>({
     facts: () => orNot(reported),
     images: () => orNot(() => [{ engine: "postgresql", version: "17", available: true }]),
     close: closed,
-  } as unknown as HostLink;
+  });
 }
 
 let etcd: TestEtcd;

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { readyHost } from "../../../../test/support/platform/ready-host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import { createOutdatedCertificates, type OutdatedCertificatesDeps } from "./outdated-certificates.ts";
+import { partial } from "../../../../test/support/partial.ts";
 
 const generation = 7;
 const issued = (authorityGeneration: number, previousSerial = "") =>
@@ -16,13 +17,13 @@ function behind(
   hosts = [readyHost("a")],
 ) {
   const collection = <T>(objects: readonly T[]) => ({ values: () => objects.map((object) => ({ object })) });
-  const deps = {
+  const deps = partial<OutdatedCertificatesDeps>({
     machines: collection(machines),
     hosts: collection(hosts),
     fleet: { observation: () => undefined },
     authority: { record: { generation } },
     controllerRegistry: { controllers: () => members },
-  } as unknown as OutdatedCertificatesDeps;
+  });
   return createOutdatedCertificates(deps).outdated();
 }
 

@@ -23,6 +23,7 @@ import {
   createRulesByService,
   type RulesByService,
 } from "./alert-rule.ts";
+import { partial } from "../../../../test/support/partial.ts";
 
 let etcd: TestEtcd;
 let postgresql: TestPostgresql;
@@ -71,12 +72,12 @@ async function watched(time: Time, spec: Partial<AlertRuleSpec> = {}, nodeIds: r
   const becomes = (change: { power?: "on" | "off"; poweredOnAt?: number; primary?: string; nodes?: object[] } = {}) => {
     const { primary = nodeId, ...more } = change;
     const nodes = nodeIds.map((id) => ({ id }));
-    const service = {
+    const service = partial<ManagedServiceObject>({
       metadata: newMetadata(serviceId, time.now, { name: "watched", organizationId: "o" }),
       spec: { power: "on", databaseType: "postgresql", nodes, ...more },
       status: { state: "Running", primaryNodeId: primary },
-    };
-    services.set(serviceId, service as unknown as ManagedServiceObject);
+    });
+    services.set(serviceId, service);
   };
   becomes();
   const rule: AlertRuleObject = {

@@ -19,6 +19,7 @@ import type { ArchiveWorkDeps } from "./archive-deps.ts";
 import { createArchiveWork } from "./archive-reconciler.ts";
 import { newBackupKey, newDataKey } from "./backup-key.ts";
 import { type BackupObject, newBackupObject } from "./backup.ts";
+import { partial } from "../../../../test/support/partial.ts";
 
 const service = runningService({});
 const { id, organizationId } = service.metadata;
@@ -40,18 +41,20 @@ test("a service that is undeleted during a reconcile of its archive keeps its au
     update: (_: unknown, { object }: { object: { metadata: { id: string } } }) => removed.push(object.metadata.id),
     commit: async () => 2n,
   };
-  const work = createArchiveWork({
-    services: { get: () => undefined, getCurrent: async () => (isBack() ? stored(service) : undefined) },
-    archives: { get: () => stored(gone), getCurrent: async () => stored(isBack() ? archive : gone) },
-    backups: { get: () => stored(backup), reached: async () => undefined },
-    index: { of: () => [stored(backup)] },
-    organizations: { get: () => stored({}) },
-    readersOf: () => [],
-    expiryDeferred: () => false,
-    begin: () => unit,
-    clock: systemClock,
-    log: silentLog,
-  } as unknown as ArchiveWorkDeps);
+  const work = createArchiveWork(
+    partial<ArchiveWorkDeps>({
+      services: { get: () => undefined, getCurrent: async () => (isBack() ? stored(service) : undefined) },
+      archives: { get: () => stored(gone), getCurrent: async () => stored(isBack() ? archive : gone) },
+      backups: { get: () => stored(backup), reached: async () => undefined },
+      index: { of: () => [stored(backup)] },
+      organizations: { get: () => stored({}) },
+      readersOf: () => [],
+      expiryDeferred: () => false,
+      begin: () => unit,
+      clock: systemClock,
+      log: silentLog,
+    }),
+  );
   await work.reconciler.reconcile(id, AbortSignal.timeout(60_000));
   expect(removed).toEqual([]);
 });
@@ -68,29 +71,31 @@ test("a log with a gap continues as another archive, and one event is emitted", 
   const report = create(ArchiveObservationSchema, { archiveId: "a-1", state: "gap", durableTime, term: 1n });
   const events: { type: string; data: object }[] = [];
   const unit = {
-    update: (kind: unknown, _: unknown, object: typeof archive) => {
-      if (kind === archiveKind) archive = object;
+    update: (kind: unknown, _: unknown, object: unknown) => {
+      if (kind === archiveKind) archive = object as typeof archive;
     },
     event: (event: { type: string; data: object }) => events.push(event),
     commit: async () => 2n,
   };
   const reached = async () => undefined;
-  const work = createArchiveWork({
-    services: { get: () => stored(service) },
-    archives: { get: () => stored(archive), reached },
-    backups: { reached },
-    backupKeys: { get: () => stored(key), reached },
-    index: { of: () => [] },
-    fleet: { observation: () => ({ instance: { archive: report } }) },
-    objects: createDirectoryStore(directory),
-    readersOf: () => [],
-    expiryDeferred: () => false,
-    begin: () => unit,
-    newId: uuidv7,
-    sealer,
-    clock: systemClock,
-    log: silentLog,
-  } as unknown as ArchiveWorkDeps);
+  const work = createArchiveWork(
+    partial<ArchiveWorkDeps>({
+      services: { get: () => stored(service) },
+      archives: { get: () => stored(archive), reached },
+      backups: { reached },
+      backupKeys: { get: () => stored(key), reached },
+      index: { of: () => [] },
+      fleet: { observation: () => ({ instance: { archive: report } }) },
+      objects: createDirectoryStore(directory),
+      readersOf: () => [],
+      expiryDeferred: () => false,
+      begin: () => unit,
+      newId: uuidv7,
+      sealer,
+      clock: systemClock,
+      log: silentLog,
+    }),
+  );
   try {
     await work.reconciler.reconcile(id, AbortSignal.timeout(60_000));
     expect(archive.spec.log?.archiveId).not.toBe("a-1");
@@ -141,30 +146,32 @@ test("a pause of deletions retains expired backups and log, and new log is recor
   });
   const unit = {
     onlyWhile: () => undefined,
-    update: (kind: unknown, _: unknown, object: never) => {
-      if (kind === archiveKind) archive = object;
-      else all.set((object as BackupObject).metadata.id, object);
+    update: (kind: unknown, _: unknown, object: unknown) => {
+      if (kind === archiveKind) archive = object as typeof archive;
+      else all.set((object as BackupObject).metadata.id, object as ReturnType<typeof completed>);
     },
     commit: async () => 2n,
   };
   const reached = async () => undefined;
   let isPaused = true;
-  const work = createArchiveWork({
-    services: { get: () => stored(service) },
-    archives: { get: () => stored(archive), reached },
-    backups: { get: (backupId: string) => stored(all.get(backupId)), reached },
-    backupKeys: { get: () => stored(key), reached },
-    index: { of: () => [...all.values()].map(stored) },
-    fleet: { observation: () => ({ instance: { archive: report } }) },
-    objects,
-    readersOf: () => [],
-    expiryDeferred: () => isPaused,
-    begin: () => unit,
-    newId: uuidv7,
-    sealer,
-    clock: { ...systemClock, now: () => now },
-    log: silentLog,
-  } as unknown as ArchiveWorkDeps);
+  const work = createArchiveWork(
+    partial<ArchiveWorkDeps>({
+      services: { get: () => stored(service) },
+      archives: { get: () => stored(archive), reached },
+      backups: { get: (backupId: string) => stored(all.get(backupId)), reached },
+      backupKeys: { get: () => stored(key), reached },
+      index: { of: () => [...all.values()].map(stored) },
+      fleet: { observation: () => ({ instance: { archive: report } }) },
+      objects,
+      readersOf: () => [],
+      expiryDeferred: () => isPaused,
+      begin: () => unit,
+      newId: uuidv7,
+      sealer,
+      clock: { ...systemClock, now: () => now },
+      log: silentLog,
+    }),
+  );
   const ended = () => [...all.values()].filter(({ metadata }) => metadata.deletionRequestedAt !== undefined);
   const untilIdle = async () => {
     for (;;) {
@@ -206,23 +213,25 @@ test("an upgrade ends the log's archive once it can no longer be rolled back", a
   let current = runningService({}, { version: "18", canary: { operationId: "o", generation: 1 } });
   const stored = <T>(object: T) => ({ object, modRevision: 1n });
   const unit = {
-    update: (_kind: unknown, _before: unknown, after: typeof archive) => void (archive = after),
+    update: (_kind: unknown, _before: unknown, after: unknown) => void (archive = after as typeof archive),
     commit: async () => 2n,
   };
   const reached = async () => undefined;
-  const work = createArchiveWork({
-    services: { get: () => stored(current) },
-    archives: { get: () => stored(archive), reached },
-    backups: { reached },
-    backupKeys: { get: () => undefined, reached },
-    index: { of: () => [] },
-    fleet: { observation: () => undefined },
-    readersOf: () => [],
-    expiryDeferred: () => true,
-    begin: () => unit,
-    clock: systemClock,
-    log: silentLog,
-  } as unknown as ArchiveWorkDeps);
+  const work = createArchiveWork(
+    partial<ArchiveWorkDeps>({
+      services: { get: () => stored(current) },
+      archives: { get: () => stored(archive), reached },
+      backups: { reached },
+      backupKeys: { get: () => undefined, reached },
+      index: { of: () => [] },
+      fleet: { observation: () => undefined },
+      readersOf: () => [],
+      expiryDeferred: () => true,
+      begin: () => unit,
+      clock: systemClock,
+      log: silentLog,
+    }),
+  );
   await work.reconciler.reconcile(id, AbortSignal.timeout(60_000));
   expect(archive.spec).toMatchObject({ log, source: { version: "17" } });
   current = runningService({}, { version: "18" });
@@ -239,26 +248,28 @@ test("a manual backup before the first automated one starts the log", async () =
   let archive = newArchive(service, Number.MAX_SAFE_INTEGER, 0);
   const stored = <T>(object: T) => ({ object, modRevision: 1n });
   const unit = {
-    update: (kind: unknown, _: unknown, object: typeof archive) => {
-      if (kind === archiveKind) archive = object;
+    update: (kind: unknown, _: unknown, object: unknown) => {
+      if (kind === archiveKind) archive = object as typeof archive;
     },
     commit: async () => 2n,
   };
   const reached = async () => undefined;
-  const work = createArchiveWork({
-    services: { get: () => stored(service) },
-    archives: { get: () => stored(archive), reached },
-    backups: { reached },
-    backupKeys: { get: () => stored(key), reached },
-    index: { of: () => [stored(made)] },
-    fleet: { observation: () => undefined },
-    objects: createDirectoryStore(directory),
-    begin: () => unit,
-    newId: uuidv7,
-    sealer,
-    clock: systemClock,
-    log: silentLog,
-  } as unknown as ArchiveWorkDeps);
+  const work = createArchiveWork(
+    partial<ArchiveWorkDeps>({
+      services: { get: () => stored(service) },
+      archives: { get: () => stored(archive), reached },
+      backups: { reached },
+      backupKeys: { get: () => stored(key), reached },
+      index: { of: () => [stored(made)] },
+      fleet: { observation: () => undefined },
+      objects: createDirectoryStore(directory),
+      begin: () => unit,
+      newId: uuidv7,
+      sealer,
+      clock: systemClock,
+      log: silentLog,
+    }),
+  );
   try {
     await work.reconciler.reconcile(id, AbortSignal.timeout(60_000));
     expect(archive.spec.log).toMatchObject({ keyVersion: 1 });

@@ -3,6 +3,7 @@ import { replicaOf } from "../../../../test/support/controller/observed-service.
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import { archiveKind } from "../backup/archive.ts";
 import { managedServiceKind } from "./managed-service.ts";
+import { partial } from "../../../../test/support/partial.ts";
 
 const replica = {
   ...replicaOf("r", 2),
@@ -38,7 +39,7 @@ test("a service is stored under keys that do not change with names in code", () 
 });
 
 test("the archive of a deleted service stores it under the same keys", () => {
-  const archive = { spec: {}, status: { deleted: { service } } } as unknown as ReturnType<typeof archiveKind.parse>;
+  const archive = partial<ReturnType<typeof archiveKind.parse>>({ spec: {}, status: { deleted: { service } } });
   const text = archiveKind.format(archive);
   expect(JSON.parse(text)).toMatchObject({ status: { deleted: { service: stored } } });
   expect(archiveKind.parse(text)).toEqual(archive);

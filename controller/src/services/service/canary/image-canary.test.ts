@@ -9,6 +9,7 @@ import { admitClients, rollBack, rollbackError, canaryFault, withSnapshotOutcome
 import type { ImageCanary } from "./rollback-plan.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "../service-operations.ts";
+import { partial } from "../../../../../test/support/partial.ts";
 
 const now = 1_000_000;
 const canary: ImageCanary = { operationId: "op-1", generation: 4 };
@@ -66,7 +67,7 @@ describe("an upgrade of data", () => {
     isCurrent: true,
     silentHost: undefined,
   };
-  const observed = { nodes: [failed] } as unknown as ObservedService;
+  const observed = partial<ObservedService>({ nodes: [failed] });
 
   test("is rolled back until clients are admitted, and never after", () => {
     expect(canaryFault(observed, upgrade, now, serviceWith(canary))).toMatchObject({ code: "machine_failed" });
@@ -75,7 +76,7 @@ describe("an upgrade of data", () => {
   });
 
   test("may take longer than another image", () => {
-    const still = { nodes: [] } as unknown as ObservedService;
+    const still = partial<ObservedService>({ nodes: [] });
     const later = now + 10 * 60_000;
     expect(canaryFault(still, operation, later, serviceWith(canary))).toMatchObject({ code: "not_healthy" });
     expect(canaryFault(still, upgrade, later, serviceWith(canary))).toBeUndefined();

@@ -4,6 +4,7 @@ import { runningService } from "../../../../../test/support/controller/service-o
 import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { rememberDiscarded } from "./discarded-log.ts";
+import { partial } from "../../../../../test/support/partial.ts";
 
 /** The service with a node whose machine reports discarded log up to this position, or none. */
 function observed(service: ManagedServiceObject, to: string | undefined): ObservedService {
@@ -12,7 +13,7 @@ function observed(service: ManagedServiceObject, to: string | undefined): Observ
     node,
     machine: undefined,
     connected: true,
-    instance: { replication: { role: "replica", discarded } } as unknown as InstanceObservation,
+    instance: partial<InstanceObservation>({ replication: { role: "replica", discarded } }),
     stoppedForDrain: false,
     isCurrent: true,
     silentHost: undefined,

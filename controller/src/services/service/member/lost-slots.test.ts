@@ -4,6 +4,7 @@ import { runningService } from "../../../../../test/support/controller/service-o
 import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { rememberSlots } from "./lost-slots.ts";
+import { partial } from "../../../../../test/support/partial.ts";
 
 /** A slot by its name, and its database if that is another one. */
 const slot = (replication: string) => {
@@ -18,7 +19,7 @@ function observed(service: ManagedServiceObject, names: readonly string[] | unde
     node,
     machine: undefined,
     connected: true,
-    instance: { replication } as unknown as InstanceObservation,
+    instance: partial<InstanceObservation>({ replication }),
     stoppedForDrain: false,
     isCurrent: true,
     silentHost: undefined,

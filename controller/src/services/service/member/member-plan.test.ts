@@ -1,4 +1,3 @@
-import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
 import { runningService } from "../../../../../test/support/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
@@ -6,6 +5,7 @@ import type { ManagedServiceObject } from "../managed-service.ts";
 import { planManagedService } from "../managed-service-plan.ts";
 import type { ObservedNode, ObservedService, ServiceStep } from "../observed-service.ts";
 import { replicaNode } from "./new-replica.ts";
+import { partial } from "../../../../../test/support/partial.ts";
 
 const [first] = runningService().spec.nodes;
 if (first === undefined) throw new Error("a service has a node");
@@ -25,16 +25,16 @@ function observed(primary: Observation, replicaState: Observation): ObservedServ
     const observation = index === 0 ? primary : replicaState;
     const { power = "on", machine = "running", engine = "running", generation = 2, connected = true } = observation;
     const instance = { state: engine, generation: BigInt(generation), restartCount: 0n, checks: [] };
-    return {
+    return partial<ObservedNode>({
       node,
       ...(index > 0 && { isReplica: true }),
       machine: { metadata: { id: node.id }, spec: { power, image: "" }, status: { state: machine, address: "a" } },
       connected,
-      instance: instance as unknown as InstanceObservation,
+      instance,
       stoppedForDrain: false,
       isCurrent: true,
       silentHost: undefined,
-    } as unknown as ObservedNode;
+    });
   });
   return { nodes: members, names: "verified", isChanging: false };
 }

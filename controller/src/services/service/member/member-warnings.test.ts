@@ -6,6 +6,7 @@ import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
 import { rememberWarnings, warningsRecheckInMs } from "./member-warnings.ts";
 import { replicaNode } from "./new-replica.ts";
+import { partial } from "../../../../../test/support/partial.ts";
 
 const [first] = runningService().spec.nodes;
 if (first === undefined) throw new Error("a service has a node");
@@ -25,7 +26,7 @@ function observed(service: ManagedServiceObject, observation: Observation): Obse
       ...(isReplica && { isReplica }),
       machine: { metadata: { id: node.id }, status: { state: "running" } } as MachineObject,
       connected: !isReplica || observation !== "silent",
-      instance: { state: "running", checks, ...(isReplica && { replication }) } as unknown as InstanceObservation,
+      instance: partial<InstanceObservation>({ state: "running", checks, ...(isReplica && { replication }) }),
       stoppedForDrain: false,
       isCurrent: true,
       silentHost: undefined,
