@@ -8,6 +8,7 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 import { createHistory, type History } from "#kernel/history/history.ts";
+import { inLoadOrder } from "#kernel/history/history-dump.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
 import { keyOf, nameKeyOf, root } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
@@ -87,6 +88,18 @@ test("a restored control plane equals its snapshot, paused, with raised terms an
   await history.insert([before], [newDeliveries([waiting])]);
   // More than one page.
   await history.insert(Array.from({ length: 620 }, (_, i) => ({ ...eventOf(`m${i}`), organizationId: "many" })));
+  const erased = ["o", "user", uuidv7(), new Date().toISOString()];
+  await history.database.query("insert into auth_erasure values ($1, $2, $3, $4)", erased);
+  const exportId = uuidv7();
+  await history.database.query("insert into export_state (export_id) values ($1)", [exportId]);
+  const cursor = [exportId, uuidv7(), uuidv7()];
+  await history.database.query("insert into export_cursor values ($1, $2, 'logs', $3, '17')", cursor);
+  const digest = () =>
+    history.database.query(
+      "insert into mail_digest (channel_id, event_id, occurred_at) values ('c', $1, now()) returning place::int",
+      [uuidv7()],
+    );
+  await digest();
   const { id, sizeBytes } = await takeSnapshot(deps());
   expect(sizeBytes).toBeGreaterThan(1_000);
   expect((await readFile(join(directory, id))).includes("machine")).toBe(false);
@@ -95,9 +108,12 @@ test("a restored control plane equals its snapshot, paused, with raised terms an
   await lease.revoke();
   await etcd.kill();
   await etcd.start({ empty: true });
-  await history.database.query("truncate event, audit, task_log, webhook_delivery");
+  await history.database.query(
+    "truncate event, audit, task_log, webhook_delivery, auth_erasure, mail_digest, export_state cascade",
+  );
+  await history.database.query("alter table mail_digest alter column place restart");
   const restored = await restoreSnapshot(deps(), id);
-  expect(restored).toMatchObject({ installationId: "installation-1", keys: 621, rows: 622 });
+  expect(restored).toMatchObject({ installationId: "installation-1", keys: 621, rows: 626 });
 
   const found = await store.get(service);
   expect(JSON.parse(found?.value ?? "")).toEqual({
@@ -124,6 +140,19 @@ test("a restored control plane equals its snapshot, paused, with raised terms an
   const [delivery, ...others] = await createDeliveries(history.sql).next([{ webhookId: "w", capacity: 5 }], []);
   expect(delivery).toMatchObject({ id: waiting.id, attempt: 1, event: { id: before.id } });
   expect(others).toEqual([]);
+  // An erased person stays erased, exports continue at their positions, and mails that were due are sent.
+  const { query } = history.database;
+  expect(await query("select subject from auth_erasure")).toEqual([{ subject: erased[2] }]);
+  expect(await query("select position from export_cursor")).toEqual([{ position: "17" }]);
+  expect(await query("select place::int from mail_digest")).toEqual([{ place: 1 }]);
+  expect(await digest()).toEqual([{ place: 2 }]);
+});
+
+test("tables are loaded after those that they reference, and webhook deliveries last", () => {
+  const table = (name: string, ...references: string[]) => ({ name, references });
+  const tables = [table("cursor", "state"), table("webhook_delivery"), table("state"), table("of_cursor", "cursor")];
+  expect(inLoadOrder(tables).map(({ name }) => name)).toEqual(["state", "cursor", "of_cursor", "webhook_delivery"]);
+  expect(() => inLoadOrder([table("a", "b"), table("b", "a")])).toThrow("reference each other: a, b");
 });
 
 test("a tampered or truncated snapshot is not restored at all", async () => {

@@ -6,7 +6,7 @@ import { openStream } from "@holdfast/common/sealed/sealed-stream.ts";
 import { pipeThrough } from "@holdfast/common/sealed/pipe-through.ts";
 import { type AutomationPause, pausePrefix } from "#kernel/clock/automation-pauses.ts";
 import type { History } from "#kernel/history/history.ts";
-import { type HistoryRow, loadHistory, resumeSequence } from "#kernel/history/history-dump.ts";
+import { type HistoryRow, loadHistory, resumeSequences } from "#kernel/history/history-dump.ts";
 import type { Keyring } from "#kernel/secrets/sealer.ts";
 import type { AnyKind } from "#kernel/store/kind.ts";
 import { prefixOf, root } from "#kernel/store/resource.ts";
@@ -72,7 +72,7 @@ export async function restoreSnapshot(deps: RestoreDeps, id: string, signal?: Ab
     if (puts.length >= batchKeys || rows.length >= batchRows) await flush();
   }
   await flush();
-  await resumeSequence(history.database);
+  await resumeSequences(history.database);
   const reason = `The control plane was restored to ${new Date(facts.createdAt).toISOString()}. Compare machines and services, then release this hold.`;
   await setPause(store, { kind: "restored", reason, since, until: null }, signal);
   log.info("control plane restored", { snapshot: id, keys: facts.keys, rows: facts.rows });
