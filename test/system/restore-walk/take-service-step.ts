@@ -71,15 +71,20 @@ export const serviceExecutors: { readonly [K in ServiceStepKind]: Executor<K> } 
     await fixture.protect();
     await failures.untilReplicaCounts();
     const { primary, replica } = await failures.roles();
+    const launcherOf = () => fixture.platform.processes().machines.find(({ id }) => id === primary)?.launcher;
+    const paused = launcherOf();
     const repair = failures.pauseMachine(primary);
     try {
-      const isReplaced = async () => (await failures.roles()).primary === replica;
+      const outcome = async () => {
+        if ((await failures.roles()).primary === replica) return "done";
+        // The kill beside this step hit the paused machine, which runs again.
+        return (launcherOf() ?? paused) !== paused && "interrupted: the primary's machine was restarted";
+      };
       const describe = () => fixture.services.describe(fixture.source.service.id);
-      await waitUntil("the replica is the primary", isReplaced, { withinMs: longMs, everyMs: 200, describe });
+      return await waitUntil("the replica is the primary", outcome, { withinMs: longMs, everyMs: 200, describe });
     } finally {
       repair();
     }
-    return "done";
   },
   upgrade: (fixture, { version }) => operation(fixture, "POST", "/upgrade", { version }),
 
