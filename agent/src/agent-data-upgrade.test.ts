@@ -182,6 +182,10 @@ describe.skipIf(skipped !== undefined)(
             "SELECT extversion = default_version FROM pg_extension JOIN pg_available_extensions ON name = extname",
           ),
         ).not.toContain(false);
+        expect(await query("SELECT extowner::regrole::text FROM pg_extension WHERE extname = 'vector'")).toEqual([
+          "app_user",
+        ]);
+        await query("DROP EXTENSION vector CASCADE");
         expect(await query("SELECT datname FROM pg_database ORDER BY 1")).toEqual([
           "defaultdb",
           "holdfast",

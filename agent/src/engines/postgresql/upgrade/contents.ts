@@ -10,7 +10,8 @@ const countedSql = `SELECT 'counted ' || (SELECT count(*) FROM pg_class c JOIN p
       WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema')
     || ' relations, ' || (SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
       WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema')
-    || ' functions, ' || (SELECT count(*) FROM pg_event_trigger) || ' event triggers' AS summary`;
+    || ' functions, ' || (SELECT count(*) FROM pg_event_trigger) || ' event triggers, '
+    || (SELECT count(*) FROM pg_extension WHERE extowner <> 10) || ' extensions of users' AS summary`;
 
 const namesSql = `SELECT 'database ' || encode(convert_to(datname, 'UTF8'), 'hex') AS name FROM pg_database WHERE ${isReadySql}`;
 

@@ -9,6 +9,7 @@ import { programEnvironment } from "../platform-client.ts";
 import { ownTablesSql, template0Sql } from "../platform-sql.ts";
 import { runSingleUser } from "../single-user.ts";
 import { contentsOf, missingIn } from "./contents.ts";
+import { extensionOwnersIn, restoreExtensionOwners } from "./extension-owners.ts";
 import { draftOf, exchange, scratchOf } from "./directories.ts";
 import { prepareCopy } from "./prepare-copy.ts";
 import { shortageOf, measureCopySpace } from "./copy-space.ts";
@@ -51,6 +52,7 @@ export async function upgradeData(
   const old = { directory: copy, programs: oldPrograms, settings };
   await prepareCopy(run, instance, old, signal);
   const before = await contentsOf(run, old, signal);
+  const extensionOwners = await extensionOwnersIn(run, old, signal);
   await run([program(instance, "initdb"), `--pgdata=${draft}`, ...initdbOptions(instance.spec.version)], { signal });
   const options = `-c config_file=${config}`;
   const argv = [
@@ -81,6 +83,7 @@ export async function upgradeData(
     throw new Error(`pg_upgrade failed: ${await reasonsOf(run, draft, error, signal)}`, { cause: error });
   }
   const upgraded = { directory: draft, programs: newPrograms, settings };
+  await restoreExtensionOwners(run, upgraded, extensionOwners, signal);
   const missing = missingIn(await contentsOf(run, upgraded, signal), before);
   if (missing !== undefined) throw new Error(`pg_upgrade left out data. ${missing}`);
   await runSingleUser(run, upgraded, { database: "template0", sql: template0Sql() }, signal);
