@@ -149,7 +149,7 @@ describe("exports", () => {
     const again = await platform.rest.post(path, {
       ...body,
       destination_type: "prometheus_remote_write",
-      configuration: { url: "https://1.1.1.1/" },
+      configuration: { url: "https://1.1.1.1/api/v1/write" },
     });
     expect([again.status, again.json["code"]]).toEqual([409, "destination_exists"]);
     const saas = await platform.rest.post(path, {

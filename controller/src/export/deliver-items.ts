@@ -1,4 +1,5 @@
 import type { EncodeContext, Encoder, ExportRequest } from "./destinations/destination.ts";
+import type { ExportItem } from "./export-item.ts";
 import type { Verdict } from "./destinations/verdict.ts";
 import type { Configuration } from "./metrics-export.ts";
 
@@ -50,9 +51,13 @@ export const fewestItems = 64;
 
 /**
  * Sends items to the destination in order, one request at a time. Refused items are found by bisection and dropped.
+ * Items that are too old are found by their moment: those of one node and one time are sent, and dropped, together.
  * Throws DeliveryFailed when the destination accepts nothing; then no item counts as dropped.
  */
-export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>): Promise<Delivered> {
+export async function deliverItems<I extends ExportItem>(
+  items: readonly I[],
+  deps: DeliverDeps<I>,
+): Promise<Delivered> {
   const { encoder, configuration, context, send, wait, isLate = () => false } = deps;
   const totals = { taken: 0, refused: 0, tooOld: 0, detail: undefined as string | undefined };
   let requests = 0;
@@ -81,9 +86,11 @@ export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>)
           await prepare(await request.needs());
           continue;
         case "divide":
-          return divide(request.items, verdict.reason === "too_old" ? "tooOld" : "refused", verdict.detail);
+          return verdict.reason === "too_old"
+            ? divideByTime(request.items, verdict.detail)
+            : divide(request.items, verdict.detail);
         case "smaller":
-          return divide(request.items, "refused", verdict.detail);
+          return divide(request.items, verdict.detail);
         case "partly": {
           totals.taken += request.items.length - verdict.refused - verdict.again.length;
           totals.refused += verdict.refused;
@@ -108,15 +115,25 @@ export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>)
     }
   }
 
-  async function divide(some: readonly I[], reason: "refused" | "tooOld", detail: string): Promise<void> {
-    if (some.length <= 1) {
-      totals[reason] += some.length;
-      totals.detail = detail;
-      return;
-    }
+  async function divide(some: readonly I[], detail: string): Promise<void> {
+    if (some.length <= 1) return drop(some, "refused", detail);
     const half = Math.ceil(some.length / 2);
     await deliver(some.slice(0, half));
     await deliver(some.slice(half));
+  }
+
+  async function divideByTime(some: readonly I[], detail: string): Promise<void> {
+    const byMoment = Map.groupBy(some, ({ origin, timeMs }) => `${timeMs} ${origin.nodeId}`);
+    const moments = [...byMoment.values()].toSorted(([a], [b]) => (a?.timeMs ?? 0) - (b?.timeMs ?? 0));
+    if (moments.length <= 1) return drop(some, "tooOld", detail);
+    const half = Math.ceil(moments.length / 2);
+    await deliver(moments.slice(0, half).flat());
+    await deliver(moments.slice(half).flat());
+  }
+
+  function drop(some: readonly I[], reason: "refused" | "tooOld", detail: string): void {
+    totals[reason] += some.length;
+    totals.detail = detail;
   }
 
   async function prepare(needed: readonly ExportRequest<never>[]): Promise<void> {

@@ -1,3 +1,6 @@
+/** An item by the node and the moment that it is of. */
+export type ExportItem = Pick<MetricItem, "origin" | "timeMs">;
+
 /** The service and node that an item comes from. */
 export interface Origin {
   readonly serviceId: string;

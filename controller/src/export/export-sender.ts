@@ -2,7 +2,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import type { Answer, Destination, ExportRequest, VendorUrls } from "./destinations/destination.ts";
-import type { Verdict } from "./destinations/verdict.ts";
+import { isWebPage, type Verdict, webPageVerdict } from "./destinations/verdict.ts";
 import type { Configuration, ExportDataType } from "./metrics-export.ts";
 
 /** The target of an integration's requests, and the organization that they are sent for. */
@@ -55,7 +55,7 @@ export function createExportSender({ egress, vendors }: Deps): SendRequest {
       if (error instanceof EgressFailure) return verdictOfFailure(error);
       throw error;
     }
-    return destination.interpret(answer, request);
+    return isWebPage(answer) ? webPageVerdict(answer.status) : destination.interpret(answer, request);
   };
 }
 

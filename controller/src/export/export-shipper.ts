@@ -1,3 +1,4 @@
+import type { ExportItem } from "./export-item.ts";
 import type { Capacity } from "@holdfast/common/concurrency/capacity-queue.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
@@ -96,7 +97,7 @@ export function cursorKey({ stream, machineId }: Pick<ExportCursor, "stream" | "
 export function createExportShipper(deps: Deps): ExportShipper {
   const { samples, logs, states, memory, clock, log } = deps;
 
-  async function deliver<I extends { readonly timeMs: number }>(
+  async function deliver<I extends ExportItem>(
     items: readonly I[],
     portionsOf: (items: readonly I[]) => readonly (readonly I[])[],
     encoder: Encoder<I>,

@@ -1,7 +1,7 @@
 import { newConfiguration } from "@holdfast/controller/export/configuration/changed-configuration.ts";
 import { type Delivered, deliverItems } from "@holdfast/controller/export/deliver-items.ts";
 import type { Answer, Destination, Encoder, VendorUrls } from "@holdfast/controller/export/destinations/destination.ts";
-import type { LogItem, MetricItem } from "@holdfast/controller/export/export-item.ts";
+import type { ExportItem, LogItem, MetricItem } from "@holdfast/controller/export/export-item.ts";
 import { createExportSender, createProbe } from "@holdfast/controller/export/export-sender.ts";
 import type { ExportDataType } from "@holdfast/controller/export/metrics-export.ts";
 import { createAddressPolicy } from "@holdfast/egress/address-policy.ts";
@@ -57,7 +57,7 @@ export function createExportDelivery(
   const send = createExportSender({ egress: { users: egress, operators: egress }, vendors });
   const limits = () => ({ deadlineMs, signal: AbortSignal.timeout(120_000) });
 
-  function deliver<I>(items: readonly I[], encoder: Encoder<I> | undefined): Promise<Delivered> {
+  function deliver<I extends ExportItem>(items: readonly I[], encoder: Encoder<I> | undefined): Promise<Delivered> {
     if (encoder === undefined) throw new Error(`${destination.type} accepts none of them`);
     return deliverItems(items, {
       encoder,

@@ -19,7 +19,7 @@ const uniqueInOrganization: readonly (readonly [path: string, body: object, answ
   ["/managed-services",           { name: "same", database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 }, [202, 409, 202]],
   ["/app-services",               { name: "same" },                                                                  [201, 409, 201]],
   ["/api/v1/metrics-exports",     { name: "same", destination_type: "prometheus_remote_write", data_type: "metrics",
-                                    configuration: { url: "https://1.1.1.1/", bearer_token: "t" } },                 [201, 409, 201]],
+                                    configuration: { url: "https://1.1.1.1/w", bearer_token: "t" } },                 [201, 409, 201]],
   ["/alerts/channels",            { name: "same", type: "webhook", config: { url: "https://1.1.1.1/" } },            [201, 201, 201]],
   ["/webhooks",                   { url: "https://1.1.1.1/same" },                                                   [201, 201, 201]],
   ["/api-keys",                   { name: "same", scopes: ["services:read"] },                                       [201, 201, 201]],

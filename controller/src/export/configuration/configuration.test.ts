@@ -17,15 +17,18 @@ describe("a new configuration", () => {
   // biome-ignore format: a table, aligned so that it reads as one
   test.each([
     [prometheus, {},                                                             ["url required"]],
-    [prometheus, { url: "https://x/", other: 1, tls_skip_verify: "yes" },        ["other unknown_field", "tls_skip_verify wrong_type"]],
-    [prometheus, { url: "https://x/?a=b", username: "u" },                       ["password required"]],
-    [prometheus, { url: "https://x/", username: "u", password: "p", bearer_token: "t" }, ["bearer_token exclusive"]],
+    [prometheus, { url: "https://x/write", other: 1, tls_skip_verify: "yes" },        ["other unknown_field", "tls_skip_verify wrong_type"]],
+    [prometheus, { url: "https://x/write?a=b", username: "u" },                  ["password required"]],
+    [prometheus, { url: "https://x/write", username: "u", password: "p", bearer_token: "t" }, ["bearer_token exclusive"]],
+    [prometheus, { url: "https://x/?a=b" },                                      ["url path_required"]],
+    [prometheus, { url: "https://x/write", tenant_id: "a b" },                   ["tenant_id invalid_value"]],
+    [prometheus, { url: "https://x/write", headers: { host: "y" } },             ["headers invalid_name"]],
     [prometheus, { url: "ftp://x/" },                                            ["url invalid_url"]],
     [prometheus, { url: "https://u:p@x/" },                                      ["url invalid_url"]],
     [prometheus, { url: "https://x/#f" },                                        ["url invalid_url"]],
     [prometheus, { url: `https://x/${"a".repeat(2_048)}` },                      ["url too_long"]],
-    [prometheus, { url: "https://x/", bearer_token: "a\r\nX-Evil: 1" },          ["bearer_token invalid_text"]],
-    [prometheus, { url: "https://x/", bearer_token: mask },                      ["bearer_token invalid_value"]],
+    [prometheus, { url: "https://x/write", bearer_token: "a\r\nX-Evil: 1" },          ["bearer_token invalid_text"]],
+    [prometheus, { url: "https://x/write", bearer_token: mask },                      ["bearer_token invalid_value"]],
     [otlp,       { endpoint: "https://x/v1/metrics" },                           ["endpoint invalid_url"]],
     [otlp,       { endpoint: "https://x/?a=b" },                                 ["endpoint invalid_url"]],
     [otlp,       { endpoint: "http://x/" },                                      ["insecure required"]],
@@ -58,7 +61,7 @@ describe("a new configuration", () => {
 });
 
 describe("a changed configuration", () => {
-  const stored = { url: "https://old/", username: "u", password: "p", tls_skip_verify: false };
+  const stored = { url: "https://old/write", username: "u", password: "p", tls_skip_verify: false };
 
   test("merges by key, null clears, and the mask keeps the stored secret", () => {
     const same = changedConfiguration(prometheus, stored, { password: mask });
@@ -66,18 +69,18 @@ describe("a changed configuration", () => {
     const other = changedConfiguration(prometheus, stored, { username: null, password: null, bearer_token: "t" });
     expect(other).toEqual({
       ok: true,
-      configuration: { url: "https://old/", bearer_token: "t", tls_skip_verify: false },
+      configuration: { url: "https://old/write", bearer_token: "t", tls_skip_verify: false },
     });
   });
 
   // biome-ignore format: a table, aligned so that it reads as one
   test.each([
-    [{ url: "https://evil/" },                      ["password secret_required"]],
-    [{ url: "https://evil/", password: mask },      ["password secret_required"]],
+    [{ url: "https://evil/write" },                      ["password secret_required"]],
+    [{ url: "https://evil/write", password: mask },      ["password secret_required"]],
     [{ tls_skip_verify: true },                     ["password secret_required"]],
     [{ username: "somebody" },                      ["password secret_required"]],
-    [{ url: "https://new/", password: "q" },        []],
-    [{ url: "https://new/", password: null, username: null }, []],
+    [{ url: "https://new/write", password: "q" },        []],
+    [{ url: "https://new/write", password: null, username: null }, []],
   ])("%o needs the secrets again that would be sent elsewhere", (given, faults) => {
     expect(faultsOf(changedConfiguration(prometheus, stored, given))).toEqual(faults);
   });

@@ -1,7 +1,25 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Configuration } from "../metrics-export.ts";
 import type { ConfigurationFault } from "./destination.ts";
+import type { Field } from "../configuration/field.ts";
 import { basicAuthorization } from "./pieces.ts";
+
+/** Headers of the user's own, such as those of a proxy before the destination. */
+export const headersField: Field = {
+  kind: "secretTexts",
+  namePattern: /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/,
+  refusedNames:
+    /^(host|content-.*|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|accept-encoding)$/i,
+};
+
+/** The tenant of Mimir, Cortex, Thanos and Loki. */
+export const tenantField: Field = {
+  kind: "text",
+  isTarget: "account",
+  most: 150,
+  pattern: /^[A-Za-z0-9!\-_.*'()|]+$/,
+  requirement: "have letters, digits and !-_.*'()| only",
+};
 
 /** The text of a required key of a validated configuration. */
 export function configuredText(configuration: Configuration, key: string): string {
@@ -37,4 +55,15 @@ export function credentialHeaders({ username, password, bearer_token }: Configur
   if (typeof username === "string" && typeof password === "string")
     return { authorization: basicAuthorization(username, password) };
   return {};
+}
+
+/** The user's own headers, by names in lower case. */
+export function ownHeaders({ headers }: Configuration): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]));
+}
+
+/** The user's own headers, and the tenant, which replaces one among them. */
+export function tenantHeaders(configuration: Configuration): Record<string, string> {
+  const { tenant_id: tenant } = configuration;
+  return { ...ownHeaders(configuration), ...(typeof tenant === "string" && { "x-scope-orgid": tenant }) };
 }

@@ -20,6 +20,7 @@ import {
 import { newConfiguration } from "../configuration/changed-configuration.ts";
 import { DeliveryFailed, deliverItems } from "../deliver-items.ts";
 import { createExportSender, createProbe } from "../export-sender.ts";
+import type { ExportItem } from "../export-item.ts";
 import type { Configuration } from "../metrics-export.ts";
 import type { Destination, Encoder, VendorUrls } from "./destination.ts";
 
@@ -69,7 +70,7 @@ export function destinationConformance(destination: Destination): void {
     const limits = () => ({ deadlineMs: 10_000, signal: AbortSignal.timeout(60_000) });
     const waits: number[] = [];
 
-    function deliver<I>(items: readonly I[], encoder: Encoder<I>) {
+    function deliver<I extends ExportItem>(items: readonly I[], encoder: Encoder<I>) {
       return deliverItems(items, {
         encoder,
         configuration,
@@ -155,6 +156,15 @@ export function destinationConformance(destination: Destination): void {
         expect(taken.map(readKey).toSorted()).toEqual(keys.filter((key) => !refused.has(key)).toSorted());
       });
 
+      test("a web page in place of a response is a failure, and drops nothing", async () => {
+        const page = { status: 200, body: "\n<!DOCTYPE html><html><title>Sign in</title></html>" };
+        receiver.reply(() => page);
+        const failed = "HTTP 200: the address responds with a web page; check the URL";
+        await expect(run(deliver, 10)).rejects.toThrow(failed);
+        expect(receiver.arrivals).toHaveLength(1);
+        expect(await probe()).toBe(failed);
+      });
+
       test("requests that are too large are halved", async () => {
         receiver.reply((arrival) => ((reader.read(arrival) ?? []).length > 7 ? { status: 413 } : take(arrival)));
         const { keys, delivered } = await run(deliver, 20);
@@ -181,9 +191,9 @@ export function destinationConformance(destination: Destination): void {
   });
 }
 
-type Deliver = <I>(items: readonly I[], encoder: Encoder<I>) => ReturnType<typeof deliverItems<I>>;
+type Deliver = <I extends ExportItem>(items: readonly I[], encoder: Encoder<I>) => ReturnType<typeof deliverItems<I>>;
 
-function streamOf<I>(
+function streamOf<I extends ExportItem>(
   name: string,
   encoder: Encoder<I>,
   make: (count: number, nowMs: number) => I[],

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { deliverItems } from "../deliver-items.ts";
 import type { Answer, ExportRequest } from "./destination.ts";
 import { destinationConformance } from "./destination-conformance.ts";
 import { destinations } from "./destinations.ts";
+import { verdictOfStatus } from "./verdict.ts";
 
 for (const destination of Object.values(destinations)) destinationConformance(destination);
 
@@ -62,10 +64,48 @@ describe("responses about single items", () => {
   });
 
   test.each([
-    ["out of order sample", "too_old"],
-    ["label name is invalid", "refused"],
-  ])("a remote write response: %s is %s", (body, reason) => {
-    const verdict = destinations.prometheus_remote_write.interpret(answer(400, body), request(2));
+    [400, "out of order sample", "too_old"],
+    [400, "label name is invalid", "refused"],
+    [409, "store locally for endpoint: conflict", "too_old"],
+    [422, "err-mimir-label-invalid", "refused"],
+  ])("a remote write response: %i %s is %s", (status, body, reason) => {
+    const verdict = destinations.prometheus_remote_write.interpret(answer(status, body), request(2));
     expect(verdict).toMatchObject({ kind: "divide", reason });
   });
+});
+
+describe("status", () => {
+  // biome-ignore format: a table, aligned so that it reads as one
+  test.each([
+    [200, "accepted"], [204, "accepted"], [302, "stop"], [400, "divide"], [401, "stop"], [402, "stop"], [403, "stop"],
+    [404, "stop"], [405, "stop"], [407, "stop"], [408, "later"], [409, "divide"], [410, "stop"], [413, "smaller"],
+    [418, "stop"], [422, "divide"], [425, "later"], [429, "later"], [500, "later"], [501, "stop"], [503, "later"],
+    [511, "stop"], [599, "later"], [999, "stop"],
+  ] as const)("%i means: %s", (status, kind) => {
+    expect(verdictOfStatus(status)).toMatchObject({ kind });
+  });
+});
+
+/** Every sample of three moments; a receiver that has all of them refuses each request. */
+test("a batch that the receiver has takes a request for each division of its moments", async () => {
+  const origin = { serviceId: "s", serviceName: "s", dbType: "postgresql", nodeId: "n" };
+  const items = Array.from({ length: 120 }, (_, index) => ({
+    origin,
+    metric: `m${index % 40}`,
+    value: index,
+    timeMs: Math.floor(index / 40) * 15_000,
+  }));
+  let requests = 0;
+  const delivered = await deliverItems(items, {
+    encoder: { encode: async (some) => [{ method: "POST", url: "http://x/", headers: {}, items: some }] },
+    configuration: {},
+    context: { nowMs: 0, vendors: { apm: "", cloud: "", logSaas: "" } },
+    send: async (each) => {
+      requests += 1;
+      return destinations.prometheus_remote_write.interpret(answer(409, "conflict"), each);
+    },
+    wait: async () => undefined,
+  });
+  expect(delivered).toMatchObject({ taken: 0, tooOld: 120, refused: 0 });
+  expect(requests).toBe(5);
 });

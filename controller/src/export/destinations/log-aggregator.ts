@@ -1,6 +1,13 @@
 import type { LogItem } from "../export-item.ts";
 import type { Configuration } from "../metrics-export.ts";
-import { checkCredentials, configuredBase, credentialHeaders } from "./configured-values.ts";
+import {
+  checkCredentials,
+  configuredBase,
+  credentialHeaders,
+  headersField,
+  tenantField,
+  tenantHeaders,
+} from "./configured-values.ts";
 import type { Destination, ExportRequest } from "./destination.ts";
 import { piecesOf } from "./pieces.ts";
 import { verdictOfStatus, messageOf } from "./verdict.ts";
@@ -18,6 +25,8 @@ export const logAggregator: Destination = {
     username: { kind: "text", isTarget: "account" },
     password: { kind: "secret" },
     bearer_token: { kind: "secret" },
+    tenant_id: tenantField,
+    headers: headersField,
     labels: { kind: "texts", most: 15, namePattern: /^[a-zA-Z_][a-zA-Z0-9_]{0,127}$/, refusedNames: ownLabels },
   },
   check: (configuration) => checkCredentials(configuration, "bearer_token"),
@@ -42,7 +51,11 @@ function requestOf<I>(items: readonly I[], body: string, configuration: Configur
   return {
     method: "POST",
     url: endpoint.endsWith("/loki/api/v1/push") ? endpoint : `${endpoint}/loki/api/v1/push`,
-    headers: { "content-type": "application/json", ...credentialHeaders(configuration) },
+    headers: {
+      "content-type": "application/json",
+      ...tenantHeaders(configuration),
+      ...credentialHeaders(configuration),
+    },
     body,
     items,
   };

@@ -1,6 +1,6 @@
 import type { LogItem, MetricItem, Origin } from "../export-item.ts";
 import type { Configuration } from "../metrics-export.ts";
-import { configuredBase } from "./configured-values.ts";
+import { configuredBase, headersField, ownHeaders } from "./configured-values.ts";
 import type { Destination, ExportRequest } from "./destination.ts";
 import { gzipped, jsonOf, piecesOf } from "./pieces.ts";
 import { type Verdict, verdictOfStatus } from "./verdict.ts";
@@ -17,12 +17,7 @@ export const otlp: Destination = {
   type: "otlp",
   fields: {
     endpoint: { kind: "url", required: true, isTarget: true },
-    headers: {
-      kind: "secretTexts",
-      namePattern: /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/,
-      refusedNames:
-        /^(host|content-.*|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|accept-encoding)$/i,
-    },
+    headers: headersField,
     protocol: { kind: "choice", values: ["http", "grpc"], default: "grpc" },
     insecure: { kind: "flag", default: false, isTarget: true },
     timeout_seconds: { kind: "integer", least: 1, most: 60, default: 30 },
@@ -83,17 +78,13 @@ async function requestOf<I>(
     method: "POST",
     url: `${configuredBase(configuration)}/v1/${signal}`,
     headers: {
-      ...lowerCased(configuration["headers"]),
+      ...ownHeaders(configuration),
       "content-type": "application/json",
       "content-encoding": "gzip",
     },
     body: await gzipped(json),
     items,
   };
-}
-
-function lowerCased(headers: Configuration[string] | undefined): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]));
 }
 
 const text = (key: string, value: string) => ({ key, value: { stringValue: value } });

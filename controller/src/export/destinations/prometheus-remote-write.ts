@@ -1,8 +1,15 @@
 import { compress } from "snappy";
 import type { MetricItem } from "../export-item.ts";
 import type { Configuration } from "../metrics-export.ts";
-import { checkCredentials, configuredText, credentialHeaders } from "./configured-values.ts";
-import type { Destination, ExportRequest } from "./destination.ts";
+import {
+  checkCredentials,
+  configuredText,
+  credentialHeaders,
+  headersField,
+  tenantField,
+  tenantHeaders,
+} from "./configured-values.ts";
+import type { ConfigurationFault, Destination, ExportRequest } from "./destination.ts";
 import { verdictOfStatus, messageOf } from "./verdict.ts";
 import { writeRequest } from "./write-request.ts";
 
@@ -19,9 +26,11 @@ export const prometheusRemoteWrite: Destination = {
     username: { kind: "text", isTarget: "account" },
     password: { kind: "secret" },
     bearer_token: { kind: "secret" },
+    tenant_id: tenantField,
+    headers: headersField,
     tls_skip_verify: { kind: "flag", default: false, isTarget: true },
   },
-  check: (configuration) => checkCredentials(configuration, "bearer_token"),
+  check: (configuration) => [...checkPath(configuration), ...checkCredentials(configuration, "bearer_token")],
   probe: async (configuration) => [await requestOf<never>([], configuration)],
   metrics: {
     async encode(items, configuration) {
@@ -32,11 +41,19 @@ export const prometheusRemoteWrite: Destination = {
     },
   },
   interpret({ status, retryAfterMs, body }) {
-    if (status === 400 && tooLate.test(body.toString("utf8", 0, 4_096)))
+    // Thanos responds with 409 to samples that it has, or that are older than its newest.
+    if (status === 409 || (status === 400 && tooLate.test(body.toString("utf8", 0, 4_096))))
       return { kind: "divide", reason: "too_old", detail: messageOf(status) };
     return verdictOfStatus(status, retryAfterMs);
   },
 };
+
+/** Receivers have their own paths; a request to the root would reach something else. */
+function checkPath({ url }: Configuration): readonly ConfigurationFault[] {
+  if (typeof url !== "string" || new URL(url).pathname !== "/") return [];
+  const paths = "/api/v1/write (Prometheus, VictoriaMetrics), /api/v1/push (Mimir, Cortex), /api/v1/receive (Thanos)";
+  return [{ key: "url", code: "path_required", detail: `must have the path of the receiver: ${paths}` }];
+}
 
 async function requestOf<I extends MetricItem>(
   items: readonly I[],
@@ -49,6 +66,7 @@ async function requestOf<I extends MetricItem>(
       "content-type": "application/x-protobuf",
       "content-encoding": "snappy",
       "x-prometheus-remote-write-version": "0.1.0",
+      ...tenantHeaders(configuration),
       ...credentialHeaders(configuration),
     },
     // Remote write requires the Snappy block format; an empty block is not an empty body.

@@ -4,7 +4,7 @@ import type { Configuration } from "../metrics-export.ts";
 import { checkCredentials, configuredBase, configuredText, credentialHeaders } from "./configured-values.ts";
 import type { Destination, Encoder, ExportRequest } from "./destination.ts";
 import { jsonOf, piecesOf } from "./pieces.ts";
-import { type Verdict, verdictOfStatus, messageOf } from "./verdict.ts";
+import { isTransient, type Verdict, verdictOfStatus, messageOf } from "./verdict.ts";
 
 const limits = { itemsMax: 2_000, bytesMax: 5_000_000 };
 
@@ -48,7 +48,7 @@ export const searchCluster: Destination = {
       Number((item as { create?: { status?: unknown } })?.create?.status),
     );
     // Another credential or index would be accepted, so nothing is dropped.
-    const blocked = statuses.find((each) => each === 401 || each === 403 || each === 404);
+    const blocked = statuses.find((each) => verdictOfStatus(each).kind === "stop");
     if (blocked !== undefined) return { kind: "stop", detail: messageOf(blocked) };
     const again = [...statuses.keys()].filter((index) => isTransient(statuses[index] ?? 0));
     // 409: the document exists from an earlier attempt.
@@ -59,8 +59,6 @@ export const searchCluster: Destination = {
     return { kind: "partly", refused: refused.length, again, detail };
   },
 };
-
-const isTransient = (status: number) => status === 429 || status >= 500;
 
 function headersOf(configuration: Configuration): Record<string, string> {
   if (configuration["api_key"] === undefined) return credentialHeaders(configuration);

@@ -9,7 +9,7 @@ export type Verdict =
    * items).
    */
   | { readonly kind: "partly"; readonly refused: number; readonly again: readonly number[]; readonly detail: string }
-  /** At least one item is refused; it is found by bisection. */
+  /** At least one item is refused; it is found by bisection, one that is too old together with those of its moment. */
   | { readonly kind: "divide"; readonly reason: "refused" | "too_old"; readonly detail: string }
   /** The request is too large. */
   | { readonly kind: "smaller"; readonly detail: string }
@@ -20,38 +20,97 @@ export type Verdict =
   /** Something that the request `needs` does not exist yet. */
   | { readonly kind: "prepare"; readonly detail: string };
 
+/**
+ * The meaning of a status: the items are accepted; sent again later; sent in halves until the refused ones are found;
+ * sent in halves because the request is too large; or nothing is sent until the configuration is changed.
+ */
+type Meaning = "accept" | "wait" | "refuse" | "halve" | "stop";
+
 // biome-ignore format: a table, aligned so that it reads as one
-const messages: Readonly<Record<number, string>> = {
-  400: "the destination refuses the data",
-  401: "the destination does not know the credential",
-  402: "the destination asks for payment",
-  403: "the destination refuses the credential",
-  404: "there is nothing at this address",
-  405: "the address takes no such requests",
-  408: "the destination waited too long",
-  413: "the destination takes no request of this size",
-  415: "the destination does not take this format",
-  422: "the destination refuses the data",
-  429: "the destination asks for fewer requests",
-};
+const statuses: ReadonlyMap<number, readonly [meaning: Meaning, message: string]> = new Map([
+  [400, ["refuse", "the destination refuses the data"]],
+  [401, ["stop",   "the destination does not know the credential"]],
+  [402, ["stop",   "the destination asks for payment"]],
+  [403, ["stop",   "the destination refuses the credential"]],
+  [404, ["stop",   "there is nothing at this address"]],
+  [405, ["stop",   "the address takes no such requests"]],
+  [406, ["stop",   "the destination offers no format that is accepted here"]],
+  [407, ["stop",   "a proxy asks for a credential"]],
+  [408, ["wait",   "the destination waited too long"]],
+  [409, ["refuse", "the data conflict with those of the destination"]],
+  [410, ["stop",   "the address does not exist any more"]],
+  [411, ["stop",   "the destination does not take this format"]],
+  [412, ["stop",   "the destination refuses the request"]],
+  [413, ["halve",  "the destination takes no request of this size"]],
+  [414, ["stop",   "the URL is too long for the destination"]],
+  [415, ["stop",   "the destination does not take this format"]],
+  [417, ["stop",   "the destination refuses the request"]],
+  [421, ["stop",   "the destination does not serve this host name"]],
+  [422, ["refuse", "the destination refuses the data"]],
+  [423, ["wait",   "the destination is locked"]],
+  [424, ["wait",   "the destination fails"]],
+  [425, ["wait",   "the destination asks for another attempt"]],
+  [426, ["stop",   "the destination asks for another protocol"]],
+  [428, ["stop",   "the destination refuses the request"]],
+  [429, ["wait",   "the destination asks for fewer requests"]],
+  [431, ["stop",   "the headers are too large for the destination"]],
+  [451, ["stop",   "the destination is not allowed to take data from here"]],
+  [501, ["stop",   "the destination does not support this request"]],
+  [505, ["stop",   "the destination does not support this version of HTTP"]],
+  [511, ["stop",   "the network asks for a sign-in"]],
+]);
+
+/** The meaning of all other statuses, by their first digit. */
+const classes: ReadonlyMap<number, readonly [meaning: Meaning, message: string]> = new Map([
+  [1, ["wait", "the response is incomplete"]],
+  [2, ["accept", ""]],
+  [3, ["stop", "the destination leads elsewhere, and redirects are not followed"]],
+  [4, ["stop", "the destination refuses the request"]],
+  [5, ["wait", "the destination fails"]],
+]);
+
+const unknownStatus = ["stop", "the response is not HTTP"] as const;
+
+function meaningOf(status: number): readonly [meaning: Meaning, message: string] {
+  return statuses.get(status) ?? classes.get(Math.floor(status / 100)) ?? unknownStatus;
+}
 
 /** Status and message, such as `HTTP 403: the destination refuses the credential`. */
 export function messageOf(status: number): string {
-  return `HTTP ${status}: ${messages[status] ?? fallbackMessage(status)}`;
+  return `HTTP ${status}: ${meaningOf(status)[1]}`;
 }
 
-function fallbackMessage(status: number): string {
-  if (status >= 500) return "the destination fails";
-  if (status >= 300 && status < 400) return "the destination leads elsewhere, and redirects are not followed";
-  return "the destination refuses the request";
+/** True for a status after which the same request may be accepted. */
+export function isTransient(status: number): boolean {
+  return meaningOf(status)[0] === "wait";
 }
 
 /** The verdict by the status alone, as most destinations define it. */
 export function verdictOfStatus(status: number, retryAfterMs?: number): Verdict {
   const detail = messageOf(status);
-  if (status >= 200 && status < 300) return { kind: "accepted" };
-  if (status === 400 || status === 422) return { kind: "divide", reason: "refused", detail };
-  if (status === 413) return { kind: "smaller", detail };
-  if (status === 408 || status === 429 || status >= 500) return { kind: "later", afterMs: retryAfterMs, detail };
-  return { kind: "stop", detail };
+  switch (meaningOf(status)[0]) {
+    case "accept":
+      return { kind: "accepted" };
+    case "refuse":
+      return { kind: "divide", reason: "refused", detail };
+    case "halve":
+      return { kind: "smaller", detail };
+    case "wait":
+      return { kind: "later", afterMs: retryAfterMs, detail };
+    case "stop":
+      return { kind: "stop", detail };
+  }
+}
+
+/** Responses that a web server or a sign-in page sends for any path. */
+const webPage = /^\s*(<!doctype html|<html)/i;
+
+/** True if an accepted response is a web page: the address leads to something else than the destination. */
+export function isWebPage({ status, body }: { readonly status: number; readonly body: Buffer }): boolean {
+  return status >= 200 && status < 300 && webPage.test(body.toString("latin1", 0, 1_024));
+}
+
+/** The verdict on a web page in place of a response. */
+export function webPageVerdict(status: number): Verdict {
+  return { kind: "stop", detail: `HTTP ${status}: the address responds with a web page; check the URL` };
 }
