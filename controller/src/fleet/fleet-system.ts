@@ -28,6 +28,7 @@ import { createOrphanSweep, type OrphanSweep } from "./machine/orphan-sweep.ts";
 import { type ObjectGrantSource, objectGrants } from "./object-grants.ts";
 import { createObjectUrls } from "./object-urls.ts";
 import { type OwnerKind, ownerKinds } from "./owner/owner-kind.ts";
+import { createOwners, type Owners } from "./owner/owners.ts";
 import { createPackedContents, type PackedContents } from "./payload/packed-contents.ts";
 import { createPayloads } from "./payload/payloads.ts";
 import { createMachinePlacement } from "./placement/machine-placement.ts";
@@ -66,6 +67,7 @@ export interface FleetSystem {
   readonly contents: PackedContents;
   readonly provider: HostsProvider;
   readonly machines: Collection<MachineObject>;
+  readonly owners: Owners;
   readonly hosts: Collection<HostObject>;
   readonly zone: ZoneRecords;
   /** Resolves when every DNS server answers a query for the name with exactly these addresses. */
@@ -122,6 +124,7 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
   const { objectUrls: signer } = kernel;
   const grants = use(objectGrants);
   requireOwners(grants, use(ownerKinds));
+  const owners = createOwners(use(ownerKinds));
   const urlGrants = signer && createObjectUrls({ signer, machines, sources: grants, clock });
   const [agentsAt, ...alsoListen] = endpointsOf(settings.agentListen);
   const fleet = await createFleet({
@@ -138,7 +141,7 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
     ...(urlGrants && { urlGrants }),
     limits: { sampleIntervalMs: settings.sampleIntervalMs },
   });
-  const all = { ...kernel, fleet, provider, links, hosts, machines, rollouts };
+  const all = { ...kernel, fleet, provider, links, hosts, machines, owners, rollouts };
   const orphans = createOrphanSweep({ ...all, objectsReady: collections.ready() });
   const isPaused = () => automationPauses.list("deletion").length > 0;
   const warmPool = createWarmPool({ ...all, isPaused, now: clock.now });
@@ -161,6 +164,7 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
         contents: createPackedContents(payloads),
         provider,
         machines,
+        owners,
         hosts,
         zone,
         awaitNames: (name, addresses, callSignal) =>

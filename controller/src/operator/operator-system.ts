@@ -29,7 +29,7 @@ export const operatorSystem = declareSystem({
 });
 
 function openOperatorSystem(kernel: Kernel, use: Use): System {
-  const { fleet, machines, orphans, outdatedCertificates } = use(fleetPart);
+  const { fleet, machines, owners, orphans, outdatedCertificates } = use(fleetPart);
   const { collections, controllerRegistry, controllerId, log } = kernel;
   const tasks = collections.open(taskKind);
   const services = collections.open(managedServiceKind);
@@ -43,6 +43,7 @@ function openOperatorSystem(kernel: Kernel, use: Use): System {
         ...kernel,
         fleet,
         machines,
+        owners,
         tasks,
         services,
         sessions,

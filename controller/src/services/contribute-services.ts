@@ -5,11 +5,10 @@ import { machineKind } from "#fleet/machine/machine.ts";
 import { networkPolicies } from "#fleet/network-policy/policy-source.ts";
 import { objectGrants } from "#fleet/object-grants.ts";
 import { primaryLeaseRulesPart } from "#fleet/session/primary-leases.ts";
-import { type OwnerKind, ownerKinds } from "#fleet/owner/owner-kind.ts";
+import { ownerKinds } from "#fleet/owner/owner-kind.ts";
 import type { UseLater } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Contribution } from "#kernel/part.ts";
-import type { Collection } from "#kernel/store/collection.ts";
 import { subjectAccessPart } from "#operation/operation-api.ts";
 import { operationKind, operationSubjects } from "#operation/operation.ts";
 import { resourceKinds } from "#resource-kind/resource-kind.ts";
@@ -17,11 +16,12 @@ import { archiveKind } from "./backup/archive.ts";
 import { backupContextPart, createBackupContext } from "./backup/backup-context.ts";
 import { backupKeyKind } from "./backup/backup-key.ts";
 import { backupKind } from "./backup/backup.ts";
-import { drillKind, type DrillObject } from "./backup/drill/drill.ts";
+import { drillKind } from "./backup/drill/drill.ts";
 import { createBackupObjectGrants } from "./backup/object-grants.ts";
 import { databasesPart } from "./databases-part.ts";
+import { createServiceOwners } from "./machine-owners.ts";
 import { createDatabaseKind, databaseKindName } from "./resource-kind/database-kind.ts";
-import { managedServiceKind, type ManagedServiceObject } from "./service/managed-service.ts";
+import { managedServiceKind } from "./service/managed-service.ts";
 import { createPrimaryLeaseRules } from "./service/member/primary-lease-rules.ts";
 import { createServiceAccess, serviceAccessPart } from "./service/service-access.ts";
 import { createServiceNetworkPolicy } from "./service/service-network-policy.ts";
@@ -57,7 +57,7 @@ export function contributeServices(
     subjectAccessPart.of(access),
     tokenResourcesPart.of(services),
     operationSubjects.of({ kind: managedServiceKind.name, get: (id) => services.get(id) }),
-    ownerKinds.of(...serviceOwners({ services, drills })),
+    ownerKinds.of(...createServiceOwners({ services, drills })),
     networkPolicies.of(createServiceNetworkPolicy({ services, machines })),
     primaryLeaseRulesPart.of(createPrimaryLeaseRules(services)),
     backupContextPart.of(backups),
@@ -67,29 +67,5 @@ export function contributeServices(
       create: () => createDatabaseKind({ ...databases(), sealer, clock, newId }),
     }),
     defaultAllowedCidrsPart.of(defaultAllowedCidrs),
-  ];
-}
-
-/** Services own the machines of their nodes, and drills those on which they restore. */
-function serviceOwners({
-  services,
-  drills,
-}: {
-  readonly services: Pick<Collection<ManagedServiceObject>, "get">;
-  readonly drills: Pick<Collection<DrillObject>, "get">;
-}): readonly OwnerKind[] {
-  const nameOf = (serviceId: string) => services.get(serviceId)?.object.metadata.name ?? serviceId;
-  return [
-    {
-      kind: managedServiceKind.name,
-      describe: (id) => (services.get(id) === undefined ? undefined : `service ${nameOf(id)}`),
-    },
-    {
-      kind: drillKind.name,
-      describe(id) {
-        const drill = drills.get(id)?.object;
-        return drill && `restore drill of service ${nameOf(drill.spec.serviceId)}`;
-      },
-    },
   ];
 }

@@ -62,7 +62,18 @@ function contributeNotes({ collections, installationId, log }: Kernel): readonly
   const notes = collections.open(noteKind);
   return [
     operationSubjects.of({ kind: noteKind.name, get: (id) => notes.get(id) }),
-    ownerKinds.of({ kind: noteKind.name, describe: (id) => (notes.get(id) === undefined ? undefined : `note ${id}`) }),
+    ownerKinds.of({
+      kind: noteKind.name,
+      noun: "note",
+      remedy: "Tear up",
+      describe(id) {
+        const note = notes.get(id)?.object;
+        return note && { name: note.spec.text, organizationId: note.metadata.organizationId };
+      },
+      isReplaceable: () => true,
+      onHostLost: () => "deletes",
+      drain: () => ({ outcome: "moves", reason: "The note moves to another host." }),
+    }),
     networkPolicies.of({ name: noteKind.name, rulesOn: () => [], subscribe: () => ({ close() {} }) }),
     objectGrants.of({ ownerKind: noteKind.name, grantsOf: () => [] }),
     feeds.of({

@@ -26,6 +26,7 @@ import { expect } from "vitest";
 import { startTestEtcd } from "../controller/etcd.ts";
 import { machineObject } from "../machines/machine-object.ts";
 import { startTestMachines, type TestMachines } from "../machines/process-machines.ts";
+import { testOwners } from "../machines/test-owners.ts";
 import { readyHost, testHostFacts } from "./ready-host.ts";
 
 /** A controller's view of hosts and machines, with a memory of its own. */
@@ -107,6 +108,7 @@ export async function startTwoHosts(): Promise<TwoHosts> {
       hosts,
       placement,
       machines,
+      owners: testOwners,
       begin,
       sealer,
       clock: systemClock,

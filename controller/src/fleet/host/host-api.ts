@@ -6,6 +6,7 @@ import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { type AddHostRequest, type HostSchema, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { hostRemovalRefusal } from "./host-removal.ts";
 import type { HostTrust } from "./host-trust.ts";
+import type { Owners } from "../owner/owners.ts";
 import { hostKind, type HostObject, isRemoved, newHost, withHostSpec } from "./host.ts";
 import { hostOfMachine, type MachineObject } from "../machine/machine.ts";
 import { adminPage } from "#kernel/page/admin-page.ts";
@@ -20,6 +21,7 @@ export interface HostApiDeps {
   readonly begin: () => UnitOfWork;
   readonly hosts: Collection<HostObject>;
   readonly machines: Collection<MachineObject>;
+  readonly owners: Owners;
   readonly hostTrust: Pick<HostTrust, "invite">;
   /** Default factors for hosts that are added without any; null: no limit. */
   readonly overcommit: { readonly memory: number | null; readonly disk: number | null };
@@ -31,11 +33,12 @@ const kind = "host";
 
 /** HostService: operators list, add, cordon, drain and remove hosts. */
 export function createHostApi(deps: HostApiDeps): ServedService {
-  const { hosts, machines, clock } = deps;
+  const { hosts, machines, owners, clock } = deps;
   const messageOf = (host: HostObject): MessageInitShape<typeof HostSchema> =>
     hostMessage(
       host,
       Iterator.from(machines.values()).map(({ object }) => object),
+      owners,
     );
 
   async function require(id: string, signal: AbortSignal): Promise<Stored<HostObject>> {
@@ -100,13 +103,13 @@ export function createHostApi(deps: HostApiDeps): ServedService {
         drain: { requestedAt: spec.drain?.requestedAt ?? clock.now(), stopSingleNodes },
       })),
 
-    removeHost: ({ hostId, destroyed, lostServices }, call) =>
+    removeHost: ({ hostId, destroyed, lostServices: lostIds, lostOwners }, call) =>
       mutate(deps, call, { action: destroyed ? "host.destroyed" : "host.remove", kind, see: [hosts] }, async (unit) => {
         const stored = await require(hostId, call.signal);
         // Every placement changes the host's object, so the cache has all machines placed before this revision.
         await machines.reached(stored.modRevision, 5_000);
         const here = machines.by(hostOfMachine, hostId).map(({ object }) => object);
-        const refusal = hostRemovalRefusal(stored.object, here, destroyed, lostServices);
+        const refusal = hostRemovalRefusal(stored.object, here, { destroyed, lostOwners, lostIds }, owners);
         if (refusal?.field !== undefined)
           throw invalid({ field: refusal.field, code: "mismatch", detail: refusal.detail });
         if (refusal !== undefined) throw new HoldfastError("WRONG_STATE", refusal.detail);

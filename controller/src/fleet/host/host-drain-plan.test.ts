@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { machineObject } from "../../../../test/support/machines/machine-object.ts";
+import { testOwners } from "../../../../test/support/machines/test-owners.ts";
 import { readyHost } from "../../../../test/support/platform/ready-host.ts";
 import type { MachineState } from "../machine/machine-lifecycle.ts";
 import type { MachineObject } from "../machine/machine.ts";
@@ -7,13 +8,22 @@ import type { HostObject } from "./host.ts";
 import { planHostDrain } from "./host-drain-plan.ts";
 import { type HostDrainState, hostDrainLifecycle } from "./host-lifecycle.ts";
 
-function machine(owner: string | null, power: "on" | "off", state: MachineState, reason = ""): MachineObject {
-  const made = machineObject({ owner: owner === null ? null : { kind: "managed-service", id: owner }, power });
+function machine(
+  owner: string | null,
+  power: "on" | "off",
+  state: MachineState,
+  reason = "",
+  kind = "managed-service",
+): MachineObject {
+  const made = machineObject({ owner: owner === null ? null : { kind, id: owner }, power });
   return { ...made, status: { ...made.status, state, reason } };
 }
 const runs = machine("s", "on", "running");
 const rests = machine("r", "off", "stopped");
 const waits = machine(null, "on", "waiting");
+const drills = machine("d", "on", "running", "", "drill");
+const caches = machine("c", "on", "running", "", "cache");
+const alien = machine("x", "on", "running", "", "alien");
 const lost = machine("l", "off", "unreachable", "Host h does not answer: refused");
 
 function host(state: HostDrainState, consent: boolean | null, machines = 0): HostObject {
@@ -37,11 +47,15 @@ it.each<[string, HostObject, MachineObject[], string | undefined, number, [strin
   ["stays over",                                      host("drained", true),      [rests],       undefined,   0, []],
   ["begins again when something runs",                host("drained", true),      [runs],        "refilled",  1, [["s", /being stopped/]]],
   ["names an unreachable machine with the reason",    host("draining", true),     [lost],        undefined,   1, [["l", /is unreachable: Host h does not answer/]]],
+  ["waits for a restore drill, which needs no consent", host("draining", false), [drills],      undefined,   1, [["d", /restore drill, which ends/]]],
+  ["is not said to stop a restore drill by consent",  host("draining", true),     [drills],      undefined,   1, [["d", /restore drill, which ends/]]],
+  ["waits for an owner with an answer of its own",    host("draining", false),    [caches],      undefined,   1, [["c", /Another cache is filled/]]],
+  ["is blocked by an owner that no system handles",   host("draining", true),     [alien],       "hindered",  1, [["x", /No system of the controllers handles the alien/]]],
   ["is canceled when the host is uncordoned",         host("blocked", null, 5),   [runs],        "cancelled", 0, []],
 ])("a drain %s", (_, given, machines, event, left, waitsFor) => {
-  const planned = planHostDrain(given, machines, () => false);
+  const planned = planHostDrain(given, machines, () => false, testOwners);
   expect([planned.event, planned.change.remaining]).toEqual([event, left]);
-  expect(planned.change.waitsFor.map(({ serviceId }) => serviceId)).toEqual(waitsFor.map(([id]) => id));
+  expect(planned.change.waitsFor.map(({ ownerId }) => ownerId)).toEqual(waitsFor.map(([id]) => id));
   for (const [index, [, reason]] of waitsFor.entries()) expect(planned.change.waitsFor[index]?.reason).toMatch(reason);
 });
 
@@ -52,6 +66,15 @@ it("can be canceled in each of its states", () => {
 });
 
 it("remembers the number of machines at its start", () => {
-  expect(planHostDrain(host("draining", true, 4), [rests], () => false).change.machines).toBe(4);
-  expect(planHostDrain(host("none", true), [runs, rests], () => false).change.machines).toBe(2);
+  expect(planHostDrain(host("draining", true, 4), [rests], () => false, testOwners).change.machines).toBe(4);
+  expect(planHostDrain(host("none", true), [runs, rests], () => false, testOwners).change.machines).toBe(2);
+});
+
+it("moves a node whose service has another one, and blocks the service that has only this one", () => {
+  const planned = planHostDrain(host("draining", false), [runs, lost], ({ id }) => id === "s", testOwners);
+  expect(planned.event).toBe("hindered");
+  expect(planned.change.waitsFor[0]).toMatchObject({
+    ownerKind: "managed-service",
+    reason: expect.stringMatching(/^Another node/),
+  });
 });

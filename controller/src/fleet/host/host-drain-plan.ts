@@ -1,4 +1,6 @@
 import type { MachineObject } from "../machine/machine.ts";
+import type { MachineOwner } from "../owner/owner-kind.ts";
+import type { Owners } from "../owner/owners.ts";
 import { type HostDrainStatus, type HostObject, stopsSingleNodes } from "./host.ts";
 import type { HostDrainEvent } from "./host-lifecycle.ts";
 
@@ -10,14 +12,15 @@ export interface HostDrainPlan {
 const ownersMax = 100;
 
 /**
- * Pure: progress of a host's drain, computed from its machines. The drain stops nothing itself: services follow the
+ * Pure: progress of a host's drain, computed from its machines. The drain stops nothing itself: owners follow the
  * host's spec, and the warm pool removes machines of cordoned hosts, so a crash leaves nothing half done. `hasOthers`:
- * true if the service has other nodes, so that a node elsewhere can replace the one here.
+ * true if the owner has further machines, so that one elsewhere can replace the one here.
  */
 export function planHostDrain(
   host: HostObject,
   here: readonly MachineObject[],
-  hasOthers: (serviceId: string) => boolean,
+  hasOthers: (owner: MachineOwner) => boolean,
+  owners: Pick<Owners, "drain">,
 ): HostDrainPlan {
   const { drain } = host.status;
   if (host.spec.drain === null) {
@@ -25,20 +28,16 @@ export function planHostDrain(
     return { event: drain.state === "none" ? undefined : "cancelled", change };
   }
   const remaining = here.filter((machine) => !isStopped(machine));
-  const owned = remaining.flatMap(({ spec, status }) => (spec.owner === null ? [] : [{ owner: spec.owner, status }]));
-  const consented = stopsSingleNodes(host);
-  const waitsFor = owned.slice(0, ownersMax).map(({ owner, status }) => ({
-    serviceId: owner.id,
-    reason:
-      status.state === "unreachable"
-        ? `It is unreachable: ${status.reason}`
-        : hasOthers(owner.id)
-          ? "Another node replaces it, once a host of its zone has capacity."
-          : consented
-            ? "It is being stopped."
-            : "It has its only node here. Drain with stop_single_nodes, or delete it.",
+  const mayStop = stopsSingleNodes(host);
+  const owned = remaining.flatMap(({ spec: { owner }, status }) =>
+    owner === null ? [] : [{ owner, status, answer: owners.drain(owner, { hasOthers: hasOthers(owner), mayStop }) }],
+  );
+  const waitsFor = owned.slice(0, ownersMax).map(({ owner, status, answer }) => ({
+    ownerKind: owner.kind,
+    ownerId: owner.id,
+    reason: status.state === "unreachable" ? `It is unreachable: ${status.reason}` : answer.reason,
   }));
-  const isBlocked = !consented && owned.some(({ owner }) => !hasOthers(owner.id));
+  const isBlocked = owned.some(({ answer }) => answer.outcome === "blocks");
   const change = { machines: Math.max(drain.machines, here.length), remaining: remaining.length, waitsFor };
   return { event: eventOf(drain.state, remaining.length === 0, isBlocked), change };
 }

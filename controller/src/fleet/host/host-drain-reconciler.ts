@@ -7,32 +7,36 @@ import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { hostKind, type HostObject } from "./host.ts";
+import type { MachineOwner } from "../owner/owner-kind.ts";
+import type { Owners } from "../owner/owners.ts";
 import { planHostDrain } from "./host-drain-plan.ts";
 import { hostDrainLifecycle } from "./host-lifecycle.ts";
 
 export interface HostDrainDeps {
   readonly hosts: Collection<HostObject>;
   readonly machines: Collection<MachineObject>;
+  readonly owners: Owners;
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /**
- * Returns a test for services with more than one machine. Machines are counted only while the host is being drained.
+ * Returns a test for owners with more than one machine. Machines are counted only while the host is being drained.
  */
-function hasSeveralMachines({ spec }: HostObject, machines: Collection<MachineObject>): (serviceId: string) => boolean {
+function hasSeveralMachines({ spec }: HostObject, machines: Collection<MachineObject>) {
+  const keyOf = ({ kind, id }: MachineOwner) => `${kind}/${id}`;
   const seen = new Set<string>();
   const several = new Set<string>();
   for (const { object } of spec.drain === null ? [] : machines.values()) {
-    const id = object.spec.owner?.id;
-    if (id !== undefined) (seen.has(id) ? several : seen).add(id);
+    const { owner } = object.spec;
+    if (owner !== null) (seen.has(keyOf(owner)) ? several : seen).add(keyOf(owner));
   }
-  return (serviceId) => several.has(serviceId);
+  return (owner: MachineOwner) => several.has(keyOf(owner));
 }
 
 /** Writes the progress of each host's drain. Key: host id. */
-export function createHostDrainWork({ hosts, machines, begin, clock, log }: HostDrainDeps): ControlLoop {
+export function createHostDrainWork({ hosts, machines, owners, begin, clock, log }: HostDrainDeps): ControlLoop {
   return {
     reconciler: {
       name: "host-drain",
@@ -40,7 +44,8 @@ export function createHostDrainWork({ hosts, machines, begin, clock, log }: Host
         const stored = hosts.get(id);
         if (stored === undefined) return settled;
         const here = machines.by(hostOfMachine, id).map(({ object }) => object);
-        const { event, change } = planHostDrain(stored.object, here, hasSeveralMachines(stored.object, machines));
+        const hasOthers = hasSeveralMachines(stored.object, machines);
+        const { event, change } = planHostDrain(stored.object, here, hasOthers, owners);
         const { status } = stored.object;
         const row = event && next(hostDrainLifecycle, status.drain.state, event);
         const moved = row === undefined ? {} : { state: row[2], since: clock.now() };

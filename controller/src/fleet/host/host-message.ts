@@ -5,12 +5,17 @@ import { guestLine } from "@holdfast/compute/compute-provider.ts";
 import type { HostFacts, RootStorage } from "@holdfast/compute/local/host-facts.ts";
 import { type HostObject, stopsSingleNodes } from "./host.ts";
 import type { MachineObject } from "../machine/machine.ts";
+import type { Owners } from "../owner/owners.ts";
 
 /** Largest number of missing paths in a message. */
 const missingPathsMax = 100;
 
 /** The API's message of a host, with the resources reserved for these machines. */
-export function hostMessage(host: HostObject, machines: Iterable<MachineObject>): MessageInitShape<typeof HostSchema> {
+export function hostMessage(
+  host: HostObject,
+  machines: Iterable<MachineObject>,
+  owners: Pick<Owners, "describe">,
+): MessageInitShape<typeof HostSchema> {
   const { metadata, spec, status } = host;
   const here = Iterator.from(machines)
     .filter((machine) => machine.spec.hostId === metadata.id)
@@ -29,7 +34,7 @@ export function hostMessage(host: HostObject, machines: Iterable<MachineObject>)
     since: timestampFromMs(status.since),
     reason: status.reason || problems.join(" "),
     cordoned: spec.cordoned,
-    drain: drainMessage(host),
+    drain: drainMessage(host, owners),
     ...(facts !== null && {
       provider: facts.provider,
       memoryTotalBytes: BigInt(facts.memoryTotalBytes),
@@ -70,7 +75,7 @@ function rootPoolsOf(facts: HostFacts | null): RootStorage[] {
 }
 
 /** A request counts at once: progress from before it, or from before consent to stop single nodes, is not reported. */
-function drainMessage(host: HostObject): MessageInitShape<typeof HostDrainSchema> {
+function drainMessage(host: HostObject, owners: Pick<Owners, "describe">): MessageInitShape<typeof HostDrainSchema> {
   const { drain: request } = host.spec;
   const { drain } = host.status;
   if (request === null) return { state: "none" };
@@ -85,6 +90,10 @@ function drainMessage(host: HostObject): MessageInitShape<typeof HostDrainSchema
     stopSingleNodes,
     machines,
     left: remaining,
-    waitsFor: isOutdated ? [] : [...waitsFor],
+    waitsFor: (isOutdated ? [] : waitsFor).map(({ ownerKind: kind = "", ownerId: id, reason }) => ({
+      serviceId: id,
+      owner: { kind, id, name: owners.describe({ kind, id })?.name ?? "" },
+      reason,
+    })),
   };
 }

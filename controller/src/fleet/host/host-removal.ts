@@ -1,13 +1,23 @@
 import type { MachineObject } from "../machine/machine.ts";
+import type { MachineOwner } from "../owner/owner-kind.ts";
+import { named, type Owners } from "../owner/owners.ts";
 import type { HostObject } from "./host.ts";
 
 /** Reason why a host cannot be removed; with `field`, the invalid field of the request. */
 export interface RemovalRefusal {
-  readonly field?: "lost_services";
+  readonly field?: "lost_services" | "lost_owners";
   readonly detail: string;
 }
 
-const namedServicesMax = 20;
+/** The request to remove a host. */
+export interface HostRemoval {
+  /** True if the host is destroyed with its data. */
+  readonly destroyed: boolean;
+  /** Consent to the loss of these owners' data. */
+  readonly lostOwners: readonly MachineOwner[];
+  /** The same by the id alone, from clients that do not send kinds. */
+  readonly lostIds: readonly string[];
+}
 
 /**
  * Pure: the reason with a remedy; undefined if the host can be removed. `here`: machines whose objects are on the host.
@@ -15,39 +25,48 @@ const namedServicesMax = 20;
 export function hostRemovalRefusal(
   { metadata: { id }, spec, status }: HostObject,
   here: readonly MachineObject[],
-  destroyed: boolean,
-  lostServices: readonly string[],
+  { destroyed, lostOwners, lostIds }: HostRemoval,
+  owners: Pick<Owners, "textOf" | "remediesOf" | "isReplaceable">,
 ): RemovalRefusal | undefined {
   if (spec.address === "")
     return { detail: `Host ${id} is the controllers' own: it can be cordoned and drained, not removed.` };
   if (!destroyed) {
-    if (lostServices.length > 0)
+    if (lostIds.length > 0 || lostOwners.length > 0)
       return {
-        field: "lost_services",
+        field: lostIds.length > 0 ? "lost_services" : "lost_owners",
         detail: "is for destroyed hosts only; without `destroyed` the host keeps its data",
       };
     if (here.length === 0) return undefined;
-    const services = servicesOf(here);
     const waiting = here.length - here.filter(({ spec: { owner } }) => owner !== null).length;
-    const owned = services.length === 0 ? "" : ` Delete the services ${named(services)} first.`;
+    const remedies = owners.remediesOf(ownersOf(here));
+    const owned = remedies === "" ? "" : ` ${remedies}`;
     const free = waiting === 0 ? "" : ` The ${waiting} of the warm pool are removed when it is cordoned.`;
     return { detail: `${here.length} machines are on host ${id}.${owned}${free}` };
   }
   if (status.state === "ready") return { detail: `Host ${id} answers, so it is not destroyed: drain it instead.` };
-  const services = servicesOf(here);
-  const missing = services.filter((service) => !lostServices.includes(service));
-  if (missing.length > 0)
-    return { field: "lost_services", detail: `must name every service whose data is lost, also ${named(missing)}` };
-  const others = lostServices.filter((service) => !services.includes(service));
-  if (others.length > 0) return { field: "lost_services", detail: `${named(others)} is not on host ${id}` };
+  const present = ownersOf(here);
+  const isConsented = (owner: MachineOwner) =>
+    lostIds.includes(owner.id) || lostOwners.some((lost) => isSameOwner(lost, owner));
+  const missing = present.filter((owner) => !owners.isReplaceable(owner) && !isConsented(owner));
+  if (missing.length > 0) {
+    const detail = `must name every owner whose data is lost, also ${named(missing.map(owners.textOf))}`;
+    return { field: "lost_owners", detail: `${detail} (${named(missing.map(keyOf))})` };
+  }
+  const foreignIds = lostIds.filter((lost) => !present.some((owner) => owner.id === lost));
+  if (foreignIds.length > 0) return { field: "lost_services", detail: `${named(foreignIds)} is not on host ${id}` };
+  const foreign = lostOwners.filter((lost) => !present.some((owner) => isSameOwner(owner, lost)));
+  if (foreign.length > 0) return { field: "lost_owners", detail: `${named(foreign.map(keyOf))} is not on host ${id}` };
   return undefined;
 }
 
-function servicesOf(machines: readonly MachineObject[]): string[] {
-  return [...new Set(machines.flatMap(({ spec }) => (spec.owner === null ? [] : [spec.owner.id])))].sort();
+const keyOf = ({ kind, id }: MachineOwner) => `${kind}/${id}`;
+
+function isSameOwner(a: MachineOwner, b: MachineOwner): boolean {
+  return a.kind === b.kind && a.id === b.id;
 }
 
-function named(services: readonly string[]): string {
-  const more = services.length > namedServicesMax ? ` and ${services.length - namedServicesMax} more` : "";
-  return `${services.slice(0, namedServicesMax).join(", ")}${more}`;
+/** The owners of these machines, each once, in the order of their ids. */
+function ownersOf(machines: readonly MachineObject[]): MachineOwner[] {
+  const byKey = new Map(machines.flatMap(({ spec: { owner } }) => (owner === null ? [] : [[keyOf(owner), owner]])));
+  return [...byKey.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
 }

@@ -9,7 +9,11 @@ import { defineKind } from "#kernel/store/kind.ts";
 export type HostObject = Resource<HostSpec, HostStatus>;
 
 export const hostKind = defineKind<HostObject>("host", {
-  storedNames: { "spec.drain.requestedAt": "askedAt", "status.drain.remaining": "left" },
+  storedNames: {
+    "spec.drain.requestedAt": "askedAt",
+    "status.drain.remaining": "left",
+    "status.drain.waitsFor.*.ownerId": "serviceId",
+  },
 });
 
 export interface HostSpec {
@@ -58,8 +62,11 @@ export interface HostDrainStatus {
   readonly machines: number;
   /** Number of machines that still run, or wait in the warm pool. */
   readonly remaining: number;
-  /** Services that the drain waits for, at most a hundred, each with what it waits for. */
-  readonly waitsFor: readonly { readonly serviceId: string; readonly reason: string }[];
+  /**
+   * Owners of the machines that the drain waits for, at most a hundred. Without a kind it was written by a controller
+   * of an earlier version, and the next pass of the drain replaces it.
+   */
+  readonly waitsFor: readonly { readonly ownerKind?: string; readonly ownerId: string; readonly reason: string }[];
 }
 
 const noDrain: HostDrainStatus = { state: "none", since: 0, machines: 0, remaining: 0, waitsFor: [] };

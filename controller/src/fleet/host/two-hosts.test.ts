@@ -206,16 +206,21 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await two.becomes(id, undefined);
   });
 
-  it("retains only the object of a machine on a destroyed host, until its owner deletes it", async () => {
+  it("retains the object of a machine on a destroyed host for owners that cannot replace it", async () => {
     await two.editHost("a", { cordoned: true });
-    const [owned, free] = [await two.newMachine(), await two.newMachine()];
-    for (const id of [owned, free]) await two.becomes(id, "running");
+    const [owned, free, cached] = [await two.newMachine(), await two.newMachine(), await two.newMachine()];
+    for (const id of [owned, free, cached]) await two.becomes(id, "running");
+    const owner = { kind: "cache", id: "c" };
+    await two.changeMachine(cached, (before) => ({ ...before, spec: { ...before.spec, owner } }));
     await two.changeMachine(free, (before) => ({ ...before, spec: { ...before.spec, owner: null } }));
     two.cut = true;
     await two.editHost("b", { destroyedAt: 1 });
     await two.becomes(owned, "failed");
-    expect(two.object(owned)?.status.reason).toMatch(/Host b was destroyed, and what was on it is lost/);
+    expect(two.object(owned)?.status.reason).toMatch(
+      /Host b was destroyed, and what was on it is lost\. Delete the service\.$/,
+    );
     await two.becomes(free, undefined);
+    await two.becomes(cached, undefined);
     await two.remove(owned);
     await two.becomes(owned, undefined);
     await expect.poll(() => two.one.hosts.get("b")).toBeUndefined();

@@ -9,6 +9,7 @@ import { startTestEtcd, type TestEtcd } from "../../../../test/support/controlle
 import { machineObject } from "../../../../test/support/machines/machine-object.ts";
 import { readyHost } from "../../../../test/support/platform/ready-host.ts";
 import { startTestMachines, type TestMachines } from "../../../../test/support/machines/process-machines.ts";
+import { testOwners } from "../../../../test/support/machines/test-owners.ts";
 import { ComputeFailure } from "@holdfast/compute/compute-failure.ts";
 import type { ComputeProvider } from "@holdfast/compute/compute-provider.ts";
 import { detectAbilities } from "@holdfast/compute/local/host-abilities.ts";
@@ -103,6 +104,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
         storeMayBeBehind: () => false,
       }),
       machines,
+      owners: testOwners,
       begin,
       sealer,
       clock,

@@ -4,6 +4,7 @@ import { again, type Outcome, type Reconciler, settled } from "#kernel/runtime/r
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Resource } from "#kernel/store/resource.ts";
+import type { Owners } from "../owner/owners.ts";
 import { isUp, type MachineObject, type MachineStatus } from "./machine.ts";
 import type { MachineEvent } from "./machine-lifecycle.ts";
 import {
@@ -21,6 +22,7 @@ type MachineHost = Resource<{ readonly destroyedAt: number | null }, { readonly 
 
 export interface MachineReconcilerDeps extends MachineStepDeps {
   readonly hosts: Pick<Collection<MachineHost>, "get" | "subscribe">;
+  readonly owners: Pick<Owners, "onHostLost" | "remedyOf">;
   /** The agent's stream, at any controller; `connectedAt` in milliseconds since 1970. */
   readonly session: (machineId: string) => { readonly connectedAt: number } | undefined;
 }
@@ -259,16 +261,18 @@ function isLost({ spec }: MachineObject, { hosts }: MachineReconcilerDeps): bool
 }
 
 /**
- * Deletes the object of a lost machine without an owner. A service's stays, so that no empty machine replaces it
- * unasked.
+ * Deletes the object of a lost machine without an owner, or with one that creates another. That of other owners stays,
+ * so that no empty machine replaces lost data.
  */
 async function settleLost(machine: MachineObject, deps: MachineReconcilerDeps, signal: AbortSignal): Promise<Outcome> {
   const { metadata, spec } = machine;
-  if (spec.owner === null || metadata.deletionRequestedAt !== undefined) {
+  const { owner } = spec;
+  const isDeleted = metadata.deletionRequestedAt !== undefined;
+  if (owner === null || isDeleted || deps.owners.onHostLost(owner) === "deletes") {
     await performMachineStep({ kind: "deleteObject" }, machine, deps, signal);
     return settled;
   }
-  const reason = `Host ${spec.hostId} was destroyed, and what was on it is lost. Delete the service.`;
+  const reason = `Host ${spec.hostId} was destroyed, and what was on it is lost. ${deps.owners.remedyOf(owner)}.`;
   await writeStatus(metadata.id, "failed", { reason, enrollment: null }, deps, signal);
   return settled;
 }

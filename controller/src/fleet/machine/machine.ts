@@ -2,10 +2,11 @@ import type { InstanceKind } from "@holdfast/compute/compute-provider.ts";
 import type { EnrolledStatus } from "#kernel/pki/enrolled-status.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { DataSnapshot } from "#operation/data-snapshot.ts";
+import type { MachineOwner } from "../owner/owner-kind.ts";
 import type { MachineState } from "./machine-lifecycle.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 
-/** A machine of the fleet. It belongs to a node of a service, or to the warm pool while it has no owner. */
+/** A machine of the fleet. It belongs to an owner, such as a service, or to the warm pool while it has none. */
 export type MachineObject = Resource<MachineSpecObject, MachineStatus>;
 
 export const machineKind = defineKind<MachineObject>("machine", {
@@ -21,7 +22,7 @@ export function hostOfMachine({ spec }: MachineObject): string | undefined {
 
 export interface MachineSpecObject {
   /** Null while it is in the warm pool (`warm-pool.ts`). */
-  readonly owner: { readonly kind: string; readonly id: string } | null;
+  readonly owner: MachineOwner | null;
   /** Absent: a container. */
   readonly kind?: InstanceKind;
   readonly engine: string;
@@ -39,7 +40,7 @@ export interface MachineSpecObject {
   readonly diskBytes: number;
   readonly zone: string;
   readonly storageTier: string;
-  /** Anti-affinity of a service's members to each other's hosts. Required: the machine is not placed otherwise. */
+  /** Anti-affinity of an owner's machines to each other's hosts. Required: the machine is not placed otherwise. */
   readonly apart: "preferred" | "required";
   /** Its host, written before anything is created there; null until it is placed. */
   readonly hostId: string | null;
@@ -62,7 +63,7 @@ export interface MachineStatus extends EnrolledStatus {
   readonly state: MachineState;
   readonly reason: string;
   /**
-   * Private address, for controllers, members of the service and other machines. Empty until the machine is created.
+   * Private address, for controllers, other machines of the owner and other owners. Empty until the machine is created.
    */
   readonly address: string;
   /** Address for clients outside; the private one if it has no other. */

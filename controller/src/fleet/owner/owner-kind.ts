@@ -1,11 +1,56 @@
 import { contributionPoint } from "#kernel/contribution-point.ts";
 
-/** A kind of object that owns machines, such as services. */
+/** The object that owns a machine: the name of its kind, and its id. */
+export interface MachineOwner {
+  readonly kind: string;
+  readonly id: string;
+}
+
+/** An owner that exists. */
+export interface OwnerDescription {
+  /** Name for operators, such as `orders`. */
+  readonly name: string;
+  /** Empty for an owner that belongs to the platform. */
+  readonly organizationId: string;
+}
+
+/** The machine on a host that is being drained. */
+export interface DrainedMachine {
+  /** True if its owner has further machines, so that one elsewhere can replace it. */
+  readonly hasOthers: boolean;
+  /** True if the operator consents to stop owners with one machine until the drain ends. */
+  readonly mayStop: boolean;
+}
+
+/**
+ * The end of a machine on a host that is being drained. Moves: its owner replaces it on another host. Stops: its owner
+ * stops it until the drain ends. Ends: its owner deletes it soon, whether or not there is a drain. Blocks: it stays
+ * until its owner or an operator acts.
+ */
+export interface DrainAnswer {
+  readonly outcome: "moves" | "stops" | "ends" | "blocks";
+  /** Sentences for operators: the reason why the machine still runs, and the remedy. */
+  readonly reason: string;
+}
+
+/** A kind of object that owns machines, such as services. Its system contributes it. */
 export interface OwnerKind {
   /** Name of the kind. */
   readonly kind: string;
-  /** The owner in words for operators, such as `service orders`; undefined for one that does not exist. */
-  describe(id: string): string | undefined;
+  /** Noun in texts, such as `service`; with an `s` it is the plural. */
+  readonly noun: string;
+  /** Verb of the remedy that frees its machines: `Delete` makes `Delete the service`. */
+  readonly remedy: string;
+  /** Undefined for an owner that does not exist. */
+  describe(id: string): OwnerDescription | undefined;
+  /** True if its machines have nothing that is lost with them: a destroyed host is removed without naming it. */
+  isReplaceable(id: string): boolean;
+  /**
+   * The end of its machine on a destroyed host. Retains: the object stays, as failed, until the owner deletes it, so
+   * that no empty machine replaces lost data. Deletes: the object is deleted, and the owner may create another machine.
+   */
+  onHostLost(id: string): "retains" | "deletes";
+  drain(id: string, machine: DrainedMachine): DrainAnswer;
 }
 
 export const ownerKinds = contributionPoint<OwnerKind>("owners of machines", { key: ({ kind }) => kind });

@@ -75,14 +75,14 @@ describe("placing a machine", () => {
     expect(placeMachine(what, hosts, machines).hostId).toBe(expected);
   });
 
-  it("chooses the image of the service's other members, and none if the host has none", () => {
+  it("chooses the image of the owner's other machines, and none if the host has none", () => {
     const has = readyHost("a", {}, { imageIds: ["trixie-1"] });
     const others = [machine("b", { image: "trixie-2" }), machine("b", { owner, image: "trixie-1" })];
     expect(placeMachine(request(), [has], others)).toEqual({ hostId: "a", image: "trixie-1" });
     expect(placeMachine(request(), [has], others.slice(0, 1))).toEqual({ hostId: "a", image: "" });
   });
 
-  it("chooses the kernel of the service's other virtual machines, else the newest, none for containers", () => {
+  it("chooses the kernel of the owner's other virtual machines, else the newest, none for containers", () => {
     const images = [
       { engine: "postgresql", version: "17", available: true, image: "trixie-3" },
       { engine: "linux", version: "guest", available: true, image: "guest-2" },
@@ -117,11 +117,11 @@ describe("placing a machine", () => {
     ["a pool that is out of order", request(),                [rooted({ problem: "It is gone." })], [],                         /a: It is gone\.$/],
     ["every reason that there is", request(),                 [readyHost("a", { cordoned: true }), readyHost("b", { cordoned: true, drain: { requestedAt: 1, stopSingleNodes: false } }), readyHost("c", {}, {}, { state: "joining", reason: "It has not connected yet." })], [], /a: it is cordoned\. b: it is being drained\. c: it is joining: It has not connected yet\./],
     ["a version that a host lacks", request(),                [readyHost("a", {}, {}, { images: [{ engine: "postgresql", version: "17", available: false, reason: "no node image has it" }] })], [], /a: it has no postgresql 17: no node image has it/],
-    ["an image that a host lacks", request(),                 [a],                                 [machine("z", { owner, image: "trixie-1" })], /a: it does not have the node image trixie-1 of the service's members\./],
+    ["an image that a host lacks", request(),                 [a],                                 [machine("z", { owner, image: "trixie-1" })], /a: it does not have the node image trixie-1 of the other members\./],
     ["a kind that a host lacks",   request({ kind: "virtual_machine" }), [readyHost("a", {}, { noVirtualMachines: "It has no KVM." })], [], /a: It has no KVM\./],
-    ["a kernel that a host lacks", request({ kind: "virtual_machine", guestKernel: "guest-1" }), [a], [], /a: it does not have the kernel guest-1 of the service's virtual machines\./],
+    ["a kernel that a host lacks", request({ kind: "virtual_machine", guestKernel: "guest-1" }), [a], [], /a: it does not have the kernel guest-1 of the other members\./],
     ["storage that a host lacks",  request(),                 [readyHost("a", {}, { tiers })],     [],                          /a: it has no storage of tier maxiops, only standard\./],
-    ["hosts of its own, when it must have them", request({ apart: "required" }), [a],              [machine("a", { owner })],   /a: it has 1 members of the service, which must be on other hosts/],
+    ["hosts of its own, when it must have them", request({ apart: "required" }), [a],              [machine("a", { owner })],   /a: it has 1 other members, which must be on other hosts/],
     ["public addresses that are taken or promised", request(), [publicly("a", "203.0.113.16/28", 1)], [machine("a", {}, "")], /a: 14 of the 14 addresses of 203\.0\.113\.16\/28 are taken/],
     ["public addresses of two hosts", request(),              [publicly("a", "203.0.113.16/28"), publicly("b", "203.0.113.0/24")], [], /a: its public addresses 203\.0\.113\.16\/28 are those of host b too\. b: its public addresses/],
     ["no more than ten of many",   request(),                 Array.from({ length: 12 }, (_, index) => readyHost(`h-${index}`, { cordoned: true })), [], /h-9: it is cordoned\. And 2 more\.$/],

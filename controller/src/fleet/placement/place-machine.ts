@@ -27,8 +27,8 @@ const namedRefusalsMax = 10;
 
 /**
  * Pure: chooses the host of a machine. Candidates are hosts of its zone that are ready, accept machines, have its
- * storage tier, the engine's version, the image of the service's other members, and capacity. Of these the host with
- * the fewest members of the service wins, then the one with the largest free share. Reservations count whether or not
+ * storage tier, the engine's version, the image of the owner's other machines, and capacity. Of these the host with
+ * the fewest machines of the owner wins, then the one with the largest free share. Reservations count whether or not
  * their machines are created; the warm pool's do not count against machines with an owner.
  */
 export function placeMachine(
@@ -56,7 +56,7 @@ export function placeMachine(
     (a, b) => a.peers - b.peers || b.least - a.least || b.together - a.together || (a.id < b.id ? -1 : 1),
   );
   const [best] = candidates;
-  // The image is chosen here and not at creation, so that the next member of the service gets the same one.
+  // The image is chosen here and not at creation, so that the next machine of the owner gets the same one.
   if (best !== undefined) {
     const { host } = best;
     const image = request.image || newestImageOn(host, request.engine, request.version);
@@ -69,7 +69,7 @@ export function placeMachine(
   };
 }
 
-/** Pure: the image of the request, or of the service's other members; empty if any image will do. */
+/** Pure: the image of the request, or of the owner's other machines; empty if any image will do. */
 export function imageFor(request: PlacementRequest, machines: Iterable<MachineObject>): string {
   return sharedWithPeers(request, machines, ({ image }) => image);
 }
@@ -80,7 +80,7 @@ function guestKernelFor(request: PlacementRequest, machines: Iterable<MachineObj
   return request.kind === "virtual_machine" ? sharedWithPeers(request, machines, of) : of(request);
 }
 
-/** A property that all members of a service share: the request's own, or that of the first member that has one. */
+/** A property that all machines of an owner share: the request's own, or that of the first member that has one. */
 function sharedWithPeers(
   request: PlacementRequest,
   machines: Iterable<MachineObject>,
@@ -117,11 +117,11 @@ const checks: readonly Check[] = [
   },
   ({ image }, host) => {
     if (image === "" || hasImage(host, image)) return undefined;
-    return `it does not have the node image ${image} of the service's members.`;
+    return `it does not have the node image ${image} of the other members.`;
   },
   ({ guestKernel = "" }, host) => {
     if (guestKernel === "" || hasImage(host, guestKernel)) return undefined;
-    return `it does not have the kernel ${guestKernel} of the service's virtual machines.`;
+    return `it does not have the kernel ${guestKernel} of the other members.`;
   },
   ({ storageTier }, { status: { facts } }) => {
     const tiers = facts?.tiers ?? [];
@@ -133,9 +133,7 @@ const checks: readonly Check[] = [
     return kind === "container" || refusal === "" ? undefined : refusal;
   },
   ({ apart }, _, { peers }) =>
-    apart === "required" && peers > 0
-      ? `it has ${peers} members of the service, which must be on other hosts.`
-      : undefined,
+    apart === "required" && peers > 0 ? `it has ${peers} other members, which must be on other hosts.` : undefined,
   publicAddressRefusal,
   memoryRefusal,
   rootProblem,

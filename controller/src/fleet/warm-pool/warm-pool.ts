@@ -20,12 +20,12 @@ export interface TakenMachine {
 /**
  * The warm pool: machines that run before anybody requests one, so that a new service starts within a second. A machine
  * of the pool is a machine object without an owner. `warm-pool-reconciler.ts` creates and removes them by demand
- * (`warm-pool-plan.ts`, pure); a new service claims one in the transaction that creates the service.
+ * (`warm-pool-plan.ts`, pure); a new owner claims one in the transaction that creates the owner.
  */
 export interface WarmPool {
   /**
    * Takes a machine of the pool that matches the spec, on a host with capacity for its new size, preferably not on a
-   * host of the same service. Undefined without one. No other caller of this controller gets it until it is released.
+   * host of the same owner. Undefined without one. No other caller of this controller gets it until it is released.
    * It becomes the owner's by the transaction that writes `claimedMachine` and the reservation over the taken
    * revisions: of two controllers that claim one machine, or a host's last capacity, one gets a Conflict.
    */

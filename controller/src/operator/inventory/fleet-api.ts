@@ -9,6 +9,7 @@ import type { Fleet } from "#fleet/fleet.ts";
 import type { SessionFacts } from "#fleet/session/session-facts.ts";
 import type { TaskObject } from "#fleet/task/task-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
+import type { Owners } from "#fleet/owner/owners.ts";
 import type { OrphanSweep } from "#fleet/machine/orphan-sweep.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import { needsPrimaryLease, isReplicated, namedPrimary } from "#services/service/member/members.ts";
@@ -21,6 +22,7 @@ import { mutate } from "#access/mutate.ts";
 export interface FleetApiDeps {
   readonly begin: () => UnitOfWork;
   readonly machines: Collection<MachineObject>;
+  readonly owners: Pick<Owners, "textOf">;
   readonly tasks: Collection<TaskObject>;
   readonly services: Collection<ManagedServiceObject>;
   readonly sessions: () => Iterable<readonly [machineId: string, facts: SessionFacts]>;
@@ -48,7 +50,7 @@ export function createFleetApi(deps: FleetApiDeps): ServedService {
   const handlers: Handlers<typeof FleetService> = {
     listMachines: async ({ page }, call) => {
       const { items, ...next } = adminPage(deps.machines, () => true, page, call, cursors, "machines");
-      return { machines: items.map(machineMessage), ...next };
+      return { machines: items.map((machine) => machineMessage(machine, deps.owners)), ...next };
     },
 
     listTasks: async ({ page, machineId }, call) => {
@@ -116,12 +118,13 @@ export function createFleetApi(deps: FleetApiDeps): ServedService {
   return serve(FleetService, handlers);
 }
 
-function machineMessage({ metadata, spec, status }: MachineObject) {
+function machineMessage({ metadata, spec, status }: MachineObject, owners: FleetApiDeps["owners"]) {
   const expiresAt = status.certificate?.expiresAt;
   return {
     id: metadata.id,
     ownerKind: spec.owner?.kind ?? "",
     ownerId: spec.owner?.id ?? "",
+    owner: spec.owner === null ? "" : owners.textOf(spec.owner),
     state: status.state,
     desired: metadata.deletionRequestedAt === undefined ? spec.power : "gone",
     address: status.address,

@@ -1,4 +1,5 @@
 import { rm, writeFile } from "node:fs/promises";
+import { InvalidArgumentError } from "commander";
 import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
 import { factor, omitUndefined, several, integer } from "../flag-values.ts";
@@ -18,6 +19,25 @@ interface AddFlags {
   readonly joinFile: string;
   readonly memoryOvercommit?: number;
   readonly diskOvercommit?: number;
+}
+
+interface RemoveFlags {
+  readonly destroyed?: boolean;
+  readonly lostService?: string[];
+  readonly lostOwner?: LostOwner[];
+  readonly yes?: boolean;
+}
+
+interface LostOwner {
+  readonly kind: string;
+  readonly id: string;
+}
+
+/** Collects the owners of a repeatable flag, each as `kind/id`. */
+function owners(text: string, before: readonly LostOwner[] = []): LostOwner[] {
+  const [, kind = "", id = ""] = /^([^/]+)\/([^/]+)$/.exec(text) ?? [];
+  if (id === "") throw new InvalidArgumentError("it must have the format kind/id, such as managed-service/019a...");
+  return [...before, { kind, id }];
 }
 
 /** Commands for hosts. */
@@ -69,7 +89,7 @@ export function addAdminHosts(admin: CliCommand): void {
     );
   noun
     .command("drain <host>")
-    .description("move all machines off a host; without --stop-single-nodes it only lists services that prevent it")
+    .description("move all machines off a host; without --stop-single-nodes it only lists owners that prevent it")
     .option("--stop-single-nodes", "stop services with their only node on the host until it is uncordoned")
     .option("--yes", "do not ask for confirmation")
     .example("admin hosts drain rack-2 --stop-single-nodes")
@@ -82,16 +102,18 @@ export function addAdminHosts(admin: CliCommand): void {
   noun
     .command("remove <host>")
     .description("remove a host without machines, or a destroyed host with its machines")
-    .option("--destroyed", "the host is destroyed; name all services whose data is lost")
+    .option("--destroyed", "the host is destroyed; name all owners whose data is lost")
     .option("--lost-service <service>", "id of a service whose data is lost (repeatable)", several)
+    .option("--lost-owner <kind/id>", "an owner of any kind whose data is lost (repeatable)", owners)
     .option("--yes", "do not ask for confirmation")
     .example("admin hosts remove rack-2")
     .example("admin hosts remove rack-2 --destroyed --lost-service 019a...")
-    .does(async (context, hostId: string, flags: { destroyed?: boolean; lostService?: string[]; yes?: boolean }) => {
-      const { destroyed = false, lostService: lostServices = [], yes } = flags;
-      const lost = destroyed ? ` The data of ${lostServices.length} services is lost.` : "";
+    .example("admin hosts remove rack-2 --destroyed --lost-owner managed-service/019a...")
+    .does(async (context, hostId: string, flags: RemoveFlags) => {
+      const { destroyed = false, lostService: lostServices = [], lostOwner: lostOwners = [], yes } = flags;
+      const lost = destroyed ? ` The data of ${lostServices.length + lostOwners.length} owners is lost.` : "";
       await context.confirm(`Remove host ${hostId}?${lost}`, yes);
-      await (await context.person()).admin(service, "RemoveHost", { hostId, destroyed, lostServices });
+      await (await context.person()).admin(service, "RemoveHost", { hostId, destroyed, lostServices, lostOwners });
       context.output.info(`${hostId} is removed`);
     });
 }

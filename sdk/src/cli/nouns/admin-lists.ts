@@ -11,7 +11,7 @@ interface ListCommand extends AdminList {
 
 // biome-ignore format: a table, aligned so that it reads as one
 const lists: readonly ListCommand[] = [
-  { name: "machines",    description: "machines of the installation",                        service: "FleetService",        method: "ListMachines",     plural: "machines",    columns: ["id", "ownerKind", "ownerId", "state", "desired", "address", "publicAddress", "zone", "diskGb", "reason"] },
+  { name: "machines",    description: "machines of the installation",                        service: "FleetService",        method: "ListMachines",     plural: "machines",    columns: ["id", "owner", "ownerKind", "ownerId", "state", "desired", "address", "publicAddress", "zone", "diskGb", "reason"] },
   { name: "tasks",       description: "tasks for machines, of the last day",                 service: "FleetService",        method: "ListTasks",        plural: "tasks",       columns: ["id", "kind", "machineId", "status", "lane", "generation", "createdAt", "error"]                          },
   { name: "sessions",    description: "sessions of agents with controllers",                 service: "FleetService",        method: "ListSessions",     plural: "sessions",    columns: ["machineId", "controllerId", "connectedAt", "agentVersion"]                                               },
   { name: "terms",       description: "term and primary of each service",                    service: "FleetService",        method: "ListTerms",        plural: "terms",       columns: ["serviceId", "term", "primaryNodeId"]                                                                     },

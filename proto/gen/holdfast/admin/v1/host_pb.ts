@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/admin/v1/host.proto.
  */
 export const file_holdfast_admin_v1_host: GenFile = /*@__PURE__*/
-  fileDesc("Chxob2xkZmFzdC9hZG1pbi92MS9ob3N0LnByb3RvEhFob2xkZmFzdC5hZG1pbi52MSLzBgoESG9zdBIKCgJpZBgBIAEoCRIMCgR6b25lGAIgASgJEg8KB2FkZHJlc3MYAyABKAkSDQoFc3RhdGUYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgGIAEoCRIQCghjb3Jkb25lZBgHIAEoCBIrCgVkcmFpbhgIIAEoCzIcLmhvbGRmYXN0LmFkbWluLnYxLkhvc3REcmFpbhIQCghwcm92aWRlchgJIAEoCRIaChJtZW1vcnlfdG90YWxfYnl0ZXMYCiABKAMSGQoRbWVtb3J5X2ZyZWVfYnl0ZXMYCyABKAMSHQoVbWVtb3J5X3Byb21pc2VkX2J5dGVzGAwgASgDEhkKEW1lbW9yeV9vdmVyY29tbWl0GA0gASgBEhgKEGRpc2tfdG90YWxfYnl0ZXMYDiABKAMSFwoPZGlza19mcmVlX2J5dGVzGA8gASgDEhsKE2Rpc2tfcHJvbWlzZWRfYnl0ZXMYECABKAMSFwoPZGlza19vdmVyY29tbWl0GBEgASgBEhUKDXN0b3JhZ2VfdGllcnMYEiADKAkSDwoHZW5naW5lcxgTIAMoCRIPCgd2ZXJzaW9uGBQgASgJEhAKCG1hY2hpbmVzGBUgASgFEhgKEHdhaXRpbmdfbWFjaGluZXMYFiABKAUSLgoKY3JlYXRlZF9hdBgXIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOgoWY2VydGlmaWNhdGVfZXhwaXJlc19hdBgYIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQcHVibGljX2FkZHJlc3NlcxgeIAEoCRIeChZwdWJsaWNfYWRkcmVzc2VzX3RvdGFsGB8gASgFEh0KFXB1YmxpY19hZGRyZXNzZXNfZnJlZRggIAEoBRI1Cg1taXNzaW5nX3BhdGhzGCggAygLMh4uaG9sZGZhc3QuYWRtaW4udjEuTWlzc2luZ1BhdGgSGgoSbWlzc2luZ19wYXRoX2NvdW50GCkgASgFEhgKEHJvb3RfdG90YWxfYnl0ZXMYMiABKAMSFwoPcm9vdF9mcmVlX2J5dGVzGDMgASgDEhsKE3Jvb3RfcHJvbWlzZWRfYnl0ZXMYNCABKAMiLgoLTWlzc2luZ1BhdGgSDwoHaG9zdF9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkitQEKCUhvc3REcmFpbhINCgVzdGF0ZRgBIAEoCRIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGQoRc3RvcF9zaW5nbGVfbm9kZXMYAyABKAgSEAoIbWFjaGluZXMYBCABKAUSDAoEbGVmdBgFIAEoBRIzCgl3YWl0c19mb3IYBiADKAsyIC5ob2xkZmFzdC5hZG1pbi52MS5Ib3N0RHJhaW5XYWl0IjMKDUhvc3REcmFpbldhaXQSEgoKc2VydmljZV9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkiOQoQTGlzdEhvc3RzUmVxdWVzdBIlCgRwYWdlGAEgASgLMhcuaG9sZGZhc3QuYWRtaW4udjEuUGFnZSJQChFMaXN0SG9zdHNSZXNwb25zZRImCgVob3N0cxgBIAMoCzIXLmhvbGRmYXN0LmFkbWluLnYxLkhvc3QSEwoLbmV4dF9jdXJzb3IYAiABKAkiLAoOR2V0SG9zdFJlcXVlc3QSGgoHaG9zdF9pZBgBIAEoCUIJukgGcgQQARg/IuADCg5BZGRIb3N0UmVxdWVzdBKLAQoHaG9zdF9pZBgBIAEoCUJ6ukglciMYPzIfXlthLXowLTldKFthLXowLTktXSpbYS16MC05XSk/JLK7GE4yTG11c3QgYmUgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kIGh5cGhlbnMsIHdpdGggbm8gaHlwaGVuIGF0IGVpdGhlciBlbmQSiAEKBHpvbmUYAiABKAlCerpIJXIjGD8yH15bYS16MC05XShbYS16MC05LV0qW2EtejAtOV0pPySyuxhOMkxtdXN0IGJlIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCBoeXBoZW5zLCB3aXRoIG5vIGh5cGhlbiBhdCBlaXRoZXIgZW5kEhsKB2FkZHJlc3MYAyABKAlCCrpIB3IFEAMYhgISNwoRbWVtb3J5X292ZXJjb21taXQYBCABKAFCF7pIFBISGQAAAAAAAFlAKQAAAAAAAAAASACIAQESNQoPZGlza19vdmVyY29tbWl0GAUgASgBQhe6SBQSEhkAAAAAAECPQCkAAAAAAAAAAEgBiAEBQhQKEl9tZW1vcnlfb3ZlcmNvbW1pdEISChBfZGlza19vdmVyY29tbWl0IlMKD0FkZEhvc3RSZXNwb25zZRIlCgRob3N0GAEgASgLMhcuaG9sZGZhc3QuYWRtaW4udjEuSG9zdBIZCglqb2luX2ZpbGUYAiABKAlCBrK7GAIIASIvChFDb3Jkb25Ib3N0UmVxdWVzdBIaCgdob3N0X2lkGAEgASgJQgm6SAZyBBABGD8iMQoTVW5jb3Jkb25Ib3N0UmVxdWVzdBIaCgdob3N0X2lkGAEgASgJQgm6SAZyBBABGD8iSQoQRHJhaW5Ib3N0UmVxdWVzdBIaCgdob3N0X2lkGAEgASgJQgm6SAZyBBABGD8SGQoRc3RvcF9zaW5nbGVfbm9kZXMYAiABKAgibAoRUmVtb3ZlSG9zdFJlcXVlc3QSGgoHaG9zdF9pZBgBIAEoCUIJukgGcgQQARg/EhEKCWRlc3Ryb3llZBgCIAEoCBIoCg1sb3N0X3NlcnZpY2VzGAMgAygJQhG6SA6SAQsQkE4iBnIEEAEYQDLTBQoLSG9zdFNlcnZpY2USbQoJTGlzdEhvc3RzEiMuaG9sZGZhc3QuYWRtaW4udjEuTGlzdEhvc3RzUmVxdWVzdBokLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RIb3N0c1Jlc3BvbnNlIhWquxgREg1wbGF0Zm9ybTpyZWFkOAESXAoHR2V0SG9zdBIhLmhvbGRmYXN0LmFkbWluLnYxLkdldEhvc3RSZXF1ZXN0GhcuaG9sZGZhc3QuYWRtaW4udjEuSG9zdCIVqrsYERINcGxhdGZvcm06cmVhZDgBEmYKB0FkZEhvc3QSIS5ob2xkZmFzdC5hZG1pbi52MS5BZGRIb3N0UmVxdWVzdBoiLmhvbGRmYXN0LmFkbWluLnYxLkFkZEhvc3RSZXNwb25zZSIUqrsYEBIOcGxhdGZvcm06d3JpdGUSYQoKQ29yZG9uSG9zdBIkLmhvbGRmYXN0LmFkbWluLnYxLkNvcmRvbkhvc3RSZXF1ZXN0GhcuaG9sZGZhc3QuYWRtaW4udjEuSG9zdCIUqrsYEBIOcGxhdGZvcm06d3JpdGUSZQoMVW5jb3Jkb25Ib3N0EiYuaG9sZGZhc3QuYWRtaW4udjEuVW5jb3Jkb25Ib3N0UmVxdWVzdBoXLmhvbGRmYXN0LmFkbWluLnYxLkhvc3QiFKq7GBASDnBsYXRmb3JtOndyaXRlEl8KCURyYWluSG9zdBIjLmhvbGRmYXN0LmFkbWluLnYxLkRyYWluSG9zdFJlcXVlc3QaFy5ob2xkZmFzdC5hZG1pbi52MS5Ib3N0IhSquxgQEg5wbGF0Zm9ybTp3cml0ZRJkCgpSZW1vdmVIb3N0EiQuaG9sZGZhc3QuYWRtaW4udjEuUmVtb3ZlSG9zdFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiGKq7GBQSDnBsYXRmb3JtOndyaXRlGICAQGIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_admin_v1_admin, file_holdfast_v1_options]);
+  fileDesc("Chxob2xkZmFzdC9hZG1pbi92MS9ob3N0LnByb3RvEhFob2xkZmFzdC5hZG1pbi52MSLzBgoESG9zdBIKCgJpZBgBIAEoCRIMCgR6b25lGAIgASgJEg8KB2FkZHJlc3MYAyABKAkSDQoFc3RhdGUYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgGIAEoCRIQCghjb3Jkb25lZBgHIAEoCBIrCgVkcmFpbhgIIAEoCzIcLmhvbGRmYXN0LmFkbWluLnYxLkhvc3REcmFpbhIQCghwcm92aWRlchgJIAEoCRIaChJtZW1vcnlfdG90YWxfYnl0ZXMYCiABKAMSGQoRbWVtb3J5X2ZyZWVfYnl0ZXMYCyABKAMSHQoVbWVtb3J5X3Byb21pc2VkX2J5dGVzGAwgASgDEhkKEW1lbW9yeV9vdmVyY29tbWl0GA0gASgBEhgKEGRpc2tfdG90YWxfYnl0ZXMYDiABKAMSFwoPZGlza19mcmVlX2J5dGVzGA8gASgDEhsKE2Rpc2tfcHJvbWlzZWRfYnl0ZXMYECABKAMSFwoPZGlza19vdmVyY29tbWl0GBEgASgBEhUKDXN0b3JhZ2VfdGllcnMYEiADKAkSDwoHZW5naW5lcxgTIAMoCRIPCgd2ZXJzaW9uGBQgASgJEhAKCG1hY2hpbmVzGBUgASgFEhgKEHdhaXRpbmdfbWFjaGluZXMYFiABKAUSLgoKY3JlYXRlZF9hdBgXIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOgoWY2VydGlmaWNhdGVfZXhwaXJlc19hdBgYIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQcHVibGljX2FkZHJlc3NlcxgeIAEoCRIeChZwdWJsaWNfYWRkcmVzc2VzX3RvdGFsGB8gASgFEh0KFXB1YmxpY19hZGRyZXNzZXNfZnJlZRggIAEoBRI1Cg1taXNzaW5nX3BhdGhzGCggAygLMh4uaG9sZGZhc3QuYWRtaW4udjEuTWlzc2luZ1BhdGgSGgoSbWlzc2luZ19wYXRoX2NvdW50GCkgASgFEhgKEHJvb3RfdG90YWxfYnl0ZXMYMiABKAMSFwoPcm9vdF9mcmVlX2J5dGVzGDMgASgDEhsKE3Jvb3RfcHJvbWlzZWRfYnl0ZXMYNCABKAMiLgoLTWlzc2luZ1BhdGgSDwoHaG9zdF9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkitQEKCUhvc3REcmFpbhINCgVzdGF0ZRgBIAEoCRIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGQoRc3RvcF9zaW5nbGVfbm9kZXMYAyABKAgSEAoIbWFjaGluZXMYBCABKAUSDAoEbGVmdBgFIAEoBRIzCgl3YWl0c19mb3IYBiADKAsyIC5ob2xkZmFzdC5hZG1pbi52MS5Ib3N0RHJhaW5XYWl0ImcKDUhvc3REcmFpbldhaXQSFgoKc2VydmljZV9pZBgBIAEoCUICGAESDgoGcmVhc29uGAIgASgJEi4KBW93bmVyGAMgASgLMh8uaG9sZGZhc3QuYWRtaW4udjEuTWFjaGluZU93bmVyIlQKDE1hY2hpbmVPd25lchIVCgRraW5kGAEgASgJQge6SARyAhhAEhUKAmlkGAIgASgJQgm6SAZyBBABGEASFgoEbmFtZRgDIAEoCUIIukgFcgMY/wEiOQoQTGlzdEhvc3RzUmVxdWVzdBIlCgRwYWdlGAEgASgLMhcuaG9sZGZhc3QuYWRtaW4udjEuUGFnZSJQChFMaXN0SG9zdHNSZXNwb25zZRImCgVob3N0cxgBIAMoCzIXLmhvbGRmYXN0LmFkbWluLnYxLkhvc3QSEwoLbmV4dF9jdXJzb3IYAiABKAkiLAoOR2V0SG9zdFJlcXVlc3QSGgoHaG9zdF9pZBgBIAEoCUIJukgGcgQQARg/IuADCg5BZGRIb3N0UmVxdWVzdBKLAQoHaG9zdF9pZBgBIAEoCUJ6ukglciMYPzIfXlthLXowLTldKFthLXowLTktXSpbYS16MC05XSk/JLK7GE4yTG11c3QgYmUgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kIGh5cGhlbnMsIHdpdGggbm8gaHlwaGVuIGF0IGVpdGhlciBlbmQSiAEKBHpvbmUYAiABKAlCerpIJXIjGD8yH15bYS16MC05XShbYS16MC05LV0qW2EtejAtOV0pPySyuxhOMkxtdXN0IGJlIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCBoeXBoZW5zLCB3aXRoIG5vIGh5cGhlbiBhdCBlaXRoZXIgZW5kEhsKB2FkZHJlc3MYAyABKAlCCrpIB3IFEAMYhgISNwoRbWVtb3J5X292ZXJjb21taXQYBCABKAFCF7pIFBISGQAAAAAAAFlAKQAAAAAAAAAASACIAQESNQoPZGlza19vdmVyY29tbWl0GAUgASgBQhe6SBQSEhkAAAAAAECPQCkAAAAAAAAAAEgBiAEBQhQKEl9tZW1vcnlfb3ZlcmNvbW1pdEISChBfZGlza19vdmVyY29tbWl0IlMKD0FkZEhvc3RSZXNwb25zZRIlCgRob3N0GAEgASgLMhcuaG9sZGZhc3QuYWRtaW4udjEuSG9zdBIZCglqb2luX2ZpbGUYAiABKAlCBrK7GAIIASIvChFDb3Jkb25Ib3N0UmVxdWVzdBIaCgdob3N0X2lkGAEgASgJQgm6SAZyBBABGD8iMQoTVW5jb3Jkb25Ib3N0UmVxdWVzdBIaCgdob3N0X2lkGAEgASgJQgm6SAZyBBABGD8iSQoQRHJhaW5Ib3N0UmVxdWVzdBIaCgdob3N0X2lkGAEgASgJQgm6SAZyBBABGD8SGQoRc3RvcF9zaW5nbGVfbm9kZXMYAiABKAgirQEKEVJlbW92ZUhvc3RSZXF1ZXN0EhoKB2hvc3RfaWQYASABKAlCCbpIBnIEEAEYPxIRCglkZXN0cm95ZWQYAiABKAgSKAoNbG9zdF9zZXJ2aWNlcxgDIAMoCUIRukgOkgELEJBOIgZyBBABGEASPwoLbG9zdF9vd25lcnMYBCADKAsyHy5ob2xkZmFzdC5hZG1pbi52MS5NYWNoaW5lT3duZXJCCbpIBpIBAxCQTjLTBQoLSG9zdFNlcnZpY2USbQoJTGlzdEhvc3RzEiMuaG9sZGZhc3QuYWRtaW4udjEuTGlzdEhvc3RzUmVxdWVzdBokLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RIb3N0c1Jlc3BvbnNlIhWquxgREg1wbGF0Zm9ybTpyZWFkOAESXAoHR2V0SG9zdBIhLmhvbGRmYXN0LmFkbWluLnYxLkdldEhvc3RSZXF1ZXN0GhcuaG9sZGZhc3QuYWRtaW4udjEuSG9zdCIVqrsYERINcGxhdGZvcm06cmVhZDgBEmYKB0FkZEhvc3QSIS5ob2xkZmFzdC5hZG1pbi52MS5BZGRIb3N0UmVxdWVzdBoiLmhvbGRmYXN0LmFkbWluLnYxLkFkZEhvc3RSZXNwb25zZSIUqrsYEBIOcGxhdGZvcm06d3JpdGUSYQoKQ29yZG9uSG9zdBIkLmhvbGRmYXN0LmFkbWluLnYxLkNvcmRvbkhvc3RSZXF1ZXN0GhcuaG9sZGZhc3QuYWRtaW4udjEuSG9zdCIUqrsYEBIOcGxhdGZvcm06d3JpdGUSZQoMVW5jb3Jkb25Ib3N0EiYuaG9sZGZhc3QuYWRtaW4udjEuVW5jb3Jkb25Ib3N0UmVxdWVzdBoXLmhvbGRmYXN0LmFkbWluLnYxLkhvc3QiFKq7GBASDnBsYXRmb3JtOndyaXRlEl8KCURyYWluSG9zdBIjLmhvbGRmYXN0LmFkbWluLnYxLkRyYWluSG9zdFJlcXVlc3QaFy5ob2xkZmFzdC5hZG1pbi52MS5Ib3N0IhSquxgQEg5wbGF0Zm9ybTp3cml0ZRJkCgpSZW1vdmVIb3N0EiQuaG9sZGZhc3QuYWRtaW4udjEuUmVtb3ZlSG9zdFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiGKq7GBQSDnBsYXRmb3JtOndyaXRlGICAQGIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_admin_v1_admin, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.admin.v1.Host
@@ -566,7 +566,10 @@ export const HostDrainSchema: GenMessage<HostDrain, {jsonType: HostDrainJson}> =
  */
 export type HostDrainWait = Message<"holdfast.admin.v1.HostDrainWait"> & {
   /**
-   * @generated from field: string service_id = 1;
+   * The id of `owner`, whatever its kind is.
+   *
+   * @generated from field: string service_id = 1 [deprecated = true];
+   * @deprecated
    */
   serviceId: string;
 
@@ -576,6 +579,13 @@ export type HostDrainWait = Message<"holdfast.admin.v1.HostDrainWait"> & {
    * @generated from field: string reason = 2;
    */
   reason: string;
+
+  /**
+   * Owner of the machine.
+   *
+   * @generated from field: holdfast.admin.v1.MachineOwner owner = 3;
+   */
+  owner?: MachineOwner | undefined;
 };
 
 /**
@@ -583,7 +593,10 @@ export type HostDrainWait = Message<"holdfast.admin.v1.HostDrainWait"> & {
  */
 export type HostDrainWaitJson = {
   /**
-   * @generated from field: string service_id = 1;
+   * The id of `owner`, whatever its kind is.
+   *
+   * @generated from field: string service_id = 1 [deprecated = true];
+   * @deprecated
    */
   serviceId?: string;
 
@@ -593,6 +606,13 @@ export type HostDrainWaitJson = {
    * @generated from field: string reason = 2;
    */
   reason?: string;
+
+  /**
+   * Owner of the machine.
+   *
+   * @generated from field: holdfast.admin.v1.MachineOwner owner = 3;
+   */
+  owner?: MachineOwnerJson;
 };
 
 /**
@@ -601,6 +621,65 @@ export type HostDrainWaitJson = {
  */
 export const HostDrainWaitSchema: GenMessage<HostDrainWait, {jsonType: HostDrainWaitJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_admin_v1_host, 3);
+
+/**
+ * An object that owns machines.
+ *
+ * @generated from message holdfast.admin.v1.MachineOwner
+ */
+export type MachineOwner = Message<"holdfast.admin.v1.MachineOwner"> & {
+  /**
+   * Kind of the object, such as "managed-service"; empty from a controller of an earlier version.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * Its name in responses, empty once it is deleted; ignored in requests.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+};
+
+/**
+ * An object that owns machines.
+ *
+ * @generated from message holdfast.admin.v1.MachineOwner
+ */
+export type MachineOwnerJson = {
+  /**
+   * Kind of the object, such as "managed-service"; empty from a controller of an earlier version.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind?: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id?: string;
+
+  /**
+   * Its name in responses, empty once it is deleted; ignored in requests.
+   *
+   * @generated from field: string name = 3;
+   */
+  name?: string;
+};
+
+/**
+ * Describes the message holdfast.admin.v1.MachineOwner.
+ * Use `create(MachineOwnerSchema)` to create a new message.
+ */
+export const MachineOwnerSchema: GenMessage<MachineOwner, {jsonType: MachineOwnerJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_admin_v1_host, 4);
 
 /**
  * @generated from message holdfast.admin.v1.ListHostsRequest
@@ -627,7 +706,7 @@ export type ListHostsRequestJson = {
  * Use `create(ListHostsRequestSchema)` to create a new message.
  */
 export const ListHostsRequestSchema: GenMessage<ListHostsRequest, {jsonType: ListHostsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 4);
+  messageDesc(file_holdfast_admin_v1_host, 5);
 
 /**
  * @generated from message holdfast.admin.v1.ListHostsResponse
@@ -664,7 +743,7 @@ export type ListHostsResponseJson = {
  * Use `create(ListHostsResponseSchema)` to create a new message.
  */
 export const ListHostsResponseSchema: GenMessage<ListHostsResponse, {jsonType: ListHostsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 5);
+  messageDesc(file_holdfast_admin_v1_host, 6);
 
 /**
  * @generated from message holdfast.admin.v1.GetHostRequest
@@ -691,7 +770,7 @@ export type GetHostRequestJson = {
  * Use `create(GetHostRequestSchema)` to create a new message.
  */
 export const GetHostRequestSchema: GenMessage<GetHostRequest, {jsonType: GetHostRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 6);
+  messageDesc(file_holdfast_admin_v1_host, 7);
 
 /**
  * @generated from message holdfast.admin.v1.AddHostRequest
@@ -766,7 +845,7 @@ export type AddHostRequestJson = {
  * Use `create(AddHostRequestSchema)` to create a new message.
  */
 export const AddHostRequestSchema: GenMessage<AddHostRequest, {jsonType: AddHostRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 7);
+  messageDesc(file_holdfast_admin_v1_host, 8);
 
 /**
  * @generated from message holdfast.admin.v1.AddHostResponse
@@ -807,7 +886,7 @@ export type AddHostResponseJson = {
  * Use `create(AddHostResponseSchema)` to create a new message.
  */
 export const AddHostResponseSchema: GenMessage<AddHostResponse, {jsonType: AddHostResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 8);
+  messageDesc(file_holdfast_admin_v1_host, 9);
 
 /**
  * @generated from message holdfast.admin.v1.CordonHostRequest
@@ -834,7 +913,7 @@ export type CordonHostRequestJson = {
  * Use `create(CordonHostRequestSchema)` to create a new message.
  */
 export const CordonHostRequestSchema: GenMessage<CordonHostRequest, {jsonType: CordonHostRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 9);
+  messageDesc(file_holdfast_admin_v1_host, 10);
 
 /**
  * @generated from message holdfast.admin.v1.UncordonHostRequest
@@ -861,7 +940,7 @@ export type UncordonHostRequestJson = {
  * Use `create(UncordonHostRequestSchema)` to create a new message.
  */
 export const UncordonHostRequestSchema: GenMessage<UncordonHostRequest, {jsonType: UncordonHostRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 10);
+  messageDesc(file_holdfast_admin_v1_host, 11);
 
 /**
  * @generated from message holdfast.admin.v1.DrainHostRequest
@@ -902,7 +981,7 @@ export type DrainHostRequestJson = {
  * Use `create(DrainHostRequestSchema)` to create a new message.
  */
 export const DrainHostRequestSchema: GenMessage<DrainHostRequest, {jsonType: DrainHostRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 11);
+  messageDesc(file_holdfast_admin_v1_host, 12);
 
 /**
  * @generated from message holdfast.admin.v1.RemoveHostRequest
@@ -921,11 +1000,18 @@ export type RemoveHostRequest = Message<"holdfast.admin.v1.RemoveHostRequest"> &
   destroyed: boolean;
 
   /**
-   * Consent: ids of all services with a machine on the host.
+   * Consent: ids of owners with a machine on the host, whatever their kind is.
    *
    * @generated from field: repeated string lost_services = 3;
    */
   lostServices: string[];
+
+  /**
+   * Consent: all owners with data on the host, unless lost_services has their ids.
+   *
+   * @generated from field: repeated holdfast.admin.v1.MachineOwner lost_owners = 4;
+   */
+  lostOwners: MachineOwner[];
 };
 
 /**
@@ -945,11 +1031,18 @@ export type RemoveHostRequestJson = {
   destroyed?: boolean;
 
   /**
-   * Consent: ids of all services with a machine on the host.
+   * Consent: ids of owners with a machine on the host, whatever their kind is.
    *
    * @generated from field: repeated string lost_services = 3;
    */
   lostServices?: string[];
+
+  /**
+   * Consent: all owners with data on the host, unless lost_services has their ids.
+   *
+   * @generated from field: repeated holdfast.admin.v1.MachineOwner lost_owners = 4;
+   */
+  lostOwners?: MachineOwnerJson[];
 };
 
 /**
@@ -957,7 +1050,7 @@ export type RemoveHostRequestJson = {
  * Use `create(RemoveHostRequestSchema)` to create a new message.
  */
 export const RemoveHostRequestSchema: GenMessage<RemoveHostRequest, {jsonType: RemoveHostRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 12);
+  messageDesc(file_holdfast_admin_v1_host, 13);
 
 /**
  * @generated from service holdfast.admin.v1.HostService
@@ -1025,7 +1118,7 @@ export const HostService: GenService<{
   },
   /**
    * Removes a host. Refused while it has machines, unless the host is destroyed: then the request must name every
-   * service whose data is lost, and these have the status Error until they are deleted.
+   * owner whose data is lost, such as services, and these have the status Error until they are deleted.
    *
    * @generated from rpc holdfast.admin.v1.HostService.RemoveHost
    */

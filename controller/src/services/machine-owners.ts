@@ -1,0 +1,50 @@
+import type { DrainAnswer, OwnerKind } from "#fleet/owner/owner-kind.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { drillKind, type DrillObject } from "./backup/drill/drill.ts";
+import { managedServiceKind, type ManagedServiceObject } from "./service/managed-service.ts";
+
+/** Services own the machines of their nodes, and drills those on which they restore. */
+export function createServiceOwners({
+  services,
+  drills,
+}: {
+  readonly services: Pick<Collection<ManagedServiceObject>, "get">;
+  readonly drills: Pick<Collection<DrillObject>, "get">;
+}): readonly OwnerKind[] {
+  return [
+    {
+      kind: managedServiceKind.name,
+      noun: "service",
+      remedy: "Delete",
+      describe(id) {
+        const service = services.get(id)?.object;
+        return service && { name: service.metadata.name, organizationId: service.metadata.organizationId };
+      },
+      isReplaceable: () => false,
+      onHostLost: () => "retains",
+      drain: (_, { hasOthers, mayStop }) => drainOfNode(hasOthers, mayStop),
+    },
+    {
+      kind: drillKind.name,
+      noun: "restore drill",
+      remedy: "Wait for",
+      describe(id) {
+        const drill = drills.get(id)?.object;
+        if (drill === undefined) return undefined;
+        const { organizationId } = drill.metadata;
+        return { name: services.get(drill.spec.serviceId)?.object.metadata.name ?? id, organizationId };
+      },
+      // Its data are a copy of a backup. It fails with its machine, whose reason it reports.
+      isReplaceable: () => true,
+      onHostLost: () => "retains",
+      drain: () => ({ outcome: "ends", reason: "It is a restore drill, which ends and deletes its machine." }),
+    },
+  ];
+}
+
+/** A drain moves a node of several; a single node is stopped, if the operator consents. */
+function drainOfNode(hasOthers: boolean, mayStop: boolean): DrainAnswer {
+  if (hasOthers) return { outcome: "moves", reason: "Another node replaces it, once a host of its zone has capacity." };
+  if (mayStop) return { outcome: "stops", reason: "It is being stopped." };
+  return { outcome: "blocks", reason: "It has its only node here. Drain with stop_single_nodes, or delete it." };
+}
