@@ -170,8 +170,7 @@ function blankMachine(id: string, now: number): MachineObject {
     metadata: { id, name: id, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
     spec: {
       owner: { kind: "managed-service", id: `service-of-${id}` },
-      engine: "postgresql",
-      version: "17",
+      software: { name: "postgresql", version: "17" },
       image: "",
       vcpu: 1,
       memoryBytes: 1 << 30,

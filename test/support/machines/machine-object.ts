@@ -10,8 +10,7 @@ export function machineObject(spec: Partial<MachineSpecObject> = {}): MachineObj
     metadata: { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 },
     spec: {
       owner: { kind: "managed-service", id: `s-${id}` },
-      engine: "postgresql",
-      version: "17",
+      software: { name: "postgresql", version: "17" },
       image: "",
       vcpu: 1,
       memoryBytes: gib,

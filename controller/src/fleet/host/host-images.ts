@@ -1,4 +1,6 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
+import type { ImageFacts } from "@holdfast/compute/compute-provider.ts";
+import type { Software } from "../machine/machine.ts";
 import type { HostObject, HostStatus } from "./host.ts";
 
 /** True if the host has the image or can rebuild it, according to its last report. */
@@ -6,9 +8,14 @@ export function hasImage({ status: { facts, images } }: HostObject, image: strin
   return facts?.imageIds.includes(image) === true || images.some((each) => each.image === image);
 }
 
-/** Id of the image for the host's new machines of this engine and version; empty if it has not reported one. */
-export function newestImageOn({ status }: HostObject, engine: string, version: string): string {
-  const found = status.images.find((each) => each.engine === engine && each.version === version);
+/** The image with this software for the host's new machines, as it was last reported. */
+export function imageOf({ status }: HostObject, { name, version }: Software): ImageFacts | undefined {
+  return status.images.find((each) => each.engine === name && each.version === version);
+}
+
+/** Id of the image with this software for the host's new machines; empty if it has not reported one. */
+export function newestImageOn(host: HostObject, software: Software): string {
+  const found = imageOf(host, software);
   return (found?.available === true ? found.image : undefined) ?? "";
 }
 

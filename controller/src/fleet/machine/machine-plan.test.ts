@@ -32,8 +32,7 @@ function machine(power: "on" | "off", deleted = false): MachineObject {
     },
     spec: {
       owner: { kind: "managed-service", id: "s" },
-      engine: "postgresql",
-      version: "17",
+      software: { name: "postgresql", version: "17" },
       image: "trixie-1",
       vcpu: 1,
       memoryBytes: 1,

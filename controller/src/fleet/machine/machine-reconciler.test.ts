@@ -207,10 +207,10 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
   });
 
   it("reports why a machine cannot be created, and creates it once it can", async () => {
-    const id = await newMachine({ engine: "postgresql", version: "9" });
+    const id = await newMachine({ software: { name: "postgresql", version: "9" } });
     await becomes(id, "failed");
     expect(status(id)?.reason).toMatch(/postgresql 9/);
-    await change(id, (m) => ({ ...m, spec: { ...m.spec, version: "17" } }));
+    await change(id, (m) => ({ ...m, spec: { ...m.spec, software: { ...m.spec.software, version: "17" } } }));
     await becomes(id, "running");
     expect(status(id)?.reason).toBe("");
     const large = await newMachine({ diskBytes: 1e6 * gib });

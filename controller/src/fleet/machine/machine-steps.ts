@@ -190,7 +190,7 @@ async function deleteObject(id: string, deps: MachineStepDeps, signal: AbortSign
 }
 
 function providerSpec({ metadata, spec }: MachineObject, installationId: string): MachineSpec {
-  const { vcpu, memoryBytes, rootBytes, diskBytes, zone, storageTier, engine, version, hostId, image, kind } = spec;
+  const { vcpu, memoryBytes, rootBytes, diskBytes, zone, storageTier, software, hostId, image, kind } = spec;
   const { guestKernel = "" } = spec;
   return {
     id: metadata.id,
@@ -200,8 +200,8 @@ function providerSpec({ metadata, spec }: MachineObject, installationId: string)
     diskBytes,
     zone,
     storageTier,
-    engine,
-    version,
+    engine: software.name,
+    version: software.version,
     ...(kind !== undefined && { kind }),
     ...(image !== "" && { image }),
     ...(guestKernel !== "" && { guestKernel }),

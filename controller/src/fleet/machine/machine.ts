@@ -1,4 +1,5 @@
 import type { InstanceKind } from "@holdfast/compute/compute-provider.ts";
+import { storedFormat } from "@holdfast/common/stored-names.ts";
 import type { EnrolledStatus } from "#kernel/pki/enrolled-status.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { DataSnapshot } from "#operation/data-snapshot.ts";
@@ -9,9 +10,27 @@ import { defineKind } from "#kernel/store/kind.ts";
 /** A machine of the fleet. It belongs to an owner, such as a service, or to the warm pool while it has none. */
 export type MachineObject = Resource<MachineSpecObject, MachineStatus>;
 
+/** A machine in the store: the software's name is `engine` there, beside its version. */
+interface StoredMachine extends Omit<MachineObject, "spec"> {
+  readonly spec?: Omit<MachineSpecObject, "software"> & { readonly engine: string; readonly version: string };
+}
+
+const stored = storedFormat<StoredMachine>({ "status.staleSnapshots": "leftSnapshots" });
+
 export const machineKind = defineKind<MachineObject>("machine", {
+  parse(text) {
+    const machine = stored.parse(text);
+    // A restore preserves objects that it cannot interpret.
+    if (machine.spec === undefined) return machine as never;
+    const { engine: name, version, ...spec } = machine.spec;
+    return { ...machine, spec: { ...spec, software: { name, version } } };
+  },
+  format(machine) {
+    if (machine.spec === undefined) return stored.format(machine as never);
+    const { software, ...spec } = machine.spec;
+    return stored.format({ ...machine, spec: { ...spec, engine: software.name, version: software.version } });
+  },
   afterRestore,
-  storedNames: { "status.staleSnapshots": "leftSnapshots" },
   indexes: [hostOfMachine],
 });
 
@@ -20,13 +39,18 @@ export function hostOfMachine({ spec }: MachineObject): string | undefined {
   return spec.hostId ?? undefined;
 }
 
+/** The software that a machine's image contains, such as the engine `postgresql` in version `17`. */
+export interface Software {
+  readonly name: string;
+  readonly version: string;
+}
+
 export interface MachineSpecObject {
   /** Null while it is in the warm pool (`warm-pool.ts`). */
   readonly owner: MachineOwner | null;
   /** Absent: a container. */
   readonly kind?: InstanceKind;
-  readonly engine: string;
-  readonly version: string;
+  readonly software: Software;
   /** Id of the node image; empty until placement, or the provider at creation, chooses one. */
   readonly image: string;
   /** Id of the kernel that a virtual machine boots from; absent for containers, and until one is chosen. */

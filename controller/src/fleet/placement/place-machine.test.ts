@@ -12,8 +12,7 @@ const owner = { kind: "managed-service", id: "s" };
 const request = (more: Partial<PlacementRequest> = {}): PlacementRequest => ({
   id: "new",
   owner,
-  engine: "postgresql",
-  version: "17",
+  software: { name: "postgresql", version: "17" },
   image: "",
   zone: "local",
   storageTier: "maxiops",

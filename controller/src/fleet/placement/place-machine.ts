@@ -2,14 +2,14 @@ import { guestLine } from "@holdfast/compute/compute-provider.ts";
 import { addressNetworkOf, overlap } from "@holdfast/compute/local/address-network.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { type HostObject, acceptsMachines } from "../host/host.ts";
-import { hasImage, newestImageOn } from "../host/host-images.ts";
+import { hasImage, imageOf, newestImageOn } from "../host/host-images.ts";
 import { isPeer, memoryRefusal, type Reservations, reservationsOn, type CapacityRequest } from "./host-reservations.ts";
 import { firstRefusal, freeSpaceRefusal, reservationRefusal, rootProblem } from "./storage-shares.ts";
 
 /** Requirements of a machine on its host. */
 export interface PlacementRequest
   extends CapacityRequest,
-    Pick<MachineSpecObject, "kind" | "engine" | "version" | "image" | "guestKernel" | "zone" | "apart"> {
+    Pick<MachineSpecObject, "kind" | "software" | "image" | "guestKernel" | "zone" | "apart"> {
   /** True if the machine exists on the host, with its root and its addresses. */
   readonly isCreated?: boolean;
 }
@@ -22,12 +22,15 @@ export type PlacementChoice =
   | { readonly hostId: string; readonly image: string; readonly guestKernel?: string; readonly reason?: never }
   | { readonly hostId?: never; readonly reason: string };
 
+/** The kernel of virtual machines, as images name it. */
+const guestSoftware = { name: guestLine.engine, version: guestLine.version };
+
 /** Largest number of hosts in a refusal. */
 const namedRefusalsMax = 10;
 
 /**
  * Pure: chooses the host of a machine. Candidates are hosts of its zone that are ready, accept machines, have its
- * storage tier, the engine's version, the image of the owner's other machines, and capacity. Of these the host with
+ * storage tier, its software, the image of the owner's other machines, and capacity. Of these the host with
  * the fewest machines of the owner wins, then the one with the largest free share. Reservations count whether or not
  * their machines are created; the warm pool's do not count against machines with an owner.
  */
@@ -59,8 +62,8 @@ export function placeMachine(
   // The image is chosen here and not at creation, so that the next machine of the owner gets the same one.
   if (best !== undefined) {
     const { host } = best;
-    const image = request.image || newestImageOn(host, request.engine, request.version);
-    const guestKernel = request.guestKernel || newestImageOn(host, guestLine.engine, guestLine.version);
+    const image = request.image || newestImageOn(host, request.software);
+    const guestKernel = request.guestKernel || newestImageOn(host, guestSoftware);
     return { hostId: best.id, image, ...(request.kind === "virtual_machine" && guestKernel !== "" && { guestKernel }) };
   }
   const more = refusals.length > namedRefusalsMax ? ` And ${refusals.length - namedRefusalsMax} more.` : "";
@@ -110,10 +113,10 @@ const checks: readonly Check[] = [
     acceptsMachines(host) ? undefined : host.spec.drain === null ? "it is cordoned." : "it is being drained.",
   (_, { status }) =>
     status.state === "ready" && status.facts !== null ? undefined : `it is ${status.state}: ${status.reason}`,
-  ({ engine, version }, { status }) => {
-    const image = status.images.find((each) => each.engine === engine && each.version === version);
+  ({ software }, host) => {
+    const image = imageOf(host, software);
     if (image?.available === true) return undefined;
-    return `it has no ${engine} ${version}${image?.reason === undefined ? "." : `: ${image.reason}`}`;
+    return `it has no ${software.name} ${software.version}${image?.reason === undefined ? "." : `: ${image.reason}`}`;
   },
   ({ image }, host) => {
     if (image === "" || hasImage(host, image)) return undefined;

@@ -8,8 +8,8 @@ import {
   targetsOf,
 } from "./warm-pool-plan.ts";
 
-const pg: PoolKind = { engine: "postgresql", version: "17", zone: "local", storageTier: "maxiops" };
-const valkey: PoolKind = { engine: "valkey", version: "8", zone: "local", storageTier: "maxiops" };
+const pg: PoolKind = { software: { name: "postgresql", version: "17" }, zone: "local", storageTier: "maxiops" };
+const valkey: PoolKind = { software: { name: "valkey", version: "8" }, zone: "local", storageTier: "maxiops" };
 
 const one = (
   id: string,
@@ -66,7 +66,7 @@ describe("the plan of the warm pool", () => {
     ["never removes one with an instance",               observed([a, b, one("u", "used")]),                 ["disown u"]],
     ["never removes one with an instance on a full host", observed([shut("u", "used")], { targets: short }),  ["disown u"]],
   ] as const)("%s", (_, observed, steps) => {
-    const words = planWarmPool(observed).map((step) => `${step.kind} ${step.kind === "create" ? step.of.engine : step.machineId}`);
+    const words = planWarmPool(observed).map((step) => `${step.kind} ${step.kind === "create" ? step.of.software.name : step.machineId}`);
     expect(words).toEqual(steps);
   });
 });
@@ -90,6 +90,6 @@ it.each([
   ["at most the maximum in all",       [{ kind: pg, peak: 7 }, { kind: valkey, peak: 3 }],       2, 8,  ["postgresql 7", "valkey 1"]],
   ["nothing with a maximum of 0",      [{ kind: pg, peak: 7 }],                                  2, 0,  []],
 ] as const)("targets %s", (_, peaks, min, max, targets) => {
-  const words = targetsOf(peaks, [pg], { min, max }).map(({ kind, count }) => `${kind.engine} ${count}`);
+  const words = targetsOf(peaks, [pg], { min, max }).map(({ kind, count }) => `${kind.software.name} ${count}`);
   expect(words).toEqual(targets);
 });

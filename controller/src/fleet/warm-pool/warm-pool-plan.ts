@@ -1,11 +1,10 @@
 import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
-import type { MachineSpecObject } from "../machine/machine.ts";
+import type { MachineSpecObject, Software } from "../machine/machine.ts";
 
 /** Properties that a machine of the pool must share with a request. Its size is changed when it is claimed. */
 export interface PoolKind {
-  readonly engine: string;
-  readonly version: string;
+  readonly software: Software;
   readonly zone: string;
   readonly storageTier: string;
 }
@@ -85,7 +84,12 @@ function fitting(machines: readonly PooledMachine[], { kind, image }: PoolTarget
 
 /** True if a machine of one kind can serve a request for the other. */
 export function isSameKind(a: PoolKind, b: PoolKind): boolean {
-  return a.engine === b.engine && a.version === b.version && a.zone === b.zone && a.storageTier === b.storageTier;
+  return (
+    a.software.name === b.software.name &&
+    a.software.version === b.software.version &&
+    a.zone === b.zone &&
+    a.storageTier === b.storageTier
+  );
 }
 
 /** Pure: size of the largest burst in the last hour. Times are in milliseconds. */
@@ -129,7 +133,7 @@ export function expectedDemand({ storageTiers }: CatalogData): Omit<PoolKind, "z
   if (storageTier === undefined) return [];
   return engineCatalog
     .filter(({ hasWarmPool }) => hasWarmPool)
-    .map(({ engine, defaultVersion }) => ({ engine, version: defaultVersion, storageTier }));
+    .map(({ engine, defaultVersion }) => ({ software: { name: engine, version: defaultVersion }, storageTier }));
 }
 
 /** Size of the smallest plan. A machine can grow online but not shrink. */

@@ -4,6 +4,7 @@ import type { Admission } from "@holdfast/compute/compute-provider.ts";
 import type { HostsProvider } from "@holdfast/compute/router/hosts-provider.ts";
 import type { Fleet } from "../fleet.ts";
 import { type HostObject, acceptsMachines } from "../host/host.ts";
+import { imageOf } from "../host/host-images.ts";
 import { refusalOn } from "../placement/place-machine.ts";
 import { again } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
@@ -223,12 +224,9 @@ function isBeingCreated(state: MachineObject["status"]["state"]): boolean {
 }
 
 /** The newest image on all these hosts; empty if they differ. */
-function newestOf({ engine, version }: PoolKind, hosts: Iterable<HostObject>): string {
+function newestOf({ software }: PoolKind, hosts: Iterable<HostObject>): string {
   const found = new Set<string>();
-  for (const { status } of hosts) {
-    const facts = status.images.find((image) => image.engine === engine && image.version === version);
-    found.add(facts?.image ?? "");
-  }
+  for (const host of hosts) found.add(imageOf(host, software)?.image ?? "");
   const [only = ""] = found;
   return found.size === 1 ? only : "";
 }
@@ -255,15 +253,17 @@ function newPooledMachine(
   };
 }
 
-function textOf({ engine, version, zone, storageTier }: PoolKind): string {
-  return `${engine} ${version} ${zone} ${storageTier}`;
+function textOf({ software, zone, storageTier }: PoolKind): string {
+  return `${software.name} ${software.version} ${zone} ${storageTier}`;
 }
 
-function kindOf({ engine, version, zone, storageTier }: MachineSpecObject): PoolKind {
-  return { engine, version, zone, storageTier };
+function kindOf({ software, zone, storageTier }: MachineSpecObject): PoolKind {
+  return { software, zone, storageTier };
 }
 
-function providerSpec(kind: PoolKind, { size, installationId }: WarmPoolWorkDeps) {
+function providerSpec({ software, ...kind }: PoolKind, { size, installationId }: WarmPoolWorkDeps) {
   const { vcpu, memoryBytes, rootBytes, diskBytes } = size;
-  return { id: "", installationId, plan: { vcpu, memoryBytes, rootBytes }, diskBytes, ...kind, ahead: true };
+  const { name: engine, version } = software;
+  const plan = { vcpu, memoryBytes, rootBytes };
+  return { id: "", installationId, plan, diskBytes, engine, version, ...kind, ahead: true };
 }

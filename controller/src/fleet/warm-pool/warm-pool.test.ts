@@ -8,7 +8,12 @@ import { claimedMachine, createWarmPool, isFree } from "./warm-pool.ts";
 
 const now = 1_000_000;
 const gib = 1024 ** 3;
-const kind = { engine: "postgresql", version: "17", zone: "local", storageTier: "maxiops", image: "trixie-2" };
+const kind = {
+  software: { name: "postgresql", version: "17" },
+  zone: "local",
+  storageTier: "maxiops",
+  image: "trixie-2",
+};
 const owner = { kind: "managed-service", id: "s" };
 
 function waiting(id = "m", spec: Partial<MachineObject["spec"]> = {}, deleted = false): MachineObject {
@@ -105,8 +110,8 @@ describe("taking a machine of the pool", () => {
 
   // biome-ignore format: a table
   it.each([
-    ["with another engine",                { engine: "valkey" }],
-    ["of another version",                 { version: "18" }],
+    ["with other software",                { software: { name: "valkey", version: "17" } }],
+    ["of another version",                 { software: { name: "postgresql", version: "18" } }],
     ["in another zone",                    { zone: "elsewhere" }],
     ["with another kind of disk",          { storageTier: "standard" }],
     ["of another image",                   { image: "trixie-1" }],

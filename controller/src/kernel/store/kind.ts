@@ -23,7 +23,8 @@ export interface Kind<R> extends KindName {
 /** A kind whose objects are not read. */
 export type AnyKind = Kind<Resource<unknown, unknown>>;
 
-interface KindOptions<R> extends Partial<Omit<Kind<R>, "name" | "parse" | "format">> {
+/** `parse` and `format` are for objects whose stored form differs in more than names. */
+interface KindOptions<R> extends Partial<Omit<Kind<R>, "name">> {
   /** Fields whose name in code differs from their stored key. */
   readonly storedNames?: StoredNames;
 }

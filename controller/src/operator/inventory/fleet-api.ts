@@ -130,7 +130,7 @@ function machineMessage({ metadata, spec, status }: MachineObject, owners: Fleet
     address: status.address,
     publicAddress: status.publicAddress,
     zone: spec.zone,
-    image: `${spec.engine} ${spec.version}`,
+    image: `${spec.software.name} ${spec.software.version}`,
     diskGb: Math.round(spec.diskBytes / 1024 ** 3),
     reason: status.reason,
     certificateExpiresAt: expiresAt === undefined ? "" : new Date(expiresAt).toISOString(),

@@ -13,8 +13,7 @@ export function machineSpecOf(service: ManagedServiceObject, node: NodeSpec, cat
     owner: { kind: "managed-service", id: service.metadata.id },
     // A container is the default, so containers have no `kind`.
     ...(plan.kind === "virtual_machine" && { kind: plan.kind, ...(guestKernel !== undefined && { guestKernel }) }),
-    engine: service.spec.databaseType,
-    version: service.spec.version,
+    software: { name: service.spec.databaseType, version: service.spec.version },
     image: service.spec.image,
     ...(machineStarts !== undefined && { machineStarts }),
     ...machineSizeOf(service.spec, catalog),

@@ -23,8 +23,7 @@ export function machineOf(drill: DrillObject, id: string, catalog: CatalogData, 
     spec: {
       owner: { kind: "drill", id: drill.metadata.id },
       ...(plan.kind === "virtual_machine" && { kind: plan.kind }),
-      engine: source.databaseType,
-      version: source.version,
+      software: { name: source.databaseType, version: source.version },
       // As with a restore: the newest image.
       image: "",
       vcpu: plan.vcpu,
