@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import type { CliDeps, Context, ContextOptions } from "./context.ts";
-import { globalFlagsOf } from "./global-flags.ts";
+import { globalFlagsOf, ownFlagsOf } from "./global-flags.ts";
 
 /** A command with examples in its help and an action that gets the context of its run. */
 export class CliCommand extends Command {
@@ -35,7 +35,8 @@ export class CliCommand extends Command {
       // Loaded here, because help needs no context and the module takes long to load.
       const { openContext } = await import("./context.ts");
       const context = await openContext(globalFlagsOf(this), this.deps, options);
-      await work(context, ...(all.slice(0, -1) as Args));
+      // Commander passes the arguments, the flags and the command.
+      await work(context, ...([...all.slice(0, -2), ownFlagsOf(this)] as Args));
     });
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { everyCommand, leavesOf, silentDeps } from "./every-command.ts";
 import type { CliCommand } from "./command.ts";
-import { globalFlagsOf } from "./global-flags.ts";
+import { globalFlagsOf, ownFlagsOf } from "./global-flags.ts";
 import { createProgram } from "./program.ts";
 
 const verb = ["inference", "providers", "set", "provider_c"];
@@ -58,6 +58,20 @@ describe("a global flag", () => {
     ["twice, and the last one wins", ["--output", "yaml", ...verb, "--output", "json"]],
   ])("may stand %s", async (_, args) => {
     expect(await parse(args)).toMatchObject({ output: "json" });
+  });
+
+  test.each([
+    [["admin", "hosts", "add", "a", "--zone", "z", "--address", "h:1", "--join-file", "f"], "add"],
+    [["admin", "orgs", "quota", "o", "--services", "1"], "quota"],
+  ])("is not among the flags that a command gets and sends: %s", async (args, name) => {
+    const root = await createProgram([...args, "--output", "json"], silentDeps);
+    let own: Readonly<Record<string, unknown>> = {};
+    for (const leaf of leavesOf(root).filter((each) => each.name() === name))
+      leaf.action(() => {
+        own = ownFlagsOf(leaf);
+      });
+    await root.parseAsync([...args, "--output", "json"], { from: "user" });
+    expect(Object.keys(own)).toEqual(name === "add" ? ["zone", "address", "joinFile"] : ["services"]);
   });
 
   test("has its values wherever it stands", async () => {

@@ -24,13 +24,20 @@ export function addGlobalFlags(root: Command): void {
 export function globalFlagsOf(command: Command): GlobalFlags {
   const { parent } = command;
   if (parent === null) return command.opts<GlobalFlags>();
-  const names = command.options
-    .filter((option) => option instanceof InheritedFlag)
-    .map((option) => option.attributeName());
-  const here = names
+  const here = inheritedNames(command)
     .filter((name) => command.getOptionValueSource(name) !== undefined)
     .map((name) => [name, command.getOptionValue(name)] as const);
   return { ...globalFlagsOf(parent), ...Object.fromEntries(here) };
+}
+
+/** The values of a command's own flags, without the global ones: some commands send all their flags. */
+export function ownFlagsOf(command: Command): Readonly<Record<string, unknown>> {
+  const inherited = inheritedNames(command);
+  return Object.fromEntries(Object.entries(command.opts()).filter(([name]) => !inherited.includes(name)));
+}
+
+function inheritedNames(command: Command): readonly string[] {
+  return command.options.filter((option) => option instanceof InheritedFlag).map((option) => option.attributeName());
 }
 
 function below(command: Command): readonly Command[] {
