@@ -1,6 +1,4 @@
-import { randomBytes } from "node:crypto";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { readControllerConfig, settings } from "@holdfast/controller/config.ts";
@@ -23,15 +21,12 @@ import { operationSubjects } from "@holdfast/controller/operation/operation.ts";
 import { createControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runCli } from "../../sdk/src/cli/run.ts";
-import { createRest, type Rest } from "../support/api/rest.ts";
-import { startTestEtcd, type TestEtcd } from "../support/controller/etcd.ts";
-import { startTestPostgresql, type TestPostgresql } from "../support/engines/postgresql.ts";
+import { basic, createRest, type Rest } from "../support/api/rest.ts";
+import { type ControllerFixture, newControllerFixture } from "../support/controller/local-controller.ts";
 import { noteKind } from "../support/note/note.ts";
 import { noteService } from "../support/note/note-service.ts";
 import { notesPart, renderNote } from "../support/note/note-system.ts";
 import { nounsWithNotes, systemsWithNotes } from "../support/note/with-notes.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 // The fixture system in test/support/note has one resource, and is added as CONTRIBUTING.md describes: by files of its
@@ -43,18 +38,7 @@ interface Note {
   readonly rendered: string;
 }
 
-const bootstrap = {
-  username: "admin",
-  password: randomBytes(12).toString("hex"),
-  api_key_id: "hfk_fixture",
-  api_key_secret: randomBytes(24).toString("hex"),
-  token: `hft_${randomBytes(24).toString("hex")}`,
-  organization: "default",
-};
-
-let etcd: TestEtcd;
-let postgresql: TestPostgresql;
-let directory: string;
+let fixture: ControllerFixture;
 let controller: Controller;
 let rest: Rest;
 let environment: Record<string, string>;
@@ -80,75 +64,18 @@ const reader = declareSystem({
 });
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "holdfast-notes-"));
-  [etcd, postgresql] = await Promise.all([startTestEtcd(), startTestPostgresql()]);
-  environment = await settingsIn(directory);
+  fixture = await newControllerFixture("inst-notes", nounsWithNotes);
+  environment = { ...(await fixture.settingsIn(fixture.directory)), HOLDFAST_NOTE_PREFIX: "In this house" };
   controller = await startController([...systemsWithNotes, reader], environment);
   const { HOLDFAST_BASE_URL: baseUrl = "", HOLDFAST_CA_FILE: caFile = "" } = environment;
-  const credential = `${bootstrap.api_key_id}:${bootstrap.api_key_secret}`;
-  const authorization = `Basic ${Buffer.from(credential).toString("base64")}`;
-  rest = createRest({ baseUrl, ca: await readFile(caFile, "utf8"), authorization });
+  const { api_key_id: id, api_key_secret: secret } = fixture.bootstrap;
+  rest = createRest({ baseUrl, ca: await readFile(caFile, "utf8"), authorization: basic(id, secret) });
 });
 afterAll(async () => {
   rest?.close();
   await controller?.stop();
-  await Promise.all([etcd?.stop(), postgresql?.stop()]);
-  await rm(directory, { recursive: true, force: true });
+  await fixture?.close();
 });
-
-/** Settings of a controller without machines on its host. */
-async function settingsIn(root: string): Promise<Record<string, string>> {
-  const [api, agents, dns] = await freePorts(3);
-  const file = async (name: string, content: string) => {
-    await writeFile(join(root, name), content, { mode: 0o600 });
-    return join(root, name);
-  };
-  const folder = async (name: string) => {
-    await mkdir(join(root, name));
-    return join(root, name);
-  };
-  const masterKey = { current: "v1", keys: { v1: randomBytes(32).toString("base64") } };
-  return {
-    HOLDFAST_INSTALLATION_ID: "inst-notes",
-    HOLDFAST_CONTROLLER_ID: "controller-1",
-    HOLDFAST_ETCD: etcd.url,
-    HOLDFAST_HISTORY_URL: postgresql.url,
-    HOLDFAST_HISTORY_PASSWORD_FILE: await file("history-password", "trusted"),
-    HOLDFAST_MASTER_KEY_FILE: await file("master-key.json", JSON.stringify(masterKey)),
-    HOLDFAST_OBJECTS: `file://${await folder("objects")}`,
-    HOLDFAST_API_LISTEN: `127.0.0.1:${api}`,
-    HOLDFAST_BASE_URL: `https://127.0.0.1:${api}`,
-    HOLDFAST_AGENT_LISTEN: `127.0.0.1:${agents}`,
-    HOLDFAST_DNS_IDENTITY_DIR: await folder("dns"),
-    HOLDFAST_DNS_SERVERS: `127.0.0.1:${dns}`,
-    HOLDFAST_PROVIDER: "none",
-    HOLDFAST_IMAGES_DIR: await folder("images"),
-    HOLDFAST_BOOTSTRAP_FILE: await file("bootstrap.json", JSON.stringify(bootstrap)),
-    HOLDFAST_CA_FILE: join(root, "authority.pem"),
-    HOLDFAST_LOG_LEVEL: "error",
-    HOLDFAST_NOTE_PREFIX: "In this house",
-  };
-}
-
-/** Runs a command of the command line with the noun of notes. */
-async function runCommand(args: readonly string[], variables: Record<string, string | undefined>) {
-  const written: string[] = [];
-  const screen = { write: (text: string) => written.push(text) };
-  const noAnswer = () => Promise.reject(new Error("no question is expected"));
-  const code = await runCli(
-    args,
-    {
-      environment: { HOME: directory, ...variables },
-      defaultDirectory: directory,
-      signal: new AbortController().signal,
-      stdout: screen,
-      stderr: screen,
-      terminal: { isInteractive: false, ask: noAnswer, askSecret: noAnswer, confirm: async () => false },
-    },
-    nounsWithNotes,
-  );
-  return { code, text: written.join("") };
-}
 
 async function renderedNote(id: string): Promise<Note> {
   let note: Note | undefined;
@@ -195,32 +122,24 @@ test("a resource of a new system has REST, a reconciler, events, metrics, a quot
   expect(await refusal()).toMatchObject({ object_kind: "note", result: "refused" });
 
   // Its noun lists it.
-  const { code, text } = await runCommand(["notes", "list", "--output", "json"], {
+  const { code, text } = await fixture.command(["notes", "list", "--output", "json"], {
     HOLDFAST_BASE_URL: environment["HOLDFAST_BASE_URL"],
     HOLDFAST_CA_FILE: environment["HOLDFAST_CA_FILE"],
-    HOLDFAST_API_KEY_ID: bootstrap.api_key_id,
-    HOLDFAST_API_KEY_SECRET: bootstrap.api_key_secret,
+    HOLDFAST_API_KEY_ID: fixture.bootstrap.api_key_id,
+    HOLDFAST_API_KEY_SECRET: fixture.bootstrap.api_key_secret,
   });
   expect({ code, text }).toMatchObject({ code: 0, text: expect.stringContaining("Ada slept") });
 });
 
 /** The rows of `admin reconciles`, by the controller with these settings. */
-async function reconciles(settings: Record<string, string>, ...flags: string[]): Promise<Record<string, unknown>[]> {
-  const data = await mkdtemp(join(directory, "operator-"));
-  const { HOLDFAST_BASE_URL: base_url, HOLDFAST_CA_FILE: ca_file } = settings;
-  const { username, password } = bootstrap;
-  await writeFile(join(data, "admin.json"), JSON.stringify({ base_url, ca_file, username, password }));
-  const args = ["admin", "reconciles", "--output", "json", ...flags];
-  const { code, text } = await runCommand(args, { HOLDFAST_DATA: data });
-  expect(code, text).toBe(0);
-  return JSON.parse(text) as Record<string, unknown>[];
-}
+const reconciles = (settings: Record<string, string>, ...flags: string[]) =>
+  fixture.admin<Record<string, unknown>[]>(settings, "reconciles", ...flags);
 
 test("every controller lists a failing key with its error, until the key succeeds", async () => {
-  const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
-  const otherDirectory = await mkdtemp(join(directory, "other-"));
+  const store = createEtcdStore({ hosts: [fixture.etcd.url], log: silentLog });
+  const otherDirectory = await mkdtemp(join(fixture.directory, "other-"));
   const otherSettings: Record<string, string> = {
-    ...(await settingsIn(otherDirectory)),
+    ...(await fixture.settingsIn(otherDirectory)),
     HOLDFAST_CONTROLLER_ID: "controller-2",
   };
   for (const name of ["HOLDFAST_MASTER_KEY_FILE", "HOLDFAST_OBJECTS"] as const)
@@ -314,7 +233,7 @@ test("the system contributes to points beside services, and a key is contributed
     'systems "note" and "copy" both contribute "render_note" to "operation types"',
   );
   // Its migrations ran after those of the platform.
-  const database = createDatabase({ url: postgresql.url, log: silentLog });
+  const database = createDatabase({ url: fixture.postgresql.url, log: silentLog });
   const steps = await database.query<{ step: string }>("select step from schema_version order by applied_at, step");
   expect(steps.at(-1)).toEqual({ step: "note/2026-11-28-rendered.sql" });
   expect(await database.query("select * from rendered_note")).toEqual([]);
