@@ -13,6 +13,7 @@ import { hostileCases } from "./queues/hostile-callers.ts";
 import { limitCases } from "./queues/limits.ts";
 import { recordCases } from "./queues/records.ts";
 import { createQueuesUnderTest } from "./queues/queues-under-test.ts";
+import { workerValueCases } from "./queues/worker-values.ts";
 
 describe("queues of a service", () => {
   const its = createQueuesUnderTest();
@@ -237,6 +238,7 @@ describe("queues of a service", () => {
     await expect(nobody.work(() => undefined).finished).rejects.toMatchObject({ code: "queue_not_found" });
   });
 
+  workerValueCases(its);
   commandCases(its);
   eventCases(its);
   databaseCases(its);

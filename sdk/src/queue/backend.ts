@@ -1,3 +1,5 @@
+import type { ErrorText } from "./values.ts";
+
 /** A worker's claim of a message. */
 export interface Claim {
   readonly id: string;
@@ -26,12 +28,14 @@ export interface ClaimAnswer {
 
 export interface NackRequest {
   readonly delaySeconds: number;
-  readonly error: string;
+  /** Absent for a text that the queue refused. */
+  readonly error?: ErrorText;
   readonly discard: boolean;
 }
 
 /**
  * Access to a queue, over SQL or HTTP. Methods that change messages return the ids of messages whose claim was lost.
+ * Seconds may have a fraction, which a backend without fractions rounds up.
  */
 export interface Backend {
   /** Maximum number of messages of one claim. */
@@ -47,4 +51,6 @@ export interface Backend {
   release(claims: readonly Claim[]): Promise<ReadonlySet<string>>;
   /** True for an error that a retry cannot solve: the queue is absent, or access is denied. */
   isPermanent(error: unknown): boolean;
+  /** True for an error about a value of the request, such as a text that the database's encoding does not have. */
+  isInvalid(error: unknown): boolean;
 }

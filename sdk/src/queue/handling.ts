@@ -37,9 +37,3 @@ function within(returned: Promise<unknown>, timeoutMs: number, message: InFlight
     returned.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
-
-/** The text of an error, at most 4 KiB, which is what queues store. */
-export function textOf(error: unknown): string {
-  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return text.slice(0, 4096).replaceAll("\0", "");
-}

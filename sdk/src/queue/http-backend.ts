@@ -1,14 +1,15 @@
 import { pause } from "../retry.ts";
-import type { Backend, Claim } from "./backend.ts";
+import type { Backend, Claim, NackRequest } from "./backend.ts";
+import { type ErrorText, errorText, type WholeSeconds, wholeSeconds } from "./values.ts";
 
-/** The methods of the `@holdfast/sdk` client that a worker uses. */
+/** The methods of the `@holdfast/sdk` client that a worker uses. Computed values have types that the API accepts. */
 export interface QueueClient {
   readonly queues: {
     get(serviceId: string, name: string): Promise<{ readonly visibility_timeout_seconds: number }>;
     enqueue(
       serviceId: string,
       name: string,
-      request: { readonly messages: readonly { readonly payload: object; readonly delay_seconds: number }[] },
+      request: { readonly messages: readonly { readonly payload: object; readonly delay_seconds: WholeSeconds }[] },
     ): Promise<{ readonly task_id: string }>;
     messages(
       serviceId: string,
@@ -22,18 +23,14 @@ export interface QueueClient {
     claim(
       serviceId: string,
       name: string,
-      claim: { readonly max: number; readonly visibility_timeout_seconds: number; readonly wait_seconds: number },
+      claim: { readonly max: number; readonly visibility_timeout_seconds: WholeSeconds; readonly wait_seconds: number },
     ): Promise<{ readonly messages: readonly HttpMessage[] }>;
     ack(serviceId: string, name: string, request: Batch<Receipt>): Promise<Receipts>;
-    nack(
-      serviceId: string,
-      name: string,
-      request: Batch<Receipt & { readonly delay_seconds: number; readonly error: string; readonly discard: boolean }>,
-    ): Promise<Receipts>;
+    nack(serviceId: string, name: string, request: Batch<NackedReceipt>): Promise<Receipts>;
     extend(
       serviceId: string,
       name: string,
-      request: Batch<Receipt & { readonly visibility_timeout_seconds: number }>,
+      request: Batch<Receipt & { readonly visibility_timeout_seconds: WholeSeconds }>,
     ): Promise<Receipts>;
   };
 }
@@ -50,6 +47,12 @@ interface Receipt {
   readonly receipt: string;
 }
 
+interface NackedReceipt extends Receipt {
+  readonly delay_seconds: WholeSeconds;
+  readonly error?: ErrorText;
+  readonly discard: boolean;
+}
+
 interface Batch<M> {
   readonly messages: readonly M[];
 }
@@ -61,6 +64,9 @@ interface Receipts {
 const batchMax = 100;
 const firstPollMs = 10;
 const longestPollMs = 1000;
+
+const invalidStatuses = new Set([400, 413, 422]);
+const permanentStatuses = new Set([...invalidStatuses, 401, 403, 404, 409]);
 
 /** A queue over HTTP. Tokens of claims are receipts; each request has at most 100 messages. */
 export function createHttpBackend({ queues }: QueueClient, service: string, queue: string): Backend {
@@ -78,12 +84,12 @@ export function createHttpBackend({ queues }: QueueClient, service: string, queu
   }
   const ack = (claims: readonly Claim[]) =>
     settle(claims, (part) => queues.ack(service, queue, { messages: part.map(({ token }) => ({ receipt: token })) }));
-  const nack = (claims: readonly Claim[], { delaySeconds, error, discard }: Parameters<Backend["nack"]>[1]) =>
-    settle(claims, (part) =>
-      queues.nack(service, queue, {
-        messages: part.map(({ token }) => ({ receipt: token, delay_seconds: delaySeconds, error, discard })),
-      }),
+  const nack = (claims: readonly Claim[], { delaySeconds, error, discard }: NackRequest) => {
+    const request = { delay_seconds: wholeSeconds(delaySeconds), discard, ...(error !== undefined && { error }) };
+    return settle(claims, (part) =>
+      queues.nack(service, queue, { messages: part.map(({ token }) => ({ receipt: token, ...request })) }),
     );
+  };
 
   async function idsOf(taskId: string): Promise<string[]> {
     for (let waitMs = firstPollMs; ; waitMs = Math.min(waitMs * 2, longestPollMs)) {
@@ -101,7 +107,7 @@ export function createHttpBackend({ queues }: QueueClient, service: string, queu
       if (within !== undefined) throw new TypeError("a queue over HTTP cannot take part in a transaction");
       const ids: string[] = [];
       for (const part of partsOf(payloads)) {
-        const messages = part.map((payload) => ({ payload, delay_seconds: delaySeconds }));
+        const messages = part.map((payload) => ({ payload, delay_seconds: wholeSeconds(delaySeconds) }));
         ids.push(...(await idsOf((await queues.enqueue(service, queue, { messages })).task_id)));
       }
       return ids;
@@ -109,7 +115,7 @@ export function createHttpBackend({ queues }: QueueClient, service: string, queu
     visibilitySeconds: async () => (await queues.get(service, queue)).visibility_timeout_seconds,
     async claim({ max, visibilitySeconds, acks }) {
       const lost = await ack(acks);
-      const request = { max, visibility_timeout_seconds: visibilitySeconds, wait_seconds: 0 };
+      const request = { max, visibility_timeout_seconds: wholeSeconds(visibilitySeconds), wait_seconds: 0 };
       const { messages } = await queues.claim(service, queue, request);
       return {
         lost,
@@ -127,13 +133,21 @@ export function createHttpBackend({ queues }: QueueClient, service: string, queu
     extend: (claims, seconds) =>
       settle(claims, (part) =>
         queues.extend(service, queue, {
-          messages: part.map(({ token }) => ({ receipt: token, visibility_timeout_seconds: seconds })),
+          messages: part.map(({ token }) => ({
+            receipt: token,
+            visibility_timeout_seconds: wholeSeconds(seconds),
+          })),
         }),
       ),
-    release: (claims) => nack(claims, { delaySeconds: 0, error: "not started", discard: false }),
-    isPermanent: (error) =>
-      error instanceof Error && "status" in error && [400, 401, 403, 404, 409, 413, 422].includes(Number(error.status)),
+    release: (claims) => nack(claims, { delaySeconds: 0, error: errorText("not started"), discard: false }),
+    isPermanent: (error) => permanentStatuses.has(statusOf(error)),
+    isInvalid: (error) => invalidStatuses.has(statusOf(error)),
   };
+}
+
+/** The HTTP status of an error; 0 for other errors. */
+function statusOf(error: unknown): number {
+  return error instanceof Error && "status" in error ? Number(error.status) : 0;
 }
 
 function partsOf<T>(all: readonly T[]): (readonly T[])[] {

@@ -1,15 +1,13 @@
 import { pause } from "../retry.ts";
-import type { Backend } from "./backend.ts";
+import type { Backend, NackRequest } from "./backend.ts";
 import type { InFlightMessages, InFlightMessage, Outcome } from "./in-flight.ts";
 
 /** Writes outcomes to the queue. A message is over when its outcome is written or its claim has expired. */
 export interface Settling {
   /** Acks with the next claim, or after 50 ms without one. */
   ack(message: InFlightMessage): void;
-  nack(
-    message: InFlightMessage,
-    request: { readonly delaySeconds: number; readonly error: string; readonly discard: boolean },
-  ): void;
+  /** A text that the queue refuses is left out of the next attempt. */
+  nack(message: InFlightMessage, request: NackRequest): void;
   release(messages: readonly InFlightMessage[]): void;
   /** Takes the pending acks to send them with a claim; the caller ends them or passes them to `requeueAcks`. */
   takeAcks(): InFlightMessage[];
@@ -76,6 +74,17 @@ export function createSettling(
     start(messages, "acked", () => backend.ack(messages));
   }
 
+  async function nack(message: InFlightMessage, request: NackRequest): Promise<ReadonlySet<string>> {
+    try {
+      return await backend.nack(message, request);
+    } catch (error) {
+      if (request.error === undefined || !backend.isInvalid(error)) throw error;
+      onError(error);
+      const { error: _, ...withoutText } = request;
+      return backend.nack(message, withoutText);
+    }
+  }
+
   const ackSoon = () => {
     timer ??= setTimeout(flush, soonMs);
   };
@@ -86,7 +95,7 @@ export function createSettling(
       acks.push(message);
       ackSoon();
     },
-    nack: (message, request) => start([message], "nacked", () => backend.nack(message, request)),
+    nack: (message, request) => start([message], "nacked", () => nack(message, request)),
     release: (messages) => start(messages, "nacked", () => backend.release(messages)),
     takeAcks() {
       const messages = acks;

@@ -36,6 +36,9 @@ const statements = {
  */
 const permanentStates = new Set(["HQ001", "HQ002", "HQ003", "HQ004", "3F000", "42P01", "42883", "42501"]);
 
+/** Classes of SQLSTATEs about values: "data exception" and "program limit exceeded". */
+const invalidClasses = new Set(["22", "54"]);
+
 /**
  * A queue over SQL. Statements are self-contained and use no session state, so they work behind a pooler in transaction
  * mode. Arrays are sent as text, which every driver supports.
@@ -76,11 +79,17 @@ export function createSqlBackend(pool: Queryable, queue: string): Backend {
     },
     ack: (claims) => settle(statements.ack, claims),
     nack: async ({ id, token }, { delaySeconds, error, discard }) =>
-      new Set(await idsOf(statements.nack, [queue, token, `{${id}}`, delaySeconds, error, discard])),
+      new Set(await idsOf(statements.nack, [queue, token, `{${id}}`, delaySeconds, error ?? null, discard])),
     extend: (claims, seconds) => settle(statements.extend, claims, seconds),
     release: (claims) => settle(statements.release, claims),
-    isPermanent: (error) => error instanceof Error && "code" in error && permanentStates.has(String(error.code)),
+    isPermanent: (error) => permanentStates.has(stateOf(error)),
+    isInvalid: (error) => invalidClasses.has(stateOf(error).slice(0, 2)),
   };
+}
+
+/** The SQLSTATE of an error; empty for other errors. */
+function stateOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
 /** PostgreSQL array literals. Ids are digits and tokens are UUIDs, so neither needs quotes. */

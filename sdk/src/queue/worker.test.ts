@@ -116,6 +116,35 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a worker", () => {
     expect(errors).toHaveLength(4);
   });
 
+  it("returns a message without the error's text where the database's encoding lacks a character", async () => {
+    await database.createDatabase("latin", "LATIN1");
+    await database.createQueue("latin", {}, "latin");
+    const latin = database.pool(2, "latin");
+    await latin.query(`CREATE VIEW results AS
+      SELECT payload->>'n' AS n, last_error, attempt_count < max_attempts AS again FROM mdb_queue.messages
+      UNION ALL SELECT payload->>'n', last_error, false FROM mdb_queue.dead_messages`);
+    const queue = createQueue<Job & Record<string, unknown>>({ pool: latin, queue: "latin" });
+    await queue.enqueue([{ n: 0 }, { n: 1 }]);
+    const worker = queue.work(({ payload }) => {
+      if (payload.n === 0) throw new Error("no 🙂");
+      throw new Discard("never 🙂");
+    });
+    await expect.poll(() => worker.tally).toEqual({ acked: 0, nacked: 2, lost: 0 });
+    await worker.stop();
+    const { rows } = await latin.query("SELECT n, last_error, again FROM results ORDER BY n");
+    expect(rows).toEqual([
+      { n: "0", last_error: null, again: true },
+      { n: "1", last_error: null, again: false },
+    ]);
+  });
+
+  it.each([{ concurrency: 2.5 }, { batch: 0 }, { batch: 1.5 }, { timeoutSeconds: 3e9 }, { visibilitySeconds: 0 }])(
+    "refuses options out of range: %o",
+    (options) => {
+      expect(() => createQueue({ pool, queue: "refused" }).work(() => undefined, options)).toThrow(RangeError);
+    },
+  );
+
   it("extends claims, and aborts the handler of a lost one", async () => {
     const queue = await make("long", { visibilityTimeoutSeconds: 1 });
     await queue.enqueue([{ n: 0 }, { n: 1 }]);

@@ -1,18 +1,18 @@
 import type { Backend, ClaimRequest } from "./backend.ts";
 import { createInFlightMessages, type InFlightMessage } from "./in-flight.ts";
-import { handle, textOf } from "./handling.ts";
+import { handle } from "./handling.ts";
 import { startHeartbeat } from "./heartbeat.ts";
 import type { Handler, Worker, WorkOptions, WorkTally } from "./queue-types.ts";
 import { createSettling } from "./settling.ts";
+import { defaultBackoff, errorText, jittered, retryDelay } from "./values.ts";
 
 /** Number of concurrent claims: the messages of one are handled while the other is fetched. */
 const claimers = 2;
 const firstIdleMs = 20;
 const longestIdleMs = 1000;
 const longestPauseMs = 5000;
-
-/** 2, 4, 8 seconds and so on, up to 15 minutes. */
-const defaultBackoff = (attemptCount: number) => Math.min(2 ** attemptCount, 900);
+/** Longest delay of a timer. */
+const longestTimeoutSeconds = 2_147_483;
 
 /**
  * Starts a worker, which claims messages and calls the handler. A message is waiting, running, settling, and over:
@@ -24,8 +24,10 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
   const { concurrency = 10, backoff = defaultBackoff, timeoutSeconds = 43_200, onError = () => undefined } = options;
   const batch = Math.min(options.batch ?? concurrency, backend.claimMax);
   const { visibilitySeconds: ownSeconds } = options;
-  if (!isBetween(concurrency, 1, 100_000) || !isBetween(batch, 1, 1000))
-    throw new RangeError("concurrency must be 1 to 100000, and batch 1 to 1000");
+  if (!isWholeBetween(concurrency, 1, 100_000) || !isWholeBetween(batch, 1, 1000))
+    throw new RangeError("concurrency must be a whole number from 1 to 100000, and batch one from 1 to 1000");
+  if (!(timeoutSeconds > 0 && timeoutSeconds <= longestTimeoutSeconds))
+    throw new RangeError(`timeoutSeconds must be above 0 and at most ${longestTimeoutSeconds}`);
   if (ownSeconds !== undefined && !isBetween(ownSeconds, 1, 43_200))
     throw new RangeError("visibilitySeconds must be 1 to 43200");
   const inFlight = createInFlightMessages();
@@ -57,13 +59,23 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
     if (message.stage === "running") {
       if (handled.kind === "done") settling.ack(message);
       else {
-        const delaySeconds = handled.discard ? 0 : spread(backoff(message.attemptCount));
-        settling.nack(message, { delaySeconds, error: textOf(handled.error), discard: handled.discard });
-        onError(handled.error);
+        const { error, discard } = handled;
+        const { delaySeconds, errors } = discard ? { delaySeconds: 0, errors: [] } : delayAfter(message);
+        settling.nack(message, { delaySeconds, error: errorText(error), discard });
+        for (const each of [error, ...errors]) onError(each);
       }
     }
     dispatch();
     changed.notify();
+  }
+
+  /** The delay after a failed attempt: the default one if `backoff` throws. */
+  function delayAfter({ attemptCount }: InFlightMessage): { delaySeconds: number; errors: unknown[] } {
+    try {
+      return { delaySeconds: retryDelay(backoff(attemptCount), attemptCount), errors: [] };
+    } catch (error) {
+      return { delaySeconds: retryDelay(undefined, attemptCount), errors: [error] };
+    }
   }
 
   /** Claims until the worker stops. */
@@ -90,7 +102,7 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
         if (backend.isPermanent(error)) return fail(error);
         onError(error);
         pauseMs = Math.min(Math.max(pauseMs * 2, 100), longestPauseMs);
-        await stopped(spread(pauseMs));
+        await stopped(jittered(pauseMs));
       }
     }
   }
@@ -168,8 +180,8 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
 const isBetween = (value: number, least: number, max: number) =>
   Number.isFinite(value) && value >= least && value <= max;
 
-/** Adds jitter of a fifth, so that messages that failed together are not retried together. */
-const spread = (value: number) => Math.min(Math.max(value, 0), 36_000) * (0.8 + 0.4 * Math.random());
+const isWholeBetween = (value: number, least: number, max: number) =>
+  Number.isInteger(value) && isBetween(value, least, max);
 
 /** Wakes all waiters on a change. */
 interface Notifier {

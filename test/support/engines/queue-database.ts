@@ -22,16 +22,19 @@ export interface QueueDatabase {
   /** Session of the agent: the superuser over the Unix socket. */
   asPlatform<T>(work: (session: Session) => Promise<T>, database?: string): Promise<T>;
   /** The same, with only the privileges that work on queues needs. */
-  asAgent<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  asAgent<T>(work: (session: Session) => Promise<T>, database?: string): Promise<T>;
   /** A session of a user; the caller ends it. */
   connect(user?: keyof typeof roles, database?: string): Promise<pg.Client>;
   /** For a pool of app_user's sessions in a process of its own. */
   readonly poolConfig: pg.PoolConfig;
   /** Sessions of app_user; they end with the database. */
-  pool(max: number): pg.Pool;
+  pool(max: number, database?: string): pg.Pool;
   /** The wall clock of the engine, when one was requested. */
   readonly clock: FakeClock | undefined;
-  createQueue(name: string, settings?: Partial<QueueSettings>): Promise<void>;
+  /** Creates a further database of an encoding, with the schema of queues. */
+  createDatabase(name: string, encoding: string): Promise<void>;
+  /** Creates a queue in the default database, or in another one that has the schema. */
+  createQueue(name: string, settings?: Partial<QueueSettings>, database?: string): Promise<void>;
   remove(): Promise<void>;
 }
 
@@ -76,25 +79,31 @@ export async function createQueueDatabase(
     machine,
     asPlatform: (work, name = "defaultdb") =>
       withSession(machine.instance, machine.signal, work, { database: name, statementMs: 120_000 }),
-    asAgent: (work) =>
+    asAgent: (work, name) =>
       database.asPlatform(async (session) => {
         await session.rows(`SET ROLE ${agentRole}`);
         return work(session);
-      }),
+      }, name),
     connect: (user = "app_user", name = "defaultdb") =>
       connectPostgresql(machine, { user, password: "secret", database: name }),
     poolConfig,
     clock,
-    pool(max) {
-      const created = new pg.Pool({ ...poolConfig, max });
+    pool(max, name = "defaultdb") {
+      const created = new pg.Pool({ ...poolConfig, database: name, max });
       created.on("error", () => undefined);
       pools.push(created);
       return created;
     },
-    async createQueue(name, settings = {}) {
+    async createDatabase(name, encoding) {
+      await database.asPlatform((session) =>
+        session.rows(`CREATE DATABASE ${name} ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0 OWNER app_user`),
+      );
+      await database.asPlatform((session) => migrate(session, { serviceId: "service" }), name);
+    },
+    async createQueue(name, settings = {}, databaseName?: string) {
       const { visibilityTimeoutSeconds = 30, maxAttempts = 5, dlqEnabled = true } = settings;
       const queue = { id: `id-${name}`, name, visibilityTimeoutSeconds, maxAttempts, dlqEnabled };
-      await database.asAgent((session) => createQueue(session, queue));
+      await database.asAgent((session) => createQueue(session, queue), databaseName);
     },
     async remove() {
       for (const created of pools) await created.end().catch(() => undefined);

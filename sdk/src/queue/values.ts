@@ -1,0 +1,53 @@
+declare const isWhole: unique symbol;
+declare const isStorable: unique symbol;
+
+/** A whole number of seconds, which fields of the HTTP API require. */
+export type WholeSeconds = number & { readonly [isWhole]: true };
+
+/** A text that every backend can send and store: well-formed, without NUL, at most 4096 UTF-16 units long. */
+export type ErrorText = string & { readonly [isStorable]: true };
+
+/** Longest delay and visibility timeout of the API. */
+const longestSeconds = 43_200;
+/** Longest delay of a retry before its jitter. */
+const longestBackoffSeconds = 36_000;
+
+const errorTextMax = 4096;
+
+/** The seconds rounded up, so that a delay or a claim never ends early. */
+export function wholeSeconds(seconds: number): WholeSeconds {
+  return Math.ceil(seconds) as WholeSeconds;
+}
+
+/** 2, 4, 8 seconds and so on, up to 15 minutes. */
+export const defaultBackoff = (attemptCount: number): number => Math.min(2 ** attemptCount, 900);
+
+/**
+ * The delay before the next attempt in seconds, 0 to 43200, with a jitter of a fifth, so that messages that failed
+ * together are not retried together. `seconds` is the result of a caller's function: the default applies if it is not a
+ * number.
+ */
+export function retryDelay(seconds: unknown, attemptCount: number, random: () => number = Math.random): number {
+  const base = typeof seconds === "number" && !Number.isNaN(seconds) ? seconds : defaultBackoff(attemptCount);
+  return Math.min(jittered(Math.min(Math.max(base, 0), longestBackoffSeconds), random), longestSeconds);
+}
+
+/** The value with a jitter of a fifth. */
+export function jittered(value: number, random: () => number = Math.random): number {
+  return value * (0.8 + 0.4 * random());
+}
+
+/** The text of an error of a handler, which may be any value. Never throws. */
+export function errorText(error: unknown): ErrorText {
+  // A cut can divide a surrogate pair, so the text is made well-formed afterwards.
+  return textOf(error).slice(0, errorTextMax).replaceAll("\0", "").toWellFormed() as ErrorText;
+}
+
+function textOf(error: unknown): string {
+  try {
+    return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  } catch {
+    // Such as an object without a prototype, or a getter that throws.
+    return "an error without a text";
+  }
+}
