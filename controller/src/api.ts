@@ -43,7 +43,7 @@ export interface Api {
 /** Resolves when it listens. */
 export async function startApi(deps: ApiDeps): Promise<Api> {
   const { controllerId, authority, clock, log } = deps;
-  const { apiListen, baseUrl, rateReads, rateChanges, followers } = deps.config;
+  const { apiListen, baseUrl, rateReads, rateChanges, rateMessages, followers } = deps.config;
   const clients = createClientAddresses(deps.config);
   const { sources } = clients;
   const publicRateLimit = createPublicRateLimit({ perSecond: deps.config.rateSource, sources }, clock);
@@ -58,7 +58,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     services: deps.services,
     schemaRules: deps.schemaRules,
     authenticator: deps.authenticator,
-    rateLimit: { reads: rateReads, changes: rateChanges },
+    rateLimit: { reads: rateReads, changes: rateChanges, messages: rateMessages },
     publicRateLimit,
     clients,
     mounts: deps.pages.map(paced),

@@ -36,6 +36,11 @@ const apiSettings = {
     "Changes that one credential may request in a second on each controller, ten times as many at once; an organization has five times that; 0 for no limit",
     20,
   ),
+  rateMessages: integer(
+    "HOLDFAST_RATE_MESSAGES",
+    "Calls about messages of queues (enqueue, list, claim, ack, nack, extend) that one credential may make in a second on each controller, ten times as many at once; an organization has five times that; 0 for no limit",
+    500,
+  ),
   followers: integer(
     "HOLDFAST_FOLLOWERS",
     "Streams of events and logs that one credential may have at a time on each controller; an organization has five times that, and all have fifty times that",

@@ -167,7 +167,7 @@ test.each(Object.entries(chargedBodies))(
   "over %s a body is charged by its size before it is validated",
   async (_, isRefused) => {
     // Twenty small ones at once.
-    const limited = await startTestGateway([users], { rateLimit: { reads: 2, changes: 2 } });
+    const limited = await startTestGateway([users], { rateLimit: { reads: 2, changes: 2, messages: 2 } });
     try {
       const refusals = await Promise.all(Array.from({ length: 12 }, () => isRefused(limited)));
       expect(new Set(refusals)).toEqual(new Set([false, true]));

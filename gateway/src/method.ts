@@ -2,7 +2,8 @@ import { type DescField, type DescMethod, getOption, hasOption, type Message } f
 import type { Call, Checked, ServedService } from "@holdfast/common/call.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { http as httpOption } from "@holdfast/proto/google/api/annotations_pb.ts";
-import { type AlsoStatus, BodyKind, rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
+import { type AlsoStatus, BodyKind, Rate, rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
+import type { RateName } from "./rate-limit.ts";
 import { parseTemplate, type Segment } from "./routes.ts";
 
 /** One method of the API, compiled from its descriptor and options. */
@@ -15,6 +16,7 @@ export interface ApiMethod {
   readonly readOnly: boolean;
   /** True when responses are stored by Idempotency-Key; false for reads and for methods with the option `unkept`. */
   readonly storesResponse: boolean;
+  readonly rate: RateName;
   /** Cost of a call in the caller's rate; over 1 for expensive methods. */
   readonly weight: number;
   readonly maxBodyBytes: number;
@@ -67,6 +69,7 @@ export function describeMethods(services: readonly ServedService[]): ApiMethod[]
         scope: rules.scope,
         readOnly: rules.readOnly,
         handlesIdempotency: rules.ownAnswers,
+        rate: rules.rate === Rate.MESSAGES ? "messages" : rules.readOnly ? "reads" : "changes",
         weight: rules.weight || 1,
         storesResponse: !rules.readOnly && !rules.unkept,
         maxBodyBytes: rules.maxBodyBytes || (rules.scope === "public" ? publicBodyBytes : defaultBodyBytes),

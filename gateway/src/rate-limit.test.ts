@@ -1,14 +1,17 @@
+import { getOption } from "@bufbuild/protobuf";
+import { Rate, rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
+import { QueueService } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
 import { expect, test } from "vitest";
 import { createConcurrencyLimit } from "./concurrency-limit.ts";
-import { createRateLimit } from "./rate-limit.ts";
+import { type Cost, createRateLimit } from "./rate-limit.ts";
 
 const principal = (id: string, organizationId = "o") =>
   ({ kind: "api_key", id, name: id, organizationId, scopes: new Set<string>() }) as const;
-const read = { readOnly: true, weight: 1 };
+const read: Cost = { rate: "reads", weight: 1 };
 
 function limitAt() {
   const clock = { nowMs: 0, now: () => 0, monotonicMs: () => clock.nowMs };
-  const limit = createRateLimit({ reads: 2, changes: 1 }, clock);
+  const limit = createRateLimit({ reads: 2, changes: 1, messages: 3 }, clock);
   const headers: Record<string, string> = {};
   const take = (id: string, cost = read, organizationId?: string) =>
     limit.take(principal(id, organizationId), cost, (name, value) => (headers[name] = value));
@@ -33,11 +36,26 @@ test("a credential has a burst of ten seconds' worth, then its rate, and headers
 
 test("changes are counted apart from reads, and expensive calls cost more", () => {
   const { take } = limitAt();
-  take("a", { readOnly: true, weight: 19 });
-  expect(() => take("a", { readOnly: true, weight: 2 })).toThrow("RATE_LIMITED");
+  take("a", { rate: "reads", weight: 19 });
+  expect(() => take("a", { rate: "reads", weight: 2 })).toThrow("RATE_LIMITED");
   take("a");
-  for (let n = 0; n < 10; n += 1) take("a", { readOnly: false, weight: 1 });
-  expect(() => take("a", { readOnly: false, weight: 1 })).toThrow("RATE_LIMITED");
+  for (let n = 0; n < 10; n += 1) take("a", { rate: "changes", weight: 1 });
+  expect(() => take("a", { rate: "changes", weight: 1 })).toThrow("RATE_LIMITED");
+});
+
+test("calls about messages have a rate of their own", () => {
+  const { headers, take } = limitAt();
+  for (let n = 0; n < 10; n += 1) take("a", { rate: "changes", weight: 1 });
+  for (let n = 0; n < 30; n += 1) take("a", { rate: "messages", weight: 1 });
+  expect(headers).toMatchObject({ "ratelimit-limit": "30", "ratelimit-remaining": "0" });
+  expect(() => take("a", { rate: "messages", weight: 1 })).toThrow("3 calls about messages a second");
+  take("a");
+});
+
+test("the methods that workers of queues call are charged to the rate of messages", () => {
+  const methods = QueueService.methods.filter((method) => getOption(method, rules).rate === Rate.MESSAGES);
+  const names = ["EnqueueMessages", "ListMessages", "ClaimMessages", "AckMessages", "NackMessages", "ExtendMessages"];
+  expect(methods.map(({ name }) => name)).toEqual(names);
 });
 
 test("a body costs more the larger it is, and a small one nothing", () => {
@@ -66,7 +84,7 @@ test("a call that the organization's rate refuses is not charged to the credenti
 });
 
 test("zero is no limit", () => {
-  const limit = createRateLimit({ reads: 0, changes: 0 }, { now: () => 0, monotonicMs: () => 0 });
+  const limit = createRateLimit({ reads: 0, changes: 0, messages: 0 }, { now: () => 0, monotonicMs: () => 0 });
   limit.take(principal("a"), read, () => expect.unreachable());
 });
 

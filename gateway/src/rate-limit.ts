@@ -7,11 +7,15 @@ import { createTokenBuckets, type TakeResult, type TokenBuckets } from "@holdfas
 export interface RateLimitOptions {
   readonly reads: number;
   readonly changes: number;
+  /** Calls about messages of queues. */
+  readonly messages: number;
 }
+
+export type RateName = keyof RateLimitOptions;
 
 /** The cost of a call: which rate it uses, and how much of it. */
 export interface Cost {
-  readonly readOnly: boolean;
+  readonly rate: RateName;
   /** 1 for most. */
   readonly weight: number;
 }
@@ -24,7 +28,7 @@ export interface RateLimit {
    * Charges for the size of a body, because parsing it delays other callers. The first 16 KiB are covered by `take`.
    * Throws RATE_LIMITED over the rate.
    */
-  takeBody(principal: Principal, cost: Pick<Cost, "readOnly">, bytes: number): void;
+  takeBody(principal: Principal, cost: Pick<Cost, "rate">, bytes: number): void;
 }
 
 /** The burst, in seconds of the rate. */
@@ -40,7 +44,7 @@ interface Kind {
   readonly noun: string;
 }
 
-export function createRateLimit({ reads, changes }: RateLimitOptions, clock: Clock): RateLimit {
+export function createRateLimit({ reads, changes, messages }: RateLimitOptions, clock: Clock): RateLimit {
   const kindOf = (perSecond: number, noun: string): Kind | undefined => {
     if (perSecond === 0) return undefined;
     const all = perSecond * organizationFactor;
@@ -50,7 +54,11 @@ export function createRateLimit({ reads, changes }: RateLimitOptions, clock: Clo
       noun,
     };
   };
-  const kinds = { reads: kindOf(reads, "reads"), changes: kindOf(changes, "changes") };
+  const kinds: Readonly<Record<RateName, Kind | undefined>> = {
+    reads: kindOf(reads, "reads"),
+    changes: kindOf(changes, "changes"),
+    messages: kindOf(messages, "calls about messages"),
+  };
 
   function takeOf(
     { credentials, organizations, noun }: Kind,
@@ -75,8 +83,8 @@ export function createRateLimit({ reads, changes }: RateLimitOptions, clock: Clo
   }
 
   return {
-    take(principal, { readOnly, weight }, setHeader) {
-      const kind = readOnly ? kinds.reads : kinds.changes;
+    take(principal, { rate, weight }, setHeader) {
+      const kind = kinds[rate];
       if (kind === undefined) return;
       takeOf(kind, principal, weight, ({ remaining, fullInS }) => {
         setHeader("ratelimit-limit", String(kind.credentials.rate.burst));
@@ -84,8 +92,8 @@ export function createRateLimit({ reads, changes }: RateLimitOptions, clock: Clo
         setHeader("ratelimit-reset", String(fullInS));
       });
     },
-    takeBody(principal, { readOnly }, bytes) {
-      const kind = readOnly ? kinds.reads : kinds.changes;
+    takeBody(principal, { rate }, bytes) {
+      const kind = kinds[rate];
       const weight = Math.ceil(bytes / bodyUnitBytes) - 1;
       if (kind !== undefined && weight > 0) takeOf(kind, principal, weight, () => undefined);
     },

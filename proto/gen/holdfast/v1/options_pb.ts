@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/options.proto.
  */
 export const file_holdfast_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSKjAgoLTWV0aG9kUnVsZXMSDwoHc3VjY2VzcxgBIAEoDRINCgVzY29wZRgCIAEoCRIWCg5tYXhfYm9keV9ieXRlcxgDIAEoDRIoCglib2R5X2tpbmQYBCABKA4yFS5ob2xkZmFzdC52MS5Cb2R5S2luZBIlCgRhbHNvGAUgAygLMhcuaG9sZGZhc3QudjEuQWxzb1N0YXR1cxIQCghsb2NhdGlvbhgGIAEoCRIRCglyZWFkX29ubHkYByABKAgSDAoEdGV4dBgUIAEoCRIOCgZ1bmtlcHQYCCABKAgSDgoGd2VpZ2h0GAkgASgNEhMKC293bl9hbnN3ZXJzGAogASgIEhIKCnNka19tZXRob2QYCyABKAkSDwoHZXhhbXBsZRgMIAEoCSJHCgpBbHNvU3RhdHVzEg0KBWZpZWxkGAEgASgJEgoKAmluGAIgAygJEgwKBGh0dHAYAyABKA0SEAoIbG9jYXRpb24YBCABKAkiowEKCkZpZWxkUnVsZXMSEQoJc2Vuc2l0aXZlGAEgASgIEhAKCHJhd19qc29uGAIgASgIEhEKCWNsZWFyYWJsZRgDIAEoCBIMCgRiYXJlGAQgASgIEg8KB2V4YW1wbGUYBSABKAkSDAoEaGludBgGIAEoCRIQCghzZGtfbmFtZRgHIAEoCRIQCghzZGtfdHlwZRgIIAEoCRIMCgR1dWlkGAkgASgIIjIKDE1lc3NhZ2VSdWxlcxIQCghzZGtfbmFtZRgBIAEoCRIQCghzZGtfcGFnZRgCIAEoCCIdCglFbnVtUnVsZXMSEAoIc2RrX25hbWUYASABKAkiOgoMU2VydmljZVJ1bGVzEioKC3Nka19jbGFzc2VzGAEgAygLMhUuaG9sZGZhc3QudjEuU2RrQ2xhc3MiJwoIU2RrQ2xhc3MSDAoEbmFtZRgBIAEoCRINCgVhYm91dBgCIAEoCSpiCghCb2R5S2luZBIZChVCT0RZX0tJTkRfVU5TUEVDSUZJRUQQABISCg5CT0RZX0tJTkRfSlNPThABEhEKDUJPRFlfS0lORF9SQVcQAhIUChBCT0RZX0tJTkRfRVZFTlRTEAM6UAoFcnVsZXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi1hwMgASgLMhguaG9sZGZhc3QudjEuTWV0aG9kUnVsZXNSBXJ1bGVzOk4KBWZpZWxkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxi2hwMgASgLMhcuaG9sZGZhc3QudjEuRmllbGRSdWxlc1IFZmllbGQ6VgoHbWVzc2FnZRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxi3hwMgASgLMhkuaG9sZGZhc3QudjEuTWVzc2FnZVJ1bGVzUgdtZXNzYWdlOlgKC2VudW1lcmF0aW9uEhwuZ29vZ2xlLnByb3RvYnVmLkVudW1PcHRpb25zGLiHAyABKAsyFi5ob2xkZmFzdC52MS5FbnVtUnVsZXNSC2VudW1lcmF0aW9uOlYKB3NlcnZpY2USHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMYuYcDIAEoCzIZLmhvbGRmYXN0LnYxLlNlcnZpY2VSdWxlc1IHc2VydmljZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSLEAgoLTWV0aG9kUnVsZXMSDwoHc3VjY2VzcxgBIAEoDRINCgVzY29wZRgCIAEoCRIWCg5tYXhfYm9keV9ieXRlcxgDIAEoDRIoCglib2R5X2tpbmQYBCABKA4yFS5ob2xkZmFzdC52MS5Cb2R5S2luZBIlCgRhbHNvGAUgAygLMhcuaG9sZGZhc3QudjEuQWxzb1N0YXR1cxIQCghsb2NhdGlvbhgGIAEoCRIRCglyZWFkX29ubHkYByABKAgSDAoEdGV4dBgUIAEoCRIOCgZ1bmtlcHQYCCABKAgSDgoGd2VpZ2h0GAkgASgNEhMKC293bl9hbnN3ZXJzGAogASgIEhIKCnNka19tZXRob2QYCyABKAkSDwoHZXhhbXBsZRgMIAEoCRIfCgRyYXRlGA0gASgOMhEuaG9sZGZhc3QudjEuUmF0ZSJHCgpBbHNvU3RhdHVzEg0KBWZpZWxkGAEgASgJEgoKAmluGAIgAygJEgwKBGh0dHAYAyABKA0SEAoIbG9jYXRpb24YBCABKAkiowEKCkZpZWxkUnVsZXMSEQoJc2Vuc2l0aXZlGAEgASgIEhAKCHJhd19qc29uGAIgASgIEhEKCWNsZWFyYWJsZRgDIAEoCBIMCgRiYXJlGAQgASgIEg8KB2V4YW1wbGUYBSABKAkSDAoEaGludBgGIAEoCRIQCghzZGtfbmFtZRgHIAEoCRIQCghzZGtfdHlwZRgIIAEoCRIMCgR1dWlkGAkgASgIIjIKDE1lc3NhZ2VSdWxlcxIQCghzZGtfbmFtZRgBIAEoCRIQCghzZGtfcGFnZRgCIAEoCCIdCglFbnVtUnVsZXMSEAoIc2RrX25hbWUYASABKAkiOgoMU2VydmljZVJ1bGVzEioKC3Nka19jbGFzc2VzGAEgAygLMhUuaG9sZGZhc3QudjEuU2RrQ2xhc3MiJwoIU2RrQ2xhc3MSDAoEbmFtZRgBIAEoCRINCgVhYm91dBgCIAEoCSovCgRSYXRlEhQKEFJBVEVfVU5TUEVDSUZJRUQQABIRCg1SQVRFX01FU1NBR0VTEAEqYgoIQm9keUtpbmQSGQoVQk9EWV9LSU5EX1VOU1BFQ0lGSUVEEAASEgoOQk9EWV9LSU5EX0pTT04QARIRCg1CT0RZX0tJTkRfUkFXEAISFAoQQk9EWV9LSU5EX0VWRU5UUxADOlAKBXJ1bGVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYtYcDIAEoCzIYLmhvbGRmYXN0LnYxLk1ldGhvZFJ1bGVzUgVydWxlczpOCgVmaWVsZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYtocDIAEoCzIXLmhvbGRmYXN0LnYxLkZpZWxkUnVsZXNSBWZpZWxkOlYKB21lc3NhZ2USHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYt4cDIAEoCzIZLmhvbGRmYXN0LnYxLk1lc3NhZ2VSdWxlc1IHbWVzc2FnZTpYCgtlbnVtZXJhdGlvbhIcLmdvb2dsZS5wcm90b2J1Zi5FbnVtT3B0aW9ucxi4hwMgASgLMhYuaG9sZGZhc3QudjEuRW51bVJ1bGVzUgtlbnVtZXJhdGlvbjpWCgdzZXJ2aWNlEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGLmHAyABKAsyGS5ob2xkZmFzdC52MS5TZXJ2aWNlUnVsZXNSB3NlcnZpY2ViBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * @generated from message holdfast.v1.MethodRules
@@ -111,6 +111,13 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
    * @generated from field: string example = 12;
    */
   example: string;
+
+  /**
+   * Rate that a call is charged to. Unspecified: reads for a method with read_only, and changes for all others.
+   *
+   * @generated from field: holdfast.v1.Rate rate = 13;
+   */
+  rate: Rate;
 };
 
 /**
@@ -208,6 +215,13 @@ export type MethodRulesJson = {
    * @generated from field: string example = 12;
    */
   example?: string;
+
+  /**
+   * Rate that a call is charged to. Unspecified: reads for a method with read_only, and changes for all others.
+   *
+   * @generated from field: holdfast.v1.Rate rate = 13;
+   */
+  rate?: RateJson;
 };
 
 /**
@@ -582,6 +596,39 @@ export const SdkClassSchema: GenMessage<SdkClass, {jsonType: SdkClassJson}> = /*
   messageDesc(file_holdfast_v1_options, 6);
 
 /**
+ * @generated from enum holdfast.v1.Rate
+ */
+export const Rate = {
+  /**
+   * @generated from enum value: RATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Calls about messages of queues, which workers make continually.
+   *
+   * @generated from enum value: RATE_MESSAGES = 1;
+   */
+  MESSAGES: 1,
+} as const;
+
+/**
+ * @generated from enum holdfast.v1.Rate
+ */
+export type Rate = (typeof Rate)[keyof typeof Rate] | UnknownEnum;
+
+/**
+ * @generated from enum holdfast.v1.Rate
+ */
+export type RateJson = "RATE_UNSPECIFIED" | "RATE_MESSAGES";
+
+/**
+ * Describes the enum holdfast.v1.Rate.
+ */
+export const RateSchema: GenEnum<Rate, RateJson> = /*@__PURE__*/
+  enumDesc(file_holdfast_v1_options, 0);
+
+/**
  * @generated from enum holdfast.v1.BodyKind
  */
 export const BodyKind = {
@@ -622,7 +669,7 @@ export type BodyKindJson = "BODY_KIND_UNSPECIFIED" | "BODY_KIND_JSON" | "BODY_KI
  * Describes the enum holdfast.v1.BodyKind.
  */
 export const BodyKindSchema: GenEnum<BodyKind, BodyKindJson> = /*@__PURE__*/
-  enumDesc(file_holdfast_v1_options, 0);
+  enumDesc(file_holdfast_v1_options, 1);
 
 /**
  * @generated from extension: holdfast.v1.MethodRules rules = 50101;
