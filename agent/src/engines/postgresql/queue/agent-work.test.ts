@@ -252,15 +252,15 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     await database.createQueue("copied");
     await send("copied", "t-copied", ["{}"]);
     const again = await database.asPlatform((session) => migrate(session, { serviceId: "service" }));
-    expect(again).toEqual({ from: 4, to: 4, copied: false });
+    expect(again).toEqual({ from: 5, to: 5, copied: false });
     const idOf = async () => (await agent(listQueues)).find(({ name }) => name === "copied")?.id;
     const before = await idOf();
     const copy = await database.asPlatform((session) => migrate(session, { serviceId: "fork" }));
     expect(await idOf()).not.toBe(before);
-    expect(copy).toEqual({ from: 4, to: 4, copied: true });
+    expect(copy).toEqual({ from: 5, to: 5, copied: true });
     expect(await agent((session) => readTask(session, { taskId: "t-copied" }))).toBeUndefined();
     expect(await agent((session) => peek(session, { queue: "copied", limit: 9 }))).toHaveLength(1);
-    expect(await database.asPlatform(versionOf)).toBe(4);
+    expect(await database.asPlatform(versionOf)).toBe(5);
   });
 
   it("migrates the first schema version to the current one with its contents", async () => {
@@ -274,7 +274,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
       const { serviceId } = (
         await session.rows<{ serviceId: string }>('SELECT service_id AS "serviceId" FROM mdb_queue.meta')
       )[0] ?? { serviceId: "" };
-      expect(await migrate(session, { serviceId })).toEqual({ from: 1, to: 4, copied: false });
+      expect(await migrate(session, { serviceId })).toEqual({ from: 1, to: 5, copied: false });
     });
     const { rows } = await user.query("SELECT payload FROM mdb_queue.claim('older', 'w', 5)");
     expect(rows).toEqual([{ payload: {} }]);

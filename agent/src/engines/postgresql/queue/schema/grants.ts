@@ -13,6 +13,13 @@ export const grants: readonly string[] = [
   `GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA ${schema} TO ${agentRole}`,
 ];
 
+/** Privileges of the default user beyond those of its group, so that its `pg_dump` reads the whole schema. */
+export const dumpGrants: readonly string[] = [
+  `GRANT USAGE ON SCHEMA ${schema} TO ${defaultUser}`,
+  `GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO ${defaultUser}`,
+  `GRANT SELECT ON ALL SEQUENCES IN SCHEMA ${schema} TO ${defaultUser}`,
+];
+
 /** Grants between roles, which belong to the engine and not the database: done with the first queue. */
 export const roles: readonly string[] = [
   `GRANT ${queueGroup} TO ${defaultUser} WITH ADMIN OPTION`,

@@ -2,7 +2,7 @@ import { stats, redrive, purge } from "./administer.ts";
 import { ackAndClaim, claim, sweep } from "./claim.ts";
 import { enqueue, enqueueMany } from "./enqueue.ts";
 import { functionSql } from "./function.ts";
-import { grants } from "./grants.ts";
+import { dumpGrants, grants } from "./grants.ts";
 import { queueGroup, schema } from "./names.ts";
 import { beginLook, endLook } from "./scan-position.ts";
 import { ack, cutError, extend, nack } from "./settle.ts";
@@ -42,4 +42,6 @@ export const versions: readonly (readonly string[])[] = [
   [...scanPositions, `GRANT SELECT ON SEQUENCE ${schema}.messages_id_seq TO ${queueGroup}`, ...grants],
   fixedPlans,
   fixedOrders,
+  // Version 5: the default user's pg_dump.
+  dumpGrants,
 ];
