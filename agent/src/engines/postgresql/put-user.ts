@@ -17,9 +17,8 @@ const scramVerifier = /^SCRAM-SHA-256\$\d+:[A-Za-z0-9+/]+={0,2}\$[A-Za-z0-9+/]+=
 export function putUserSql(user: EngineUser, exists: boolean, version: string): string {
   const { username, role, verifier } = user;
   if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
-  if (!scramVerifier.test(verifier)) throw new Error("the verifier is no SCRAM verifier");
   const name = identifier(username);
-  const attributes = `LOGIN NOREPLICATION NOBYPASSRLS INHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity' PASSWORD ${literal(verifier)}`;
+  const attributes = `LOGIN NOREPLICATION NOBYPASSRLS INHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity' ${passwordOf(verifier)}`;
   const password = `${exists ? "ALTER" : "CREATE"} ROLE ${name} NOSUPERUSER ${attributes}`;
   if (username === defaultUser) return `${password}; GRANT ${groups.admin} TO ${name}`;
   const statements = [password];
@@ -48,6 +47,16 @@ export function putUserSql(user: EngineUser, exists: boolean, version: string): 
       throw new EngineRefused(`${role} is no role: admin, readwrite or readonly`);
   }
   return statements.join("; ");
+}
+
+/** Pure: the statement that sets the password of a user with its own privileges, and changes nothing else. */
+export function passwordSql({ username, verifier }: Pick<EngineUser, "username" | "verifier">): string {
+  return `ALTER ROLE ${identifier(username)} ${passwordOf(verifier)}`;
+}
+
+function passwordOf(verifier: string): string {
+  if (!scramVerifier.test(verifier)) throw new Error("the verifier is no SCRAM verifier");
+  return `PASSWORD ${literal(verifier)}`;
 }
 
 /**

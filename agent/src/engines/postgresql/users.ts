@@ -11,7 +11,7 @@ import { EngineRefused } from "../engine-errors.ts";
 import { identifier, literal, type Session, timeoutsOf, withAdvisoryLock, withSession } from "./session.ts";
 import { type DatabaseList, inEachDatabase, summarizeNames, listDatabases } from "./database-list.ts";
 import { groups, isReserved } from "./layout.ts";
-import { putUserSql } from "./put-user.ts";
+import { passwordSql, putUserSql } from "./put-user.ts";
 
 export const users: UsersFacet = {
   list: (instance, signal) => withSession(instance, signal, listUsers),
@@ -70,27 +70,23 @@ async function putUser(
   const user = expected === "present" ? { ...requested, role: currentRole(row, requested.username) } : requested;
   const { role } = user;
   const hasVerifier = row?.rolpassword === user.verifier;
-  if (hasVerifier && row.attributes && roleOf(row) === role) return { changed: false, role };
+  if (hasVerifier && (role === "custom" || row.attributes) && roleOf(row) === role) return { changed: false, role };
   if (row !== undefined && !hasVerifier && expected === "absent")
     throw new EngineRefused(`The engine has a user ${user.username} already.`, { code: "name_taken" });
   if (row !== undefined && user.username === defaultUser && role !== "admin") {
     throw new EngineRefused(`${defaultUser} is always an admin`);
   }
-  await session.rows(`BEGIN; ${putUserSql(user, row !== undefined, version)}; COMMIT`);
+  const sql =
+    expected === "present" && role === "custom" ? passwordSql(user) : putUserSql(user, row !== undefined, version);
+  await session.rows(`BEGIN; ${sql}; COMMIT`);
   return { changed: true, role };
 }
 
-/**
- * Current role of a user that is to have it unchanged. Throws EngineRefused if there is no such user or its role is
- * `custom`.
- */
+/** Current role of a user whose role stays. Throws EngineRefused if there is no such user. */
 function currentRole(row: RoleRow | undefined, username: string): string {
   if (row === undefined || !row.canlogin || isReserved(username))
     throw new EngineRefused(`The engine has no user ${username}.`, { code: "database_user_not_found" });
-  const role = roleOf(row);
-  if (role !== "custom") return role;
-  const message = `${username} has privileges of its own; change its password in the engine.`;
-  throw new EngineRefused(message, { code: "not_possible" });
+  return roleOf(row);
 }
 
 function readRoles(session: Session, condition: string, values: readonly unknown[]): Promise<RoleRow[]> {

@@ -55,14 +55,14 @@ export async function endChange(
   if (step.kind === "fail" && attempt === undefined)
     unit.onlyWhile({ key: keyOf(taskKind, taskIdOf(change.object)), modRevision: 0n });
   // The transaction fails if the service is removed meanwhile, so that no user outlives it.
-  const userChange = userAfter(step, change.object);
+  const id = databaseUserId(change.object.spec.serviceId, change.object.metadata.name);
+  const before = await users.getCurrent(id, signal);
+  const userChange = userAfter(step, change.object, before?.object);
   if (service !== undefined && userChange !== undefined && hasUsersOnEachMember(service.object))
     unit.update(managedServiceKind, service, withNewSettings(service.object));
   else if (service !== undefined)
     unit.onlyWhile({ key: keyOf(managedServiceKind, service.object.metadata.id), modRevision: service.modRevision });
   if (userChange !== undefined) {
-    const id = databaseUserId(change.object.spec.serviceId, change.object.metadata.name);
-    const before = await users.getCurrent(id, signal);
     if (userChange === "removed") {
       if (before !== undefined) unit.remove(databaseUserKind, before);
     } else {
@@ -86,15 +86,29 @@ function ended(operation: OperationObject, step: EndStep, now: number): Operatio
 }
 
 /** The user to store; "removed" to remove it, undefined if nothing changes. */
-function userAfter(step: EndStep, { spec: { change } }: EngineChangeObject): DatabaseUserSpec | "removed" | undefined {
+function userAfter(
+  step: EndStep,
+  { spec: { change } }: EngineChangeObject,
+  before: DatabaseUserObject | undefined,
+): DatabaseUserSpec | "removed" | undefined {
   if (step.kind === "fail") {
     const isAbsent = change.type !== "create_user" && step.code === "database_user_not_found";
     return isAbsent ? "removed" : undefined;
   }
   if (step.kind === "cancel") return undefined;
-  if (change.type === "delete_user") return "removed";
-  if (change.type === "create_user") return change.user;
-  return change.type === "reset_password" ? { ...change.user, role: asManagedRole(step.role) } : undefined;
+  switch (change.type) {
+    case "delete_user":
+      return "removed";
+    case "create_user":
+      return change.user;
+    case "reset_password": {
+      // The platform grants no role of this kind: such a user is stored only with the role that it was created with.
+      const role = step.role === "custom" ? before?.spec.role : asManagedRole(step.role);
+      return role === undefined ? undefined : { ...change.user, role };
+    }
+    default:
+      return undefined;
+  }
 }
 
 /** The stored user; a user that is created again gets a new creation time. */

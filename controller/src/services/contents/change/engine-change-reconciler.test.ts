@@ -158,6 +158,21 @@ test("a change with an unknown outcome fails at its deadline, is not repeated, a
   again.close();
 });
 
+test("a new password of a user with privileges of its own is applied and not stored", async () => {
+  laterMs = 0;
+  const { session, until, change, operation, storedUser } = await resetting("custom");
+  await until("the machine has the task", () => tasksOf(session).length > 0);
+  const [task] = tasksOf(session);
+  session.send({
+    case: "taskResult",
+    value: { taskId: task?.id ?? "", output: { case: "putEngineUser", value: { changed: true, role: "custom" } } },
+  });
+  await until("the change is over", () => change() === undefined);
+  expect(operation()?.state).toBe("completed");
+  expect(storedUser()).toBeUndefined();
+  session.close();
+});
+
 test("a change that no machine got fails at its deadline, also if a late controller submits it", async () => {
   laterMs = 0;
   const { session, operationId, connect, leave, change, until, operation, storedUser } = await resetting("gone");
