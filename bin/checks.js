@@ -39,7 +39,7 @@ async function lintProtos(tools) {
 async function guardContract(tools) {
   return withImage(tools, async (image, findBreaks) => {
     await findBreaks().catch((error) => {
-      throw new Error(`${error.message}\nThis breaks the contract; docs/contract.md says what to do.`);
+      throw new Error(`${error.message}\nThis breaks the contract; docs/reference/contract.md says what to do.`);
     });
     return contractFiles(image).size;
   });

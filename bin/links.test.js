@@ -7,12 +7,12 @@ test("links of the prose count, and code has none", () => {
 });
 
 test.each([
-  ["README.md", "docs/cli.md", false],
+  ["README.md", "docs/reference/cli.md", false],
   ["README.md", "docs/none.md", true],
-  ["docs/alerts.md", "events/alert.md#alertfired", false],
-  ["docs/alerts.md", "events/alert.md#alertmoved", true],
-  ["docs/alerts.md", "#none", true],
-  ["docs/alerts.md", "states", false],
+  ["docs/reference/events.md", "events/alert.md#alertfired", false],
+  ["docs/reference/events.md", "events/alert.md#alertmoved", true],
+  ["docs/how-to/alerts.md", "#none", true],
+  ["docs/reference/events.md", "states", false],
 ])("of a link of %s to %s", (page, target, isBroken) => {
   expect(faultOf(page, target)).toBe(isBroken);
 });

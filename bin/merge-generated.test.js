@@ -7,7 +7,7 @@ import { configureMerge, driver } from "./merge-generated.js";
 import { checkout } from "./set-up.js";
 import { sourceFiles } from "./source-files.js";
 
-const page = "docs/events.md";
+const page = "docs/reference/events.md";
 const head = ["# Events", "", "introduction"];
 
 let root;
@@ -75,14 +75,19 @@ describe.skipIf(spawnSync("git", ["--version"]).status !== 0)("merges of generat
 
   test("every printed file is merged so, and no other", () => {
     const printed = [
-      ...["proto/gen", "docs/cli", "docs/events", "docs/metrics", "docs/settings", "docs/states"].flatMap((each) =>
-        sourceFiles(each),
-      ),
-      ...["cli", "errors", "events", "metrics", "settings", "adr/README"].map((name) => `docs/${name}.md`),
+      ...sourceFiles("proto/gen"),
+      ...["cli", "events", "metrics", "settings", "states"].flatMap((name) => sourceFiles(`docs/reference/${name}`)),
+      ...["cli", "errors", "events", "metrics", "settings"].map((name) => `docs/reference/${name}.md`),
+      "docs/development/adr/README.md",
       ...["methods", "requests", "responses"].map((name) => `sdk/src/${name}.ts`),
       "gateway/src/openapi/proto-comments.ts",
     ];
-    const others = ["docs/api.md", "sdk/src/index.ts", "proto/holdfast/v1/app.proto", "docs/adr/0002-dependencies.md"];
+    const others = [
+      "docs/reference/api.md",
+      "sdk/src/index.ts",
+      "proto/holdfast/v1/app.proto",
+      "docs/development/adr/0002-dependencies.md",
+    ];
     const { stdout } = spawnSync("git", ["check-attr", "merge", "--", ...printed, ...others], {
       cwd: root,
       encoding: "utf8",

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { link, table } from "./pages.ts";
 
-const folder = join(import.meta.dirname, "adr");
+const folder = join(import.meta.dirname, "development/adr");
 
 /** The index of decisions, from the first line of each page. The oldest have numbers, all others their dates. */
 export async function decisionsPage(): Promise<string> {
@@ -22,8 +22,8 @@ export async function decisionsPage(): Promise<string> {
 function rowOf(file: string, text: string): readonly [string, string] {
   const [, date, number] = /^(?:(\d{4}-\d{2}-\d{2})|(\d{4}))-[a-z0-9-]+\.md$/.exec(file) ?? [];
   const label = number === undefined ? date : String(Number(number));
-  if (label === undefined) throw new Error(`docs/adr/${file}: the name must be <yyyy-mm-dd>-<name>.md`);
+  if (label === undefined) throw new Error(`docs/development/adr/${file}: the name must be <yyyy-mm-dd>-<name>.md`);
   const [, title] = /^# (?:\d+\. )?(.+)\n/.exec(text) ?? [];
-  if (title === undefined) throw new Error(`docs/adr/${file}: the first line must be its title, "# ..."`);
+  if (title === undefined) throw new Error(`docs/development/adr/${file}: the first line must be its title, "# ..."`);
   return [link(label, file), title];
 }

@@ -17,7 +17,7 @@ import { statesPages } from "./states-page.ts";
  * table.
  */
 
-const folders = ["cli", "events", "metrics", "settings", "states"];
+const folders = ["cli", "events", "metrics", "settings", "states"].map((name) => `reference/${name}`);
 
 function errorsPage(): string {
   const rows = errorsByStatus.map(([key, entry]) => [
@@ -69,9 +69,9 @@ await print("../sdk/src/methods.ts", sdkMethods());
 // The command line loads the SDK, so the SDK is printed first.
 const { cliPages } = await import("./cli-page.ts");
 const groups = [await cliPages(), eventsPages(), metricsPages(), settingsPages(), await statesPages()];
-for (const pages of groups) for (const [name, page] of pages) await print(name, page);
-await print("errors.md", errorsPage());
-await print("adr/README.md", await decisionsPage());
+for (const pages of groups) for (const [name, page] of pages) await print(`reference/${name}`, page);
+await print("reference/errors.md", errorsPage());
+await print("development/adr/README.md", await decisionsPage());
 for (const folder of folders) await removeOthers(folder);
 
 process.stdout.write(`${printed.size} pages, ${outdated.length} ${checking ? "not current" : "written"}\n`);

@@ -20,7 +20,7 @@ import { startTestStore, type TestStore } from "../../test/support/controller/st
 import { waitUntil } from "../../test/support/wait-until.ts";
 
 const run = promisify(execFile);
-const reader = join(import.meta.dirname, "../../docs/backup-format/read_backup.py");
+const reader = join(import.meta.dirname, "../../docs/reference/backup-format/read_backup.py");
 const python =
   spawnSync("python3", ["-c", "import cryptography"]).status === 0 && spawnSync("zstd", ["-V"]).status === 0;
 

@@ -14,7 +14,7 @@ import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../t
 import { waitUntil } from "../../test/support/wait-until.ts";
 
 const run = promisify(execFile);
-const reader = join(import.meta.dirname, "../../docs/backup-format/read_increment.py");
+const reader = join(import.meta.dirname, "../../docs/reference/backup-format/read_increment.py");
 const python =
   spawnSync("python3", ["-c", "import cryptography"]).status === 0 && spawnSync("zstd", ["-V"]).status === 0;
 

@@ -79,7 +79,7 @@ function settingsOf(declared: readonly SystemDeclaration[]) {
   );
 }
 
-/** All settings; docs/settings/ is generated from them. */
+/** All settings; docs/reference/settings/ is generated from them. */
 export const settings = settingsOf(systems);
 
 /** Throws with all problems together. The values include those that systems declare, for the systems to read. */

@@ -1214,7 +1214,7 @@ export interface MetricsExport {
   readonly destination_type: DestinationType;
   readonly data_type: ExportDataType;
   readonly export_interval_seconds: number;
-  /** Configuration of the destination type, as in docs/exports.md; secrets are ********. */
+  /** Configuration of the destination type, as in docs/how-to/exports.md; secrets are ********. */
   readonly configuration: Readonly<Record<string, unknown>>;
   readonly is_enabled: boolean;
   /** Number of consecutive failed exports. */

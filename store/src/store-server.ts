@@ -12,8 +12,8 @@ import type { DirectoryIdentity } from "@holdfast/feed/identity-directory.ts";
 import { createPublicPort } from "@holdfast/https/public-port.ts";
 
 /**
- * Serves the objects of a directory by signed URLs, as S3 does: PUT of a new object, GET and HEAD. docs/backups.md says
- * how controllers and agents use it.
+ * Serves the objects of a directory by signed URLs, as S3 does: PUT of a new object, GET and HEAD.
+ * docs/how-to/backups.md says how controllers and agents use it.
  */
 export interface StoreServer {
   readonly port: number;

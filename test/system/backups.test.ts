@@ -185,7 +185,7 @@ describe("backups of a service", () => {
         const insert = `INSERT INTO bursts SELECT i FROM generate_series(${i * 40}, ${i * 40 + 39}) AS i`;
         await sql(source, insert);
         const lastAt = new Date().toISOString();
-        // The promise of docs/backups.md.
+        // The promise of docs/how-to/backups.md.
         await waitUntil(
           "the last write can be restored",
           async () => ((await window())?.restorable?.to ?? "") > lastAt,

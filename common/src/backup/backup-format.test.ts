@@ -13,7 +13,7 @@ import { logObject, manifestObject } from "./object-names.ts";
 import { readDelta } from "./page-delta.ts";
 import { readTarHeader, tarBlockBytes, tarPaddingOf } from "./tar-header.ts";
 
-const pages = join(import.meta.dirname, "../../../docs/backup-format");
+const pages = join(import.meta.dirname, "../../../docs/reference/backup-format");
 const vectors = join(pages, "vectors");
 const location = { service: "s-1", backup: "b-1", attempt: 1 };
 const read = (name: string) => readFile(join(vectors, name));

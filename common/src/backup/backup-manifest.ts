@@ -4,7 +4,7 @@ import { type BackupLocation, manifestObject } from "./object-names.ts";
 
 /**
  * Metadata of a backup: everything needed to open it, except its key. It is sealed, and it is the last object to be
- * written. Example in docs/backup-format.md.
+ * written. Example in docs/reference/backup-format.md.
  */
 export interface BackupManifest {
   /** `incrementFormat` has a base; readers that know only the first format reject it. */

@@ -1,6 +1,6 @@
 /**
  * Keys of a service's backups and logs in the object store. Only this file builds and parses them;
- * docs/backup-format.md lists them.
+ * docs/reference/backup-format.md lists them.
  */
 export interface BackupLocation {
   readonly service: string;

@@ -19,6 +19,6 @@ export const requestErrors = {
   IDEMPOTENCY_KEY_REUSED:   { grpc: "FAILED_PRECONDITION", status: 422, title: "The Idempotency-Key was used before",   help: "A key belongs to one request. Send another key with another body or query." },
   RATE_LIMITED:             { grpc: "RESOURCE_EXHAUSTED",  status: 429, title: "Too many requests",                     help: "Wait for the seconds in Retry-After." },
   INTERNAL:                 { grpc: "INTERNAL",            status: 500, title: "An internal error occurred",            help: "The server's log has the cause under the problem's instance. Please report it." },
-  NOT_CONFIGURED:           { grpc: "UNIMPLEMENTED",       status: 501, title: "Not configured on this installation",   help: "An operator can configure it; see docs/operations.md." },
+  NOT_CONFIGURED:           { grpc: "UNIMPLEMENTED",       status: 501, title: "Not configured on this installation",   help: "An operator can configure it; see docs/operate/operations.md." },
   STORE_UNAVAILABLE:        { grpc: "UNAVAILABLE",         status: 503, title: "The control plane's store is unavailable", help: "Running services continue. Try again after the seconds in Retry-After." },
 } as const satisfies Record<string, ErrorEntry>;

@@ -6,8 +6,8 @@ import { createByteReader } from "./byte-reader.ts";
  * An encrypted, authenticated stream: `HFSS1`, the header's length (4 bytes) and JSON, then frames. A frame is a length
  * (4 bytes, whose highest bit marks the last frame) and AES-256-GCM ciphertext with its tag. Each stream has its own
  * key, derived from a random salt in the header, so the nonce is the frame's number. Header, frame number and
- * last-frame mark are authenticated: changed, reordered, truncated or added frames are rejected. docs/backup-format.md
- * describes the format for other readers.
+ * last-frame mark are authenticated: changed, reordered, truncated or added frames are rejected.
+ * docs/reference/backup-format.md describes the format for other readers.
  */
 export interface SealedHeader {
   /** Type of the stream, such as "holdfast control plane 1". */

@@ -25,7 +25,7 @@ export interface PlanData {
   /**
    * Size of a machine's root disk, where it has one: the image (half a GB) and everything written outside of the data
    * disk. Logs, journal and samples are on another volume, survive a change of the image, and are bounded independently
-   * of the plan (docs/hosts.md).
+   * of the plan (docs/operate/hosts.md).
    */
   readonly rootGb: number;
   /** Type of its machines. */

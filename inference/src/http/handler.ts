@@ -38,7 +38,7 @@ const paths: Readonly<Record<string, { readonly method: string; readonly kind: C
 const inFlightMax = 100;
 const noRetry = { "x-should-retry": "false" };
 
-/** Serves calls in the format of OpenAI's API. docs/inference.md has the order in which calls are checked. */
+/** Serves calls in the format of OpenAI's API. docs/how-to/inference.md has the order in which calls are checked. */
 export function createHandler(deps: HandlerDeps): (request: HttpRequest, response: HttpResponse) => void {
   const { configuration, accounting, quotaLeases, metrics, now, log } = deps;
   const inFlight = createKeyedCounter();

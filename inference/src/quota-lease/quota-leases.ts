@@ -22,7 +22,7 @@ export interface QuotaLeaseRequest {
 /**
  * Quota leases: the amounts of each account that this process may use. A call is admitted against the local lease
  * alone; if it does not suffice, more is requested from the controllers, which refuse a call only when no process has
- * unused quota (docs/inference.md, Limits).
+ * unused quota (docs/how-to/inference.md, Limits).
  */
 export interface QuotaLeases {
   /**

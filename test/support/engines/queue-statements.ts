@@ -1,4 +1,4 @@
-/** Statements that users write themselves, as in docs/queues.md. */
+/** Statements that users write themselves, as in docs/how-to/queues.md. */
 export const statements = {
   enqueue: `INSERT INTO mdb_queue.messages (queue_name, payload, max_attempts, visible_at)
     SELECT name, $2::jsonb, max_attempts, now() + make_interval(secs => $3) FROM mdb_queue.queues

@@ -32,7 +32,7 @@ const user = { username: "shipper", password: "shipper-of-tests" };
 /** Hash of that password, by bcrypt. */
 const passwordHash = "$2y$08$abcdefghijklmnopqrstuuMjlzyw2yhPYc9bXzKLR6vunRimFZErW";
 
-/** Privileges of the user of a search cluster by docs/exports.md. */
+/** Privileges of the user of a search cluster by docs/how-to/exports.md. */
 const shipperRole = {
   reserved: false,
   cluster_permissions: ["cluster:monitor/main", "indices:data/write/bulk"],

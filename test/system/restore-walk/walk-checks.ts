@@ -31,7 +31,7 @@ interface BackupJson {
   readonly finished_at: string | null;
 }
 
-/** The promise of docs/backups.md, doubled for a busy machine. */
+/** The promise of docs/how-to/backups.md, doubled for a busy machine. */
 const windowReachesWithinMs = 120_000;
 
 export interface Window {
@@ -91,7 +91,7 @@ export async function checkOutsideWindow({ fixture }: WalkCheck, window: Window)
   return faults;
 }
 
-/** An interrupted backup is restarted a limited number of times, and then fails (docs/backups.md). */
+/** An interrupted backup is restarted a limited number of times, and then fails (docs/how-to/backups.md). */
 const wasInterrupted = /^Each of \d+ attempts ended/;
 
 /** Every requested backup has completed, unless it was interrupted repeatedly. */

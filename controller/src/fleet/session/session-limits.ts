@@ -15,7 +15,7 @@ export interface SessionLimits {
   readonly silenceMs: number;
   /**
    * Time to welcome one agent while the whole fleet reconnects, from which agents compute how long to wait. Twice the
-   * largest measurement (docs/scale.md), because agents that give up early and redial delay the others.
+   * largest measurement (docs/development/scale.md), because agents that give up early and redial delay the others.
    */
   readonly reconnectMs: number;
   /** Time within which a stream must send its hello. */

@@ -6,7 +6,8 @@ const causesMax = 3;
 
 /**
  * Texts that are, or may contain, a secret: PEM blocks, user information and signatures of URLs, credentials of HTTP
- * and of Holdfast (docs/contract.md, "Reserved words"), verifiers of PostgreSQL, and values named like a secret.
+ * and of Holdfast (docs/reference/contract.md, "Reserved words"), verifiers of PostgreSQL, and values named like a
+ * secret.
  */
 // biome-ignore format: a table
 const secrets: readonly (readonly [pattern: RegExp, replacement: string])[] = [

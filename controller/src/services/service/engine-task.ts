@@ -7,7 +7,7 @@ import type { TaskInput } from "#fleet/task/task.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
 
-/** Time in which an engine must respond to a task (docs/api.md, what comes out). */
+/** Time in which an engine must respond to a task (docs/reference/api.md, what comes out). */
 export const engineTimeoutMs = 15_000;
 
 type Case = Exclude<TaskInput["case"], undefined>;

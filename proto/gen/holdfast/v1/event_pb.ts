@@ -31,7 +31,7 @@ export type Event = Message<"holdfast.v1.Event"> & {
   id: string;
 
   /**
-   * Type of the event, such as "service.running"; docs/events.md lists all.
+   * Type of the event, such as "service.running"; docs/reference/events.md lists all.
    *
    * @generated from field: string event_type = 2;
    */
@@ -60,7 +60,7 @@ export type EventJson = {
   id?: string;
 
   /**
-   * Type of the event, such as "service.running"; docs/events.md lists all.
+   * Type of the event, such as "service.running"; docs/reference/events.md lists all.
    *
    * @generated from field: string event_type = 2;
    */

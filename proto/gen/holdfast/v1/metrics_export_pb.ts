@@ -57,7 +57,7 @@ export type MetricsExport = Message<"holdfast.v1.MetricsExport"> & {
   exportIntervalSeconds: number;
 
   /**
-   * Configuration of the destination type, as in docs/exports.md; secrets are ********.
+   * Configuration of the destination type, as in docs/how-to/exports.md; secrets are ********.
    *
    * @generated from field: google.protobuf.Struct configuration = 7;
    */
@@ -175,7 +175,7 @@ export type MetricsExportJson = {
   exportIntervalSeconds?: number;
 
   /**
-   * Configuration of the destination type, as in docs/exports.md; secrets are ********.
+   * Configuration of the destination type, as in docs/how-to/exports.md; secrets are ********.
    *
    * @generated from field: google.protobuf.Struct configuration = 7;
    */

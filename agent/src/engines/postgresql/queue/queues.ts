@@ -25,10 +25,10 @@ const missingSchema = ["22023", "42501", "42883", "42P01", "3F000"];
  * Message queues in users' databases.
  *
  * Each database with a queue has the schema `mdb_queue`, whose tables and functions are a public API for SQL
- * (docs/queues.md); queue/schema/ has them by version, and queue/migrate.ts applies them. Requests over the API run
- * here in two shared sessions (queue-sessions.ts) as a role with access to that schema only. Long requests are tasks,
- * rows of the same database that are resumed after an interruption (run-task.ts). Each minute `maintain` sweeps expired
- * messages and resumes open tasks.
+ * (docs/how-to/queues.md); queue/schema/ has them by version, and queue/migrate.ts applies them. Requests over the API
+ * run here in two shared sessions (queue-sessions.ts) as a role with access to that schema only. Long requests are
+ * tasks, rows of the same database that are resumed after an interruption (run-task.ts). Each minute `maintain` sweeps
+ * expired messages and resumes open tasks.
  */
 export function createQueues(): QueuesFacet {
   const sessions = createQueueSessions();

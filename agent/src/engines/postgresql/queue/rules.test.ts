@@ -7,7 +7,7 @@ import { createQueueDatabase, type QueueDatabase } from "../../../../../test/sup
 import { functions, statements as raw } from "../../../../../test/support/engines/queue-statements.ts";
 import { updateQueue } from "./registry.ts";
 
-const docs = join(import.meta.dirname, "../../../../../docs/queues.md");
+const docs = join(import.meta.dirname, "../../../../../docs/how-to/queues.md");
 const normalized = (text: string) => text.replaceAll(/\s+/g, " ").replaceAll("( ", "(").replaceAll(" )", ")");
 
 it.each(Object.entries(raw))("the documentation contains the tested statement: %s", (_, statement) => {

@@ -150,7 +150,7 @@ export type Machine = Message<"holdfast.admin.v1.Machine"> & {
   ownerId: string;
 
   /**
-   * State, as in docs/states/machine.md; "waiting" for a machine of the warm pool.
+   * State, as in docs/reference/states/machine.md; "waiting" for a machine of the warm pool.
    *
    * @generated from field: string state = 4;
    */
@@ -228,7 +228,7 @@ export type MachineJson = {
   ownerId?: string;
 
   /**
-   * State, as in docs/states/machine.md; "waiting" for a machine of the warm pool.
+   * State, as in docs/reference/states/machine.md; "waiting" for a machine of the warm pool.
    *
    * @generated from field: string state = 4;
    */
@@ -3492,7 +3492,7 @@ export type Authority = Message<"holdfast.admin.v1.Authority"> & {
   trusted: TrustedAuthority[];
 
   /**
-   * State of the rotation, as in docs/states/authority-rotation.md.
+   * State of the rotation, as in docs/reference/states/authority-rotation.md.
    *
    * @generated from field: string rotation = 2;
    */
@@ -3535,7 +3535,7 @@ export type AuthorityJson = {
   trusted?: TrustedAuthorityJson[];
 
   /**
-   * State of the rotation, as in docs/states/authority-rotation.md.
+   * State of the rotation, as in docs/reference/states/authority-rotation.md.
    *
    * @generated from field: string rotation = 2;
    */

@@ -138,7 +138,7 @@ export type AgentRollout = Message<"holdfast.admin.v1.AgentRollout"> & {
   digest: string;
 
   /**
-   * State, as in docs/states/agent-rollout.md.
+   * State, as in docs/reference/states/agent-rollout.md.
    *
    * @generated from field: string state = 3;
    */
@@ -222,7 +222,7 @@ export type AgentRolloutJson = {
   digest?: string;
 
   /**
-   * State, as in docs/states/agent-rollout.md.
+   * State, as in docs/reference/states/agent-rollout.md.
    *
    * @generated from field: string state = 3;
    */

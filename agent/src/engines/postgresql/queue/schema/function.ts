@@ -1,6 +1,6 @@
 import { schema } from "./names.ts";
 
-/** An SQL function. Name and types are a public API, see docs/queues.md. */
+/** An SQL function. Name and types are a public API, see docs/how-to/queues.md. */
 export interface SqlFunction {
   readonly name: string;
   /** Parameters with their types and defaults. */
