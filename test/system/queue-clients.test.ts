@@ -14,7 +14,7 @@ import { asRoot, testUid } from "../support/platform/platform-software.ts";
 import { createQueueDatabase, type QueueDatabase } from "../support/engines/queue-database.ts";
 import type { TemporaryProcess } from "../support/platform/temporary-process.ts";
 
-const samples = join(import.meta.dirname, "..", "..", "docs", "samples", "queues");
+const samples = join(import.meta.dirname, "..", "..", "docs", "how-to", "samples", "queues");
 
 describe.skipIf(!hasEngine("postgresql", "17"))("a queue has third-party clients", () => {
   let database: QueueDatabase;
