@@ -77,7 +77,7 @@ describe.skipIf(spawnSync("git", ["--version"]).status !== 0)("merges of generat
     const printed = [
       ...sourceFiles("proto/gen"),
       ...["cli", "events", "metrics", "settings", "states"].flatMap((name) => sourceFiles(`docs/reference/${name}`)),
-      ...["cli", "errors", "events", "metrics", "settings"].map((name) => `docs/reference/${name}.md`),
+      ...["cli", "errors", "events", "metrics", "settings", "states"].map((name) => `docs/reference/${name}.md`),
       "docs/development/adr/README.md",
       ...["methods", "requests", "responses"].map((name) => `sdk/src/${name}.ts`),
       "gateway/src/openapi/proto-comments.ts",

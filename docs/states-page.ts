@@ -1,20 +1,35 @@
 import { join } from "node:path";
 import { sourceFiles } from "../bin/source-files.js";
-import { type Pages, table } from "./pages.ts";
+import { link, type Pages, table } from "./pages.ts";
 
 interface StateTable {
   readonly name: string;
   readonly rows: readonly (readonly [from: string, event: string, to: string, effect: string])[];
 }
 
-/** A page for each state table in a file `<r>-lifecycle.ts` of the controller. */
+/** A page for each state table in a file `<r>-lifecycle.ts` of the controller, and their index. */
 export async function statesPages(): Promise<Pages> {
   const files = sourceFiles("controller/src").filter((path) => path.endsWith("-lifecycle.ts"));
   const modules = await Promise.all(
     files.map(async (path): Promise<object> => import(join(import.meta.dirname, "..", path))),
   );
   const tables = modules.flatMap((module) => Object.values(module).filter(isStateTable));
-  return new Map(tables.map((each) => [`states/${each.name}.md`, statesPage(each)] as const));
+  const index = [
+    "# States",
+    "",
+    "The transitions of each object, from the tables in the code.",
+    "",
+    ...table(
+      ["object", "states"],
+      tables.map(({ name, rows }) => [
+        link(name, `states/${name}.md`),
+        [...new Set(rows.flatMap(([from, , to]) => [from, to]))].map((state) => `\`${state}\``).join(", "),
+      ]),
+    ),
+    "",
+  ];
+  const pages = tables.map((each) => [`states/${each.name}.md`, statesPage(each)] as const);
+  return new Map([["states.md", index.join("\n")], ...pages]);
 }
 
 function isStateTable(value: unknown): value is StateTable {
