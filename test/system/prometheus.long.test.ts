@@ -1,6 +1,7 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { metricsText } from "../support/api/metrics-text.ts";
 import { parseExposition } from "../support/api/parse-exposition.ts";
@@ -9,6 +10,8 @@ import { freePorts } from "../support/platform/free-ports.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { createServices, expectStatus, type RunningService } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
+
+const manual = join(import.meta.dirname, "../../docs/operate/monitoring");
 
 // The first run builds an image, which takes minutes on a busy machine.
 describe("metrics of the platform and of services", { timeout: 600_000 }, () => {
@@ -77,6 +80,24 @@ describe("metrics of the platform and of services", { timeout: 600_000 }, () => 
       writeFileSync(file, text);
       await image.run(["sh", "-c", `promtool check metrics < ${file}`], [directory]);
     }
+  });
+
+  it("are those of the rules and of the dashboard in the manual", async (context) => {
+    const { admin } = platform;
+    const operator = { name: admin.username, secret: admin.password };
+    const texts = [await metricsText(platform, "/metrics/platform", operator), await textAt("/metrics")];
+    const types = texts.join("\n").matchAll(/^# TYPE (\S+)/gm);
+    // A metric without a value has no line, such as the lag of a service without replicas.
+    const names = new Set(
+      [...types].map(([, name]) => name).concat(metricCatalog.map(({ name }) => `holdfast_${name}`)),
+    );
+    for (const file of ["rules.yaml", "dashboard.json"]) {
+      const used = readFileSync(join(manual, file), "utf8").match(/\bholdfast_\w+/g) ?? [];
+      expect(used.length, file).toBeGreaterThan(5);
+      expect(used.filter((name) => !names.has(name))).toEqual([]);
+    }
+    if (typeof image === "string") return context.skip(image);
+    await image.run(["promtool", "check", "rules", join(manual, "rules.yaml")], [manual]);
   });
 
   it("are scraped by a real one", async (context) => {
