@@ -35,8 +35,9 @@ test("the API accepts the engines of the catalog, and agents have a driver for e
 describe.each(engineCatalog)("$engine", (facts) => {
   const driver = drivers.get(facts.engine) as EngineDriver;
 
-  test("the driver is the one of the engine", () => {
+  test("the driver is the one of the engine, with its topology", () => {
     expect(driver.engine).toBe(facts.engine);
+    expect(driver.topology).toBe(facts.topology);
   });
 
   test.each(Object.keys(facets) as (keyof typeof facets)[])("%s matches the driver's facets", (flag) => {

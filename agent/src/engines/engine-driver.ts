@@ -1,4 +1,5 @@
 import type { Engine } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { Topology } from "@holdfast/common/engine-catalog/engine-row.ts";
 import type { BackupFacet } from "./backup-facet.ts";
 import type { CollationsFacet, DatabasesFacet, UsersFacet } from "./contents-facets.ts";
 import type { IdentityFacet } from "./identity-facet.ts";
@@ -22,7 +23,7 @@ export type { Instance, InstancePaths } from "./instance.ts";
  */
 export interface EngineDriver {
   readonly engine: Engine;
-  readonly topology: "single_primary" | "self_elected";
+  readonly topology: Topology;
   /**
    * True if one thread serves all clients, so that a long command blocks the others: silence then is no sign of a hang.
    */

@@ -1,4 +1,4 @@
-import type { EngineRow } from "./engine-row.ts";
+import type { EngineRow, Topology } from "./engine-row.ts";
 import type { Parameter } from "./parameter.ts";
 import { postgresql } from "./postgresql.ts";
 import { valkey } from "./valkey.ts";
@@ -21,6 +21,11 @@ export const engineCatalog: readonly EngineFacts[] = Object.entries(rows).map(([
 /** The engine's facts; undefined if the catalog lacks it. */
 export function engineOf(engine: string): EngineFacts | undefined {
   return engineCatalog.find((facts) => facts.engine === engine);
+}
+
+/** Relation of the members of a service; that of most engines for an unknown engine. */
+export function topologyOf(engine: string): Topology {
+  return engineOf(engine)?.topology ?? "primary_replicas";
 }
 
 /** True if a newer version of the engine needs converted data. False for an unknown engine. */

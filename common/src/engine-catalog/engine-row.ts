@@ -1,5 +1,11 @@
 import type { Parameter } from "./parameter.ts";
 
+/**
+ * Relation of the members of a service. `primary_replicas`: one primary, which controllers name, and replicas that
+ * follow it. `peers`: members that elect their leader themselves.
+ */
+export type Topology = "primary_replicas" | "peers";
+
 /** A row of the engine catalog: versions, port, parameters and features of one engine. */
 export interface EngineRow {
   readonly title: string;
@@ -9,6 +15,7 @@ export interface EngineRow {
   /** Newest last. */
   readonly versions: readonly string[];
   readonly defaultVersion: string;
+  readonly topology: Topology;
   readonly parameters: readonly Parameter[];
   /** Parameters that exist but are managed by the platform. */
   readonly managedParameters: readonly RegExp[];

@@ -9,6 +9,7 @@ export const postgresql: EngineRow = {
   port: 5432,
   versions: ["17", "18"],
   defaultVersion: "17",
+  topology: "primary_replicas",
   parameters: postgresqlParameters,
   managedParameters: postgresqlManaged,
   sizing: postgresqlSizing,

@@ -7,6 +7,7 @@ export const valkey: EngineRow = {
   port: 6379,
   versions: ["8.1", "9"],
   defaultVersion: "8.1",
+  topology: "primary_replicas",
   parameters: valkeyParameters,
   managedParameters: valkeyManaged,
   sizing: valkeySizing,

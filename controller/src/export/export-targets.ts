@@ -3,6 +3,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { ofOrganization } from "#kernel/store/of-organization.ts";
 import type { Origin } from "./export-item.ts";
 import { exportsOfScope, type MetricsExportObject, scopeName } from "./metrics-export.ts";
+import { roleOf } from "#services/service/member/member-roles.ts";
 
 /** A machine whose items an integration exports. */
 export interface MachineTarget {
@@ -71,12 +72,12 @@ function targetsOf(
 
 /** A machine of the service, also that of a removed node. */
 export function machineTarget(service: ManagedServiceObject, machineId: string): MachineTarget {
-  const { metadata, spec, status } = service;
+  const { metadata, spec } = service;
   const origin = {
     serviceId: metadata.id,
     serviceName: metadata.name,
     dbType: spec.databaseType,
     nodeId: machineId,
   };
-  return { machineId, service, origin, role: machineId === status.primaryNodeId ? "primary" : "replica" };
+  return { machineId, service, origin, role: roleOf(service, { id: machineId }) };
 }

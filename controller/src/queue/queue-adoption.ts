@@ -3,7 +3,7 @@ import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { EngineQueue } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import { managedServiceKind, type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
+import { managedServiceKind, type ManagedServiceObject } from "#services/service/managed-service.ts";
 import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -20,6 +20,7 @@ import {
 } from "./queue.ts";
 import { createMissingQueues } from "./missing-queues.ts";
 import type { QueueRegistry } from "./queue-registry.ts";
+import { taskTarget } from "#services/service/member/member-roles.ts";
 
 export interface QueueAdoptionDeps {
   readonly queues: Collection<QueueObject>;
@@ -65,7 +66,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
   const wakes = new Set<(serviceId: string) => void>();
 
   function startOf({ object }: Stored<ManagedServiceObject>): string | undefined {
-    const { id } = primaryOf(object);
+    const { id } = taskTarget(object);
     const session = fleet.session(id);
     return session && `${id} ${session.bootId}`;
   }
@@ -84,7 +85,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
     const last = lastChecks.get(serviceId);
     const isFirst = last?.start !== start;
     if (!isFirst && !isDue(serviceId, last)) return settled;
-    const connectedMs = clock.now() - (fleet.session(primaryOf(service.object).id)?.connectedAt ?? 0);
+    const connectedMs = clock.now() - (fleet.session(taskTarget(service.object).id)?.connectedAt ?? 0);
     if (connectedMs >= 0 && connectedMs < afterStartMs)
       return again(afterStartMs - connectedMs, "the machine has just come");
     const found = await registry.list(service.object, signal);

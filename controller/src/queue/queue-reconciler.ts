@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -12,6 +12,7 @@ import { queueEvent } from "./queue-events.ts";
 import type { QueueEvent } from "./queue-lifecycle.ts";
 import { planQueue } from "./queue-plan.ts";
 import type { QueueRegistry, RegistryOutcome } from "./queue-registry.ts";
+import { taskTarget } from "#services/service/member/member-roles.ts";
 
 export interface QueueWorkDeps {
   readonly queues: Collection<QueueObject>;
@@ -37,7 +38,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
     if (queue === undefined) return settled;
     const { serviceId, databaseName: database, queueId } = queue.object.spec;
     const service = services.get(serviceId)?.object ?? (await services.getCurrent(serviceId, signal))?.object;
-    const connected = service !== undefined && fleet.session(primaryOf(service).id) !== undefined;
+    const connected = service !== undefined && fleet.session(taskTarget(service).id) !== undefined;
     const step = planQueue(queue.object, { service, connected, clockJumped: deps.clockJumped() }, clock.now());
     switch (step.kind) {
       case "forget": {
@@ -137,7 +138,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
     inputs: (id) => {
       const queue = queues.get(id);
       const service = services.get(queue?.object.spec.serviceId ?? "");
-      const boot = service === undefined ? "" : (fleet.session(primaryOf(service.object).id)?.bootId ?? "");
+      const boot = service === undefined ? "" : (fleet.session(taskTarget(service.object).id)?.bootId ?? "");
       return `${queue?.modRevision ?? 0} ${service?.modRevision ?? 0} ${boot}`;
     },
     subscribe(onChange) {
@@ -149,7 +150,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
           for (const { object } of queues.values()) {
             if (object.status.state === "Active" || object.status.state === "Failed") continue;
             const service = services.get(object.spec.serviceId)?.object;
-            if (service !== undefined && primaryOf(service).id === machineId) onChange(object.metadata.id);
+            if (service !== undefined && taskTarget(service).id === machineId) onChange(object.metadata.id);
           }
         }),
       ];

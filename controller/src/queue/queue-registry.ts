@@ -10,8 +10,9 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { TaskInput } from "#fleet/task/task.ts";
-import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { QueueObject } from "./queue.ts";
+import { taskTarget } from "#services/service/member/member-roles.ts";
 
 /** Outcome of a request to a registry. */
 export type RegistryOutcome<T> =
@@ -67,7 +68,7 @@ export function createQueueRegistry({ fleet }: { readonly fleet: Pick<Fleet, "ru
       deadlineMs: timeoutMs,
     } as const;
     try {
-      const { failure, output } = await fleet.run(primaryOf(service).id, request, timeoutMs, signal);
+      const { failure, output } = await fleet.run(taskTarget(service).id, request, timeoutMs, signal);
       if (failure === undefined) return { kind: "done", value: output };
       const { code, message } = failure;
       return refusals.includes(code) ? { kind: "refused", message } : { kind: "notYet", reason: message };

@@ -22,7 +22,7 @@ import { databasesPart } from "./databases-part.ts";
 import { createServiceOwners } from "./machine-owners.ts";
 import { createDatabaseKind, databaseKindName } from "./resource-kind/database-kind.ts";
 import { managedServiceKind } from "./service/managed-service.ts";
-import { createPrimaryLeaseRules } from "./service/member/primary-lease-rules.ts";
+import { createPrimaryLeaseRules } from "./service/member/primary-replicas/primary-lease-rules.ts";
 import { createServiceAccess, serviceAccessPart } from "./service/service-access.ts";
 import { createServiceNetworkPolicy } from "./service/service-network-policy.ts";
 import type { ServicesSettings } from "./services-settings.ts";

@@ -45,7 +45,7 @@ import { databasesPart } from "./databases-part.ts";
 import type { ResizeDeps } from "./scaling/resize-service.ts";
 import { createEngineTasks, engineTimeoutMs } from "./service/engine-task.ts";
 import { createInstanceDelivery } from "./service/instance-delivery.ts";
-import { createForcedFailoverApi } from "./service/member/forced-failover-api.ts";
+import { createForcedFailoverApi } from "./service/member/primary-replicas/forced-failover-api.ts";
 import { createNodeApi } from "./service/member/node-api.ts";
 import { createManagedServiceApi } from "./service/managed-service-api.ts";
 import { managedServiceKind, type ManagedServiceObject } from "./service/managed-service.ts";
@@ -55,8 +55,8 @@ import { createServiceCreation } from "./service/service-creation.ts";
 import { serviceAccessPart } from "./service/service-access.ts";
 import { serviceEventDefinitions } from "./service/service-event-definitions.ts";
 import { createServiceLogs } from "./service/service-logs.ts";
-import { createFenceOrders } from "./service/member/fence-orders.ts";
-import { createFailureDetector } from "./service/member/failure-detector.ts";
+import { createFenceOrders } from "./service/member/primary-replicas/fence-orders.ts";
+import { createFailureDetector } from "./service/member/primary-replicas/failure-detector.ts";
 import { createServiceWork } from "./service/service-work.ts";
 import { contributeServices } from "./contribute-services.ts";
 import { type ServicesSettings, servicesSettings } from "./services-settings.ts";
@@ -65,6 +65,7 @@ import { operationTypes } from "#operation/operation-definition.ts";
 import { backupOperations } from "./backup/backup-operations.ts";
 import { engineOperations } from "./contents/change/engine-operations.ts";
 import { serviceOperations } from "./service/service-operations.ts";
+import { taskTarget } from "./service/member/member-roles.ts";
 
 /**
  * Managed services: their life cycle, users and databases, configuration, scaling, maintenance and backups.
@@ -133,7 +134,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
   const serviceMessage = (service: ManagedServiceObject, operation: OperationObject | undefined) =>
     managedServiceMessage(service, operation, pendingOf(service), backupsOf(service));
   const upSince = (service: ManagedServiceObject) => {
-    const instance = fleet.observation(service.status.primaryNodeId)?.instance;
+    const instance = fleet.observation(taskTarget(service).id)?.instance;
     return instance?.state === "running" && instance.since !== undefined ? timestampMs(instance.since) : undefined;
   };
 

@@ -1,14 +1,17 @@
 import { create } from "@bufbuild/protobuf";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
 import { planManagedService } from "@holdfast/controller/services/service/managed-service-plan.ts";
-import { failOver } from "@holdfast/controller/services/service/member/change-nodes.ts";
-import { changePrimary, type PrimaryChangeDeps } from "@holdfast/controller/services/service/member/change-primary.ts";
-import { namedPrimary } from "@holdfast/controller/services/service/member/members.ts";
-import { updateMembers } from "@holdfast/controller/services/service/member/update-members.ts";
+import {
+  changePrimary,
+  type PrimaryChangeDeps,
+} from "@holdfast/controller/services/service/member/primary-replicas/change-primary.ts";
+import { updateMembers } from "@holdfast/controller/services/service/member/primary-replicas/update-members.ts";
 import type { ObservedService } from "@holdfast/controller/services/service/observed-service.ts";
 import { type InstanceObservation, InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { runningMachine } from "../machines/machine-object.ts";
 import { newServiceObject } from "./service-object.ts";
+import { namedPrimary } from "@holdfast/controller/services/service/member/primary-replicas/primary.ts";
+import { failOver } from "@holdfast/controller/services/service/member/primary-replicas/primary-verbs.ts";
 
 export const nodeIds = ["a", "b"] as const;
 export type NodeId = (typeof nodeIds)[number];

@@ -8,8 +8,8 @@ import {
   fenceVerdict,
   leaseExpiredAfterMs,
   type LeaseState,
-} from "@holdfast/controller/services/service/member/fence-verdict.ts";
-import type { MemberState } from "@holdfast/controller/services/service/member/primary-change-plan.ts";
+} from "@holdfast/controller/services/service/member/primary-replicas/fence-verdict.ts";
+import type { MemberState } from "@holdfast/controller/services/service/member/primary-replicas/primary-change-plan.ts";
 import {
   clockA,
   clockB,

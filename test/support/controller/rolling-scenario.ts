@@ -3,10 +3,12 @@ import { silentLog } from "@holdfast/common/log.ts";
 import type { MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
 import { isFinished, type OperationObject } from "@holdfast/controller/operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "@holdfast/controller/services/service/managed-service.ts";
-import { changePrimary, type PrimaryChangeDeps } from "@holdfast/controller/services/service/member/change-primary.ts";
-import { namedPrimary } from "@holdfast/controller/services/service/member/members.ts";
+import {
+  changePrimary,
+  type PrimaryChangeDeps,
+} from "@holdfast/controller/services/service/member/primary-replicas/change-primary.ts";
 import { restartsOf } from "@holdfast/controller/services/service/member/restarts.ts";
-import { switchOver } from "@holdfast/controller/services/service/member/switch-over.ts";
+import { switchOver } from "@holdfast/controller/services/service/member/primary-replicas/switch-over.ts";
 import type { ObservedService, ServiceStep } from "@holdfast/controller/services/service/observed-service.ts";
 import { procedureOf } from "@holdfast/controller/services/service/procedure/procedures.ts";
 import { advance } from "@holdfast/controller/services/service/service-advance.ts";
@@ -14,6 +16,7 @@ import { desiredImages } from "@holdfast/controller/services/service/canary/node
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { runningMachine } from "../machines/machine-object.ts";
 import { runningService } from "./service-object.ts";
+import { namedPrimary } from "@holdfast/controller/services/service/member/primary-replicas/primary.ts";
 
 interface Settings {
   readonly generation: number;

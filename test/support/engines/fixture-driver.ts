@@ -18,7 +18,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
   const dataOf = ({ paths }: Instance) => join(paths.data, "fixture");
   return {
     engine: "valkey",
-    topology: "single_primary",
+    topology: "primary_replicas",
     stop: { signal: "SIGTERM", graceMs: 2_000 },
     software: (version) => `/fixture/${version}`,
     fingerprint: async (software) =>

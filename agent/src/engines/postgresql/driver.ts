@@ -40,7 +40,7 @@ export function createPostgresqlDriver(deps: EngineDeps): EngineDriver {
   const pooler = createPooler(deps);
   return {
     engine: "postgresql",
-    topology: "single_primary",
+    topology: "primary_replicas",
     software: (version) => `/usr/lib/postgresql/${version}`,
     fingerprint: (software, signal) => fingerprint(deps, software, signal),
     render,

@@ -29,7 +29,7 @@ import { users } from "./users.ts";
 export function createValkeyDriver(deps: EngineDeps): EngineDriver {
   return {
     engine: "valkey",
-    topology: "single_primary",
+    topology: "primary_replicas",
     singleThreaded: true,
     acceptsDeletesWhenBlocked: true,
     software: () => "/usr",

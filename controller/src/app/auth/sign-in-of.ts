@@ -4,11 +4,12 @@ import { type AppSignIn, AppSignInSchema } from "@holdfast/proto/holdfast/issuer
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
-import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import { type AuthObject, hostOf, isServed, dataIdOf, differsOnlyInPrimary } from "./auth.ts";
 import { issuerUrlOf, themeOf } from "./auth-message.ts";
 import { type AuthSecrets, mailServerOf } from "./auth-secrets.ts";
 import { idpDestinationOf } from "./idp.ts";
+import { taskTarget } from "#services/service/member/member-roles.ts";
 
 export interface SignInDeps {
   readonly services: Pick<Collection<ManagedServiceObject>, "get">;
@@ -61,7 +62,7 @@ function primaryIn(auth: AuthObject, { services, machines }: SignInDeps): Primar
       : !differsOnlyInPrimary(status.replayedDataId, dataIdOf(service, auth))
   )
     return undefined;
-  const { id, hostname } = primaryOf(service);
+  const { id, hostname } = taskTarget(service);
   return { address: machines.get(id)?.object.status.address ?? "", port: service.spec.port, hostname };
 }
 

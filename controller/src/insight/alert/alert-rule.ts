@@ -7,7 +7,8 @@ import type { Quota } from "#kernel/store/quota.ts";
 import { newMetadata, nextMetadata, type Resource, type Stored } from "#kernel/store/resource.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject, NodeSpec } from "#services/service/managed-service.ts";
-import { isPrimary, isStaying } from "#services/service/member/members.ts";
+import { isStaying } from "#services/service/member/members.ts";
+import { roleOf } from "#services/service/member/member-roles.ts";
 
 /** An alert rule watches one metric of one service. Names of rules need not be unique. */
 export type AlertRuleObject = Resource<AlertRuleSpec, AlertRuleStatus>;
@@ -194,7 +195,7 @@ export function reportingNodes({ spec, status }: ManagedServiceObject): readonly
 export function nodesOfMetric(service: ManagedServiceObject, metric: string): readonly NodeSpec[] {
   const role = metricOf(metric)?.nodes;
   if (role === undefined) return service.spec.nodes;
-  return service.spec.nodes.filter((node) => isPrimary(service, node) === (role === "primary"));
+  return service.spec.nodes.filter((node) => (roleOf(service, node) === "primary") === (role === "primary"));
 }
 
 type DefaultRule = Pick<

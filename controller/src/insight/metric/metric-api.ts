@@ -11,7 +11,6 @@ import type { Fleet } from "#fleet/fleet.ts";
 import type { Samples } from "./samples/samples.ts";
 import type { MetricPoint } from "./samples/sample-points.ts";
 import type { ManagedServiceObject, NodeSpec } from "#services/service/managed-service.ts";
-import { roleOf } from "#services/service/managed-service-message.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
 import { metricExposition } from "./metric-exposition.ts";
 import { createSamplePages } from "./sample-pages.ts";
@@ -21,6 +20,7 @@ import type { ProcessMetrics } from "#kernel/metrics/process-metrics.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { type MetricWindow, metricWindow } from "./metric-window.ts";
+import { nodeRoleOf } from "#services/service/managed-service-message.ts";
 
 export interface MetricApiDeps {
   readonly storedSamples: Pick<Samples, "points" | "newest" | "recent">;
@@ -81,7 +81,7 @@ export function createMetricApi(deps: MetricApiDeps): ServedService {
             metric: metric.name,
             unit: metric.unit,
             nodeId: node.id,
-            role: roleOf(object, node),
+            role: nodeRoleOf(object, node),
             points: found.map(pointMessage),
           })),
         absent: all.flatMap(({ metric, node, reason }) =>

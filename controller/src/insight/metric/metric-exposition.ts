@@ -3,6 +3,7 @@ import { Gauge, Registry } from "prom-client";
 import type { ServiceGauge } from "#kernel/metrics/service-gauge.ts";
 import type { NewestSample } from "./samples/newest-samples.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import { roleOf } from "#services/service/member/member-roles.ts";
 
 const serviceLabels = ["service_id", "service_name", "db_type"] as const;
 const labelNames = [...serviceLabels, "node_id", "role"] as const;
@@ -20,7 +21,8 @@ export function metricExposition(
   for (const figure of figures) addFigure(registry, figure, services);
   const byMachine = new Map(samples.map(({ machineId, values }) => [machineId, values]));
   const gauges = new Map<number, Gauge<(typeof labelNames)[number]>>();
-  for (const { metadata, spec, status } of services) {
+  for (const service of services) {
+    const { metadata, spec } = service;
     const metrics = metricCatalog.filter((metric) => appliesToEngine(metric, spec.databaseType));
     for (const node of spec.nodes) {
       const labels = {
@@ -28,7 +30,7 @@ export function metricExposition(
         service_name: metadata.name,
         db_type: spec.databaseType,
         node_id: node.id,
-        role: status.primaryNodeId === node.id ? "primary" : "replica",
+        role: roleOf(service, node),
       };
       for (const { slot, name, description, unit } of metrics) {
         const value = byMachine.get(node.id)?.get(slot);

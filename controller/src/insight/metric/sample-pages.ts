@@ -8,10 +8,10 @@ import type {
   ListMetricSamplesResponseSchema,
 } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
-import { roleOf } from "#services/service/managed-service-message.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { RecentSample } from "./samples/recent-samples.ts";
 import type { Samples } from "./samples/samples.ts";
+import { nodeRoleOf } from "#services/service/managed-service-message.ts";
 
 type Page = MessageInitShape<typeof ListMetricSamplesResponseSchema>;
 
@@ -63,7 +63,7 @@ export function createSamplePages({ storedSamples, cursors, clock }: Deps) {
         return {
           time: timestampFromMs(timeMs),
           nodeId: machineId,
-          role: roleOf(service, node),
+          role: nodeRoleOf(service, node),
           values: Object.fromEntries(named),
         };
       }),

@@ -8,11 +8,12 @@ import type {
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { PackedContents } from "#fleet/payload/packed-contents.ts";
-import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
 import type { EngineConsole } from "./engine-console.ts";
 import { engineConsoleOf } from "./engine-consoles.ts";
 import type { StatementVerdict } from "./statement-verdict.ts";
+import { taskTarget } from "#services/service/member/member-roles.ts";
 
 /** A statement that the guard accepted: its printed text, and the names in it. */
 export type AcceptedStatement = Exclude<StatementVerdict, { readonly refused: string }>;
@@ -94,7 +95,7 @@ export function createConsoleRunner({
         input: { case: "runConsoleQuery", value },
         deadlineMs: answerMs,
       } as const;
-      const { id: machineId } = primaryOf(service);
+      const { id: machineId } = taskTarget(service);
       const { refusal, content, ...answer } = resultIn(await fleet.run(machineId, request, answerMs, signal));
       if (refusal !== undefined) return { refusal };
       const { columns, rowCount, executionMs, truncated } = answer;

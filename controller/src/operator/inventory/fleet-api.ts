@@ -12,12 +12,14 @@ import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { Owners } from "#fleet/owner/owners.ts";
 import type { OrphanSweep } from "#fleet/machine/orphan-sweep.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
-import { needsPrimaryLease, isReplicated, namedPrimary } from "#services/service/member/members.ts";
+import { isReplicated } from "#services/service/member/members.ts";
 import { adminPage, adminPageByName } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { mutate } from "#access/mutate.ts";
+import { needsPrimaryLease } from "#services/service/member/primary-replicas/primary.ts";
+import { takesBackups, taskTarget } from "#services/service/member/member-roles.ts";
 
 export interface FleetApiDeps {
   readonly begin: () => UnitOfWork;
@@ -157,7 +159,7 @@ export function primaryLeaseMessage(
   { fleet, clock }: { readonly fleet: Pick<Fleet, "session" | "leaseReport">; readonly clock: Pick<Clock, "now"> },
 ) {
   const { metadata, status } = service;
-  const machineId = status.primaryNodeId;
+  const { id: machineId } = taskTarget(service);
   const report = fleet.leaseReport(machineId);
   // The monotonic clock of leases has fractions of milliseconds, which a timestamp does not.
   const ago = (ms: number) => timestampFromMs(Math.round(clock.now() - ms));
@@ -166,7 +168,7 @@ export function primaryLeaseMessage(
     machineId,
     term: BigInt(status.term),
     controllerId: fleet.session(machineId)?.controllerId ?? "",
-    revoked: namedPrimary(service) === "",
+    revoked: !takesBackups(service, { id: machineId }),
     engineUnresponsive: report?.isEngineUnresponsive ?? false,
     ...(report !== undefined && { requestedAt: ago(report.requestedAgoMs) }),
     ...(report?.grantedAgoMs !== undefined && { expiresAt: ago(report.grantedAgoMs - primaryLeaseMs) }),

@@ -9,9 +9,10 @@ import {
 import { CallQueueSchema, type PackedContent, type TaskFailure } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { PackedContents } from "#fleet/payload/packed-contents.ts";
-import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { QueueObject } from "../queue.ts";
 import { encodeRequest, type SentMessage } from "./encode-request.ts";
+import { taskTarget } from "#services/service/member/member-roles.ts";
 
 export interface QueueCallsDeps {
   readonly fleet: Pick<Fleet, "run">;
@@ -75,7 +76,7 @@ export function createQueueCalls({ fleet, contents, refused }: QueueCallsDeps): 
     async call({ service, queue }, request, responseCase, options) {
       const { signal, waitMs = 0, extraMs = 0, messages = [] } = options;
       const { id: serviceId } = service.metadata;
-      const { id: machineId } = primaryOf(service);
+      const { id: machineId } = taskTarget(service);
       const release = (waitMs > 0 ? waiting : working).take(serviceId);
       let requestContent: PackedContent | undefined;
       let responseContent: PackedContent | undefined;

@@ -15,6 +15,7 @@ import { isRead } from "./expiry.ts";
 import { logObject, logsPrefix } from "@holdfast/common/backup/object-names.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { objectsBelow } from "./stored-prefix.ts";
+import { taskTarget } from "../service/member/member-roles.ts";
 
 /** Archived logs of services: their ranges, start and end. */
 export interface ArchivedLogs {
@@ -41,7 +42,7 @@ export interface ArchivedLogs {
 
 export function createArchivedLogs(deps: ArchiveWorkDeps): ArchivedLogs {
   const { archives, backupKeys, index, services, objects, clock } = deps;
-  const reportOf = ({ status }: ManagedServiceObject) => deps.fleet.observation(status.primaryNodeId)?.instance.archive;
+  const reportOf = (service: ManagedServiceObject) => deps.fleet.observation(taskTarget(service).id)?.instance.archive;
 
   async function maintainLog(
     service: ManagedServiceObject,

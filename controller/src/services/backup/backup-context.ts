@@ -14,6 +14,7 @@ import { createDrillIndex, type DrillIndex, type DrillObject } from "./drill/dri
 import { rangesWith } from "./log-archive.ts";
 import { createBackupSummaries } from "./backup-summary.ts";
 import { createServiceBackups } from "./service-backups.ts";
+import { taskTarget } from "../service/member/member-roles.ts";
 
 export interface BackupContextDeps {
   readonly services: Collection<ManagedServiceObject>;
@@ -50,9 +51,9 @@ export function createBackupContext(deps: BackupContextDeps): BackupContext {
   const drillIndex = createDrillIndex(deps.drills);
   function liveArchive(serviceId: string): ArchiveObject | undefined {
     const archive = archives.get(serviceId)?.object;
-    const machineId = services.get(serviceId)?.object.status.primaryNodeId;
-    if (archive === undefined || machineId === undefined) return archive;
-    const log = rangesWith(archive, deps.observation(machineId)?.instance.archive);
+    const service = services.get(serviceId)?.object;
+    if (archive === undefined || service === undefined) return archive;
+    const log = rangesWith(archive, deps.observation(taskTarget(service).id)?.instance.archive);
     return log === archive.status.log ? archive : { ...archive, status: { ...archive.status, log } };
   }
   /** Ids of increments that depend on the backup. */

@@ -12,7 +12,7 @@ import {
 import type { Fleet } from "#fleet/fleet.ts";
 import type { TaskInput } from "#fleet/task/task.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
-import { type ManagedServiceObject, primaryOf } from "../service/managed-service.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
@@ -34,6 +34,7 @@ import { advanceBackup, advanceVerification } from "./backup-steps.ts";
 import { awaitsLog } from "./log-archive.ts";
 import { deleteBelow } from "./stored-prefix.ts";
 import { storeKeys } from "./stored-key.ts";
+import { taskTarget } from "../service/member/member-roles.ts";
 
 export interface BackupWorkDeps {
   readonly backups: Collection<BackupObject>;
@@ -126,7 +127,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
   async function observe(backup: BackupObject, signal: AbortSignal): Promise<ObservedBackup> {
     const { serviceId } = backup.spec;
     const service = (services.get(serviceId) ?? (await services.getCurrent(serviceId, signal)))?.object;
-    const machineId = service === undefined ? undefined : primaryOf(service).id;
+    const machineId = service === undefined ? undefined : taskTarget(service).id;
     const session = machineId === undefined ? undefined : fleet.session(machineId);
     const observation = machineId === undefined ? undefined : fleet.observation(machineId);
     const isCurrent = session !== undefined && observation?.bootId === session.bootId;
@@ -329,7 +330,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
         fleet.subscribe((machineId) => {
           for (const { object } of index.open()) {
             const service = services.get(object.spec.serviceId)?.object;
-            if (service?.status.primaryNodeId === machineId) onChange(object.metadata.id);
+            if (service !== undefined && taskTarget(service).id === machineId) onChange(object.metadata.id);
           }
         }),
       ];

@@ -8,6 +8,7 @@ import { chainOf } from "./backup-chain.ts";
 import type { BackupIndex, BackupObject } from "./backup.ts";
 import { drillKind, type DrillIndex, originOf } from "./drill/drill.ts";
 import { logAfter } from "./restorable.ts";
+import { taskTarget } from "../service/member/member-roles.ts";
 
 export interface ObjectGrantsDeps {
   readonly services: Pick<Collection<ManagedServiceObject>, "get">;
@@ -45,7 +46,7 @@ function grantsOfService(
   deps: ObjectGrantsDeps,
 ): readonly ObjectGrant[] {
   const service = deps.services.get(id)?.object;
-  if (service?.status.primaryNodeId !== machineId) return nothing;
+  if (service === undefined || taskTarget(service).id !== machineId) return nothing;
   switch (scope.case) {
     case "backupId": {
       const backup = deps.index.get(scope.value)?.object;

@@ -11,7 +11,7 @@ import {
 import type { CatalogData } from "#catalog/catalog.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import { managedServiceKind, type ManagedServiceObject, primaryOf } from "../service/managed-service.ts";
+import { managedServiceKind, type ManagedServiceObject } from "../service/managed-service.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
 import { beginOperation, refuseWhileBusy } from "../service/service-verbs.ts";
 import { findOperation } from "#operation/find-operation.ts";
@@ -28,6 +28,7 @@ import {
 } from "./configuration-plan.ts";
 import { serviceOperations } from "../service/service-operations.ts";
 import { mutate } from "#access/mutate.ts";
+import { taskTarget } from "../service/member/member-roles.ts";
 
 export interface ConfigurationApiDeps {
   readonly begin: () => UnitOfWork;
@@ -64,7 +65,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
     return engine;
   }
 
-  const primaryOn = (service: ManagedServiceObject) => deps.fleet.observation(primaryOf(service).id)?.instance;
+  const primaryOn = (service: ManagedServiceObject) => deps.fleet.observation(taskTarget(service).id)?.instance;
 
   function contextOf(service: ManagedServiceObject): ChangeContext {
     return { engine: engineOf(service), catalog: deps.catalog, primary: primaryOn(service) };

@@ -14,7 +14,7 @@ import { type AwaitedImage, missingOn } from "./image-offer.ts";
 import { awaitedImages, pendingUpdates } from "./pending-updates.ts";
 import type { HostObject } from "#fleet/host/host.ts";
 import type { RefusedImage } from "../service/maintenance-memory.ts";
-import { type ManagedServiceObject, primaryOf } from "../service/managed-service.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { isFinished, type OperationObject } from "#operation/operation.ts";
 import { adminPage } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
@@ -23,6 +23,7 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { serviceOperations } from "../service/service-operations.ts";
 import { mutate } from "#access/mutate.ts";
+import { homeOf } from "../service/member/member-roles.ts";
 
 export interface MaintenanceAdminApiDeps extends MaintenanceContextDeps {
   readonly begin: () => UnitOfWork;
@@ -125,13 +126,13 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
   }
 
   function snapshotOf(service: ManagedServiceObject): string {
-    const { spec, status } = deps.machines.get(primaryOf(service).id)?.object ?? {};
+    const { spec, status } = deps.machines.get(homeOf(service).id)?.object ?? {};
     const { name, outcome = "none" } = status?.snapshot ?? {};
     return name !== undefined && name === spec?.snapshot?.name && outcome !== "none" ? name : "";
   }
 
   const leftSnapshotOf = (service: ManagedServiceObject) =>
-    deps.machines.get(primaryOf(service).id)?.object.status.staleSnapshots?.[0];
+    deps.machines.get(homeOf(service).id)?.object.status.staleSnapshots?.[0];
 
   const handlers: Handlers<typeof MaintenanceService> = {
     listImages: async ({ page }, call) => {

@@ -1,10 +1,11 @@
 import type { Fleet } from "#fleet/fleet.ts";
 import type { HostObject } from "#fleet/host/host.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
-import { type ManagedServiceObject, primaryOf } from "../service/managed-service.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { NodeImageObject } from "./node-image.ts";
 import type { KeeperOfMachine, MaintenanceContext } from "./pending-update.ts";
+import { homeOf } from "../service/member/member-roles.ts";
 
 export interface MaintenanceContextDeps {
   readonly nodeImages: Collection<NodeImageObject>;
@@ -20,7 +21,7 @@ export function maintenanceContext(
   { nodeImages, machines, hosts, fleet, restorePointOf }: MaintenanceContextDeps,
   now: number,
 ): MaintenanceContext {
-  const { id } = primaryOf(service);
+  const { id } = homeOf(service);
   const observation = fleet.observation(id);
   const isCurrent = observation !== undefined && observation.bootId === fleet.session(id)?.bootId;
   const machine = machines.get(id)?.object;

@@ -1,6 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { HealthCheck, ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedNode, ObservedService } from "./observed-service.ts";
+import { taskTarget } from "./member/member-roles.ts";
 
 const minuteMs = 60_000;
 const degradedAfterMs = 5 * minuteMs;
@@ -17,10 +18,10 @@ export function archivingCheck(
   now: number,
 ): HealthCheck | undefined {
   const { newestRecoveryPoint } = observed;
-  const primary = observed.nodes.find(({ node }) => node.id === service.status.primaryNodeId);
+  const primary = observed.nodes.find(({ node }) => node.id === taskTarget(service).id);
   if (newestRecoveryPoint === undefined || !isUp(service, primary)) return undefined;
   const ageMs = now - Math.max(newestRecoveryPoint, upSince(primary));
-  const check = { name: "archiving", nodeId: service.status.primaryNodeId };
+  const check = { name: "archiving", nodeId: taskTarget(service).id };
   const waiting = waitingReason(primary);
   if (ageMs < degradedAfterMs)
     return { ...check, status: waiting === undefined ? "healthy" : "degraded", since: now, reason: waiting ?? "" };
@@ -38,7 +39,7 @@ export function archivingRecheckInMs(
   now: number,
 ): number | null {
   const { newestRecoveryPoint } = observed;
-  const primary = observed.nodes.find(({ node }) => node.id === service.status.primaryNodeId);
+  const primary = observed.nodes.find(({ node }) => node.id === taskTarget(service).id);
   if (newestRecoveryPoint === undefined || !isUp(service, primary)) return null;
   const from = Math.max(newestRecoveryPoint, upSince(primary));
   const next = [degradedAfterMs, unhealthyAfterMs].map((afterMs) => from + afterMs - now).find((ms) => ms > 0);

@@ -6,7 +6,7 @@ import { engineProfileOf } from "../engine/engine-profiles.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { clientPorts, poolerPortOf } from "./pooler.ts";
 import { replicaHostnameOf } from "./service-names.ts";
-import { roleOf } from "./managed-service-message.ts";
+import { nodeRoleOf } from "./managed-service-message.ts";
 
 /**
  * Pure: everything that a client needs except the password. `trustBundle`: PEM of the authorities behind the
@@ -44,7 +44,7 @@ export function connectionOf(service: ManagedServiceObject, trustBundle: string)
       const placed = status.nodes.filter(({ id, address }) => id === node.id && address !== "");
       return {
         id: node.id,
-        role: roleOf(service, node),
+        role: nodeRoleOf(service, node),
         hostname: node.hostname,
         addresses: placed.map(({ publicAddress }) => publicAddress),
         privateHostname: privateNameOf(node.hostname),

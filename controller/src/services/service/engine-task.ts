@@ -5,7 +5,8 @@ import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { TaskInput } from "#fleet/task/task.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import { taskTarget } from "./member/member-roles.ts";
 
 /** Time in which an engine must respond to a task (docs/reference/api.md, what comes out). */
 export const engineTimeoutMs = 15_000;
@@ -55,7 +56,7 @@ export function createEngineTasks({ fleet, services, clock }: EngineTaskDeps): E
       input,
       deadlineMs: engineTimeoutMs,
     } as const;
-    return fleet.run(primaryOf(service).id, request, engineTimeoutMs, signal);
+    return fleet.run(taskTarget(service).id, request, engineTimeoutMs, signal);
   }
 
   return {

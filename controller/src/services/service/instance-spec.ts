@@ -1,43 +1,15 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  EngineUserSchema,
-  type InstanceSpec,
-  InstanceSpecSchema,
-  ReplicationSchema,
-} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { type CatalogData, planOf } from "#catalog/catalog.ts";
-import type { DatabaseUserObject } from "../contents/user/database-user.ts";
-import type { MachineStatus } from "#fleet/machine/machine.ts";
+import { EngineUserSchema, type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { planOf } from "#catalog/catalog.ts";
 import { engineProfileOf } from "../engine/engine-profiles.ts";
-import { privateNameOf } from "#fleet/zone/private-name.ts";
-import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
-import { needsPrimaryLease, isReplicated, namedPrimary, numberOf, failoverCandidatesOf } from "./member/members.ts";
+import { isReplicated } from "./member/members.ts";
 import { clientPorts, poolerOf, poolerPortOf } from "./pooler.ts";
 import { restartsOf } from "./member/restarts.ts";
-import { syncStandbysOf } from "./member/sync-standbys.ts";
 import { nodeVersionOf } from "./canary/node-image.ts";
+import type { SpecArgs } from "./spec-args.ts";
+import { replicationOf } from "./member/primary-replicas/replication-settings.ts";
 
 const gib = 1024 ** 3;
-
-/** Inputs of an instance spec. */
-export interface SpecArgs {
-  readonly service: ManagedServiceObject;
-  readonly node: NodeSpec;
-  /** Addresses of the node's machine. */
-  readonly addresses: Pick<MachineStatus, "address" | "publicAddress">;
-  /** Private address of any member; empty until its machine is created. */
-  readonly addressOf: (nodeId: string) => string;
-  readonly users: readonly DatabaseUserObject[];
-  readonly replicationSecret: string;
-  readonly catalog: CatalogData;
-  readonly running: boolean;
-  readonly generation: number;
-  /**
-   * Version of the lease protocol that the agent supports. From 1 on it requests leases, and its keeper stops engines
-   * without one.
-   */
-  readonly leaseProtocol: number;
-}
 
 /** Pure: everything that the agent of one node needs to run its engine, with or without controllers. */
 export function instanceSpecOf(args: SpecArgs): InstanceSpec {
@@ -79,24 +51,5 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     databases: [...engineProfileOf(spec.databaseType).databases],
     ...(pooler !== undefined && poolerPort !== undefined && { pooler: { mode: pooler.mode, port: poolerPort } }),
     ...(isReplicated(spec) && { replication: replicationOf(args) }),
-  });
-}
-
-function replicationOf({ service, node, addressOf, replicationSecret: secret, leaseProtocol, running }: SpecArgs) {
-  const members = service.spec.nodes.filter(({ leaving }) => leaving !== true);
-  const primaryNodeId = namedPrimary(service);
-  return create(ReplicationSchema, {
-    primaryNodeId,
-    secret,
-    underPrimaryLease: needsPrimaryLease(service, leaseProtocol) && primaryNodeId === node.id && members.length > 1,
-    voters: failoverCandidatesOf(service).map(({ id }) => id),
-    // During a canary commits do not wait for replicas, which are pinned to the data from before.
-    syncNumbers: service.spec.canary !== undefined && running ? [] : syncStandbysOf(service).map(numberOf),
-    members: members.map((node) => ({
-      nodeId: node.id,
-      number: numberOf(node),
-      hostname: privateNameOf(node.hostname),
-      address: addressOf(node.id),
-    })),
   });
 }

@@ -1,6 +1,7 @@
 import type { Fleet } from "#fleet/fleet.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { silentReason, startingReason } from "./managed-service-health.ts";
+import { isNeeded } from "./member/member-roles.ts";
 
 /**
  * Services with doubtful health replaced by `unknown`: the stored health was observed earlier, and the agent is
@@ -17,9 +18,10 @@ export interface LiveServices {
 export function createLiveServices(fleet: Pick<Fleet, "session" | "observation">, now: () => number): LiveServices {
   const doubted = new WeakMap<ManagedServiceObject, Map<string, ManagedServiceObject>>();
 
-  function doubtOf({ spec, status }: ManagedServiceObject): string | undefined {
+  function doubtOf(service: ManagedServiceObject): string | undefined {
+    const { spec, status } = service;
     if (status.health.status !== "healthy" || spec.power === "off") return undefined;
-    for (const { id } of spec.nodes.filter((node) => node.id === status.primaryNodeId)) {
+    for (const { id } of spec.nodes.filter((node) => isNeeded(service, node))) {
       const session = fleet.session(id);
       if (session === undefined) return silentReason;
       if (fleet.observation(id)?.bootId !== session.bootId) return startingReason;

@@ -6,8 +6,9 @@ import type { TaskInput } from "#fleet/task/task.ts";
 import type { TaskIds, TaskRef } from "#operation/task/task-ids.ts";
 import type { TaskSource } from "#operation/task/task-source.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ServiceAccess } from "./service-access.ts";
+import { taskTarget } from "./member/member-roles.ts";
 
 export interface MachineTaskDeps {
   readonly fleet: Pick<Fleet, "submit" | "task">;
@@ -44,7 +45,7 @@ export function createMachineTasks(
       const generation = service.spec.instanceGeneration;
       const { term } = service.status;
       const request = { ownerId: serviceId, generation, term, lane: "query", input, deadlineMs } as const;
-      await fleet.submit(primaryOf(service).id, taskIdOf(ref), request, call.signal);
+      await fleet.submit(taskTarget(service).id, taskIdOf(ref), request, call.signal);
       return ids.seal(call, ref);
     },
     source: {

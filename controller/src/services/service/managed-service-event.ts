@@ -3,9 +3,9 @@ import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ManagedServiceEvent } from "./managed-service-lifecycle.ts";
 import { faultOf, isHealthy, isUpgraded, servesByItsPrimary } from "./managed-service-plan.ts";
 import type { ObservedService } from "./observed-service.ts";
-import { canFailOver } from "./member/suspicion.ts";
 import type { Upgrade } from "./procedure/procedure.ts";
 import { procedureOf } from "./procedure/procedures.ts";
+import { strategyOf } from "./member/strategies.ts";
 
 /** An operation that upgrades nothing, while an earlier one may have left the service in Upgrading. */
 const noUpgrade: Upgrade = { isInFlight: () => false, isComplete: isUpgraded };
@@ -30,7 +30,7 @@ export function managedServiceEvent(
   const isUpgrade = isInFlight(operation, service);
   if (state === "Running" && isUpgrade) return isDone(service, observed, operation) ? undefined : "upgradeStarted";
   // A primary that does not come up is handled by its primary change, or by the failover that is about to begin.
-  const isReplaced = service.spec.primaryChange !== undefined || canFailOver(service, observed);
+  const isReplaced = strategyOf(service).isRepairing(service, observed);
   // An operation stuck at a replica does not fail a service whose primary serves.
   const answersFor = state === "Running" && servesByItsPrimary(service, observed) ? undefined : operation;
   const fault = isReplaced ? undefined : faultOf(observed, answersFor, now);

@@ -3,9 +3,10 @@ import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { archivingCheck } from "./archiving-check.ts";
 import type { HealthCheck, HealthMemory, ManagedServiceObject, NodeStatus, ServiceHealth } from "./managed-service.ts";
 import type { ObservedNode, ObservedService } from "./observed-service.ts";
-import { isPrimary, isStaying } from "./member/members.ts";
+import { isStaying } from "./member/members.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import { serviceEvent } from "./service-events.ts";
+import { isNeeded } from "./member/member-roles.ts";
 
 type Level = ServiceHealth["status"];
 const order: readonly Level[] = ["healthy", "degraded", "unknown", "unhealthy"];
@@ -37,7 +38,7 @@ export function healthOf(service: ManagedServiceObject, observed: ObservedServic
 
 /** A service without a replica still serves, so a replica's failure degrades it at most. */
 function weighed(service: ManagedServiceObject, { node }: ObservedNode, check: HealthCheck): HealthCheck {
-  if (isPrimary(service, node) || service.spec.power === "off" || check.status === "healthy") return check;
+  if (isNeeded(service, node) || service.spec.power === "off" || check.status === "healthy") return check;
   return { ...check, status: "degraded" };
 }
 

@@ -29,12 +29,13 @@ import type {
 } from "./managed-service.ts";
 import { autoscaleOf } from "../scaling/storage-autoscale.ts";
 import { poolerOf } from "./pooler.ts";
-import { isPrimary, standbysOf } from "./member/members.ts";
-import { replicationModeOf, syncStandbysOf } from "./member/sync-standbys.ts";
+import { replicationModeOf, syncStandbysOf } from "./member/primary-replicas/sync-standbys.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import type { ServiceOrigin } from "./service-origin.ts";
 import type { DeletedService } from "./deleted-services.ts";
 import { windowMessage } from "./window-message.ts";
+import { standbysOf } from "./member/primary-replicas/primary.ts";
+import { roleOf } from "./member/member-roles.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 export const serviceStatuses: Record<ManagedServiceState, ManagedServiceStatus> = {
@@ -168,7 +169,7 @@ export function nodeMessage(service: ManagedServiceObject, node: NodeSpec, opera
   const status = service.status.nodes.find(({ id }) => id === node.id)?.status ?? "Provisioning";
   return create(NodeSchema, {
     id: node.id,
-    role: roleOf(service, node),
+    role: nodeRoleOf(service, node),
     status: nodeStatuses[status],
     hostname: node.hostname,
     zone: node.zone,
@@ -177,9 +178,11 @@ export function nodeMessage(service: ManagedServiceObject, node: NodeSpec, opera
   });
 }
 
+const nodeRoles = { primary: NodeRole.PRIMARY, replica: NodeRole.REPLICA } as const;
+
 /** Role of a node in messages. */
-export function roleOf(service: ManagedServiceObject, node: NodeSpec): NodeRole {
-  return isPrimary(service, node) ? NodeRole.PRIMARY : NodeRole.REPLICA;
+export function nodeRoleOf(service: ManagedServiceObject, node: NodeSpec): NodeRole {
+  return nodeRoles[roleOf(service, node)];
 }
 
 /** Pure: progress of the operation in progress; 100 and no task without one. */

@@ -6,9 +6,9 @@ import { newServiceObject, node, runningService } from "../../../../test/support
 import { observedNode, observedService, replicaOf } from "../../../../test/support/controller/observed-service.ts";
 import { serviceSubject } from "./managed-service.ts";
 import { engineFailedForMs, faultOf, isHealthy, planManagedService } from "./managed-service-plan.ts";
-import { disconnectedAfterMs } from "./member/proven-replicas.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "./service-operations.ts";
+import { disconnectedAfterMs } from "./member/members.ts";
 
 test.each([
   ["all is well", { liveness: "healthy", listener: "healthy" }, true],

@@ -5,16 +5,16 @@ import { type OperationObject } from "#operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import type { ObservedNode, ObservedService, ServiceStep } from "./observed-service.ts";
 import { unfinishedOrigin } from "./service-origin.ts";
-import { planMembers } from "./member/member-plan.ts";
-import { isPrimary, isStaying } from "./member/members.ts";
-import { disconnectedAfterMs } from "./member/proven-replicas.ts";
+import { isStaying, disconnectedAfterMs } from "./member/members.ts";
 import { restartsOf } from "./member/restarts.ts";
-import { awaitsRollout } from "./member/rolling-update.ts";
 import { hasDifferentImage, hasOutdatedData, lacksServiceImage } from "./canary/node-image.ts";
 import { isSized, planSize, type SizeStep } from "../scaling/size-plan.ts";
 import { replacementOf } from "./service-operations.ts";
 import { stuckFault } from "./stuck-fault.ts";
 import { memberOperations } from "./service-operations.ts";
+import { awaitsRollout } from "./member/rollout-state.ts";
+import { homeOf, isNeeded, takesWrites } from "./member/member-roles.ts";
+import { strategyOf } from "./member/strategies.ts";
 
 /** Time after which a failed engine makes the service fail. */
 export const engineFailedForMs = 30_000;
@@ -22,7 +22,7 @@ export const engineFailedForMs = 30_000;
 /** Pure: the next steps toward the desired state. Empty if it is reached, or if only waiting helps. */
 export function planManagedService(service: ManagedServiceObject, observed: ObservedService): ServiceStep[] {
   const waits = awaitsWriteFence(service, observed);
-  const planned = () => planMembers(service, observed, (node) => planNode(service, node, waits));
+  const planned = () => strategyOf(service).plan(service, observed, (node) => planNode(service, node, waits));
   if (service.metadata.deletionRequestedAt !== undefined) {
     const steps = planDeletion(observed);
     if (observed.awaitsFinalBackup !== true) return steps;
@@ -38,7 +38,7 @@ function planClosing(service: ManagedServiceObject, { nodes }: ObservedService):
   const { closed, instanceGeneration: generation } = service.spec;
   if (closed !== true) return [];
   return nodes.flatMap(({ node, connected, instance }) =>
-    isPrimary(service, node) && connected && !hasGeneration(generation, instance)
+    takesWrites(service, node) && connected && !hasGeneration(generation, instance)
       ? [{ kind: "converge" as const, node, running: true, generation }]
       : [],
   );
@@ -115,8 +115,8 @@ function planShutdown({ node, connected, instance }: ObservedNode, generation: n
 
 /** Other members get names as soon as they have addresses. */
 function planNames(service: ManagedServiceObject, { nodes, names }: ObservedService): ServiceStep[] {
-  const primary = nodes.find(({ node }) => isPrimary(service, node));
-  if (primary?.machine === undefined || primary.machine.status.address === "") return [];
+  const home = nodes.find(({ node }) => node.id === homeOf(service).id);
+  if (home?.machine === undefined || home.machine.status.address === "") return [];
   if (names === "absent" || names === "outdated") return [{ kind: "publishNames" }];
   return names === "published" ? [{ kind: "verifyNames" }] : [];
 }
@@ -133,7 +133,7 @@ function hasGeneration(generation: number, instance: InstanceObservation | undef
 export function isHealthy(service: ManagedServiceObject, observed: ObservedService): boolean {
   if (observed.names !== "verified" || service.spec.primaryChange !== undefined) return false;
   return observed.nodes.every((node) =>
-    isPrimary(service, node.node) ? nodeIsHealthy(service, node) : replicaIsSettled(service, node),
+    isNeeded(service, node.node) ? nodeIsHealthy(service, node) : replicaIsSettled(service, node),
   );
 }
 
@@ -173,7 +173,7 @@ function admitsClients({ checks }: InstanceObservation): boolean {
 /** True if the primary of a service with replicas serves under its name, with any settings. */
 export function servesByItsPrimary(service: ManagedServiceObject, { nodes, names }: ObservedService): boolean {
   if (service.spec.nodes.length === 1 || service.spec.canary !== undefined || names !== "verified") return false;
-  const primary = nodes.find(({ node }) => isPrimary(service, node));
+  const primary = nodes.find(({ node }) => isNeeded(service, node));
   if (primary?.machine?.status.state !== "running" || !primary.connected || !primary.isCurrent) return false;
   const { instance } = primary;
   return instance?.state === "running" && hasItsData(service, instance) && admitsClients(instance);

@@ -1,9 +1,7 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { findOperation } from "#operation/find-operation.ts";
-import { withProvenReplicas } from "./member/proven-replicas.ts";
-import { memberRecheckInMs } from "./member/update-members.ts";
 import { type MoveDeps, startDueMove } from "./member/due-moves.ts";
-import { type AutomaticFailoverDeps, failOverSilentPrimary } from "./member/automatic-failover.ts";
+import type { AutomaticFailoverDeps } from "./member/primary-replicas/automatic-failover.ts";
 import { engineFailureTimeoutMs } from "./canary/image-canary.ts";
 import { cancelled, operationKind } from "#operation/operation.ts";
 import { again, type Outcome, type Reconciler, settled } from "#kernel/runtime/reconciler.ts";
@@ -27,6 +25,7 @@ import type { ServiceMaintenance } from "./service-maintenance.ts";
 import { type ObserverDeps, observeService } from "./service-observer.ts";
 import { performServiceStep, type StepDeps } from "./service-steps.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
+import { strategyOf } from "./member/strategies.ts";
 
 export interface ManagedServiceReconcilerDeps extends StepDeps, ObserverDeps {
   readonly hosts: ObserverDeps["hosts"] & StorageGrowthDeps["hosts"] & MoveDeps["hosts"];
@@ -62,8 +61,9 @@ export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDep
       const maintenance = await deps.maintenance.settle(service, signal);
       if (maintenance.written !== undefined) return maintenance.written;
 
-      const failover = await failOverSilentPrimary(service, () => observeService(service.object, deps), deps, signal);
-      if (failover !== undefined) return failover;
+      const strategy = strategyOf(service.object);
+      const repair = await strategy.repair(service, () => observeService(service.object, deps), deps, signal);
+      if (repair !== undefined) return repair;
 
       const growth = await growStorage(service, () => observeService(service.object, deps), deps, signal);
       if (growth !== undefined) return growth;
@@ -79,7 +79,7 @@ export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDep
         await performServiceStep(step, service, observeService(service.object, deps), deps, signal);
       if (steps.some((step) => step.kind === "forget")) return settled;
 
-      const observed = await withProvenReplicas(service.object, observeService(service.object, deps), deps, signal);
+      const observed = await strategy.query(service.object, observeService(service.object, deps), deps, signal);
       const written = await writeStatus(service, observed, deps, signal);
       const healthInMs = healthRecheckInMs(written, deps.clock.now());
       const warningsInMs = warningsRecheckInMs(written, deps.clock.now());
@@ -90,7 +90,7 @@ export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDep
         healthInMs,
         warningsInMs,
         archivingInMs,
-        memberRecheckInMs(written, observed),
+        strategy.recheckInMs(written, observed),
         autoscaleDueInMs(written, deps.clock.now()),
         moves.recheckInMs,
       ];

@@ -69,7 +69,7 @@ export interface ManagedServiceSpec {
   readonly tags: Readonly<Record<string, string>>;
   readonly hostname: string;
   readonly port: number;
-  /** Members; roles are derived by `member/members.ts`. The first one is created together with the service. */
+  /** Members; `member/member-roles.ts` has their roles. The first one is created together with the service. */
   readonly nodes: readonly NodeSpec[];
   /** Number of the next member. Absent until the first member runs, when the service was created with replicas. */
   readonly nextNodeNumber?: number;
@@ -175,8 +175,8 @@ export interface NodeReplacement {
 }
 
 /**
- * A change of the primary: a switchover (planned) or a failover (unplanned). `member/primary-change-plan.ts` decides
- * each step.
+ * A change of the primary: a switchover (planned) or a failover (unplanned).
+ * `member/primary-replicas/primary-change-plan.ts` decides each step.
  */
 export interface PrimaryChange {
   readonly from: string;
@@ -338,11 +338,4 @@ export function withoutFailoverCandidacy(node: NodeSpec): NodeSpec {
 /** The service as the subject of an operation. */
 export function serviceSubject(id: string): Subject {
   return { kind: managedServiceKind.name, id };
-}
-
-/** The node that takes writes. Throws if `primaryNodeId` names no member. */
-export function primaryOf(service: ManagedServiceObject): NodeSpec {
-  const primary = service.spec.nodes.find((node) => node.id === service.status.primaryNodeId);
-  if (primary === undefined) throw new Error(`service ${service.metadata.id} names a primary that is no node of it`);
-  return primary;
 }

@@ -16,7 +16,7 @@ import {
   type ReplicationMode,
   serviceSubject,
 } from "./managed-service.ts";
-import { replicationModeFaults, requireReplicationMode } from "./member/sync-standbys.ts";
+import { replicationModeFaults, requireReplicationMode } from "./member/primary-replicas/sync-standbys.ts";
 import { replicaNode, requireReplicas } from "./member/new-replica.ts";
 import { hostnameOf, nodeHostnameOf } from "./service-names.ts";
 import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";

@@ -1,11 +1,12 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import { claimedMachine, type WarmPool } from "#fleet/warm-pool/warm-pool.ts";
-import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
-import { machineSpecOf, onMachine } from "./service-machine.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import { machineSpecOf } from "./service-machine.ts";
 import { hostKind } from "#fleet/host/host.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
+import { homeOf, onMachine } from "./member/member-roles.ts";
 
 /** A new service with its first machine. */
 export interface Placement {
@@ -32,12 +33,12 @@ export async function placeService(
   { warmPool, catalog, clock }: PlacementDeps,
   signal: AbortSignal,
 ): Promise<Placement> {
-  const desired = machineSpecOf(requested, primaryOf(requested), catalog);
+  const desired = machineSpecOf(requested, homeOf(requested), catalog);
   const taken = await warmPool.take(desired, signal);
   if (taken === undefined) return { service: requested, claim() {}, release() {} };
   const { machine, reservation, release } = taken;
   const service = onMachine(requested, machine.object.metadata.id);
-  const node = primaryOf(service);
+  const node = homeOf(service);
   const { organizationId } = service.metadata;
   const owner = { organizationId, name: node.hostname, spec: machineSpecOf(service, node, catalog) };
   return {

@@ -11,13 +11,8 @@ import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";
 import { managedServiceEvent } from "./managed-service-event.ts";
 import { faultOf, isHealthy } from "./managed-service-plan.ts";
 import type { ObservedService } from "./observed-service.ts";
-import { rememberDiscarded } from "./member/discarded-log.ts";
-import { rememberSlots } from "./member/lost-slots.ts";
 import { rememberWarnings } from "./member/member-warnings.ts";
-import { withSyncStandbys } from "./member/sync-standbys.ts";
-import { updateMembers, withFirstReplicas } from "./member/update-members.ts";
 import { withCompletedMoves } from "./member/move-node.ts";
-import { withNextInRollout } from "./member/rolling-update.ts";
 import { progressOf } from "./managed-service-progress.ts";
 import type { Fault } from "./procedure/procedure.ts";
 import { procedureOf } from "./procedure/procedures.ts";
@@ -25,6 +20,7 @@ import { unfinishedOrigin } from "./service-origin.ts";
 import { announcementOf, serviceEvent } from "./service-events.ts";
 import { rememberStorage } from "../scaling/storage-warning.ts";
 import { stuckFault } from "./stuck-fault.ts";
+import { strategyOf } from "./member/strategies.ts";
 
 /**
  * Pure: the current status of the service, its operation, and the events to emit. `clockJumped`: the wall clock jumped
@@ -47,18 +43,12 @@ export function advance(
   const { memory: healthMemory, event: healthEvent } = rememberHealth(after, now);
   after = withWriteFence(withStatus(after, { healthMemory }), observed);
   if (healthEvent !== undefined) events.push(healthEvent);
-  const members = updateMembers(after, observed, now);
+  const members = strategyOf(after).note(after, observed, now);
   after = members.service;
   events.push(...members.events);
   const { memory: warnings, events: warned } = rememberWarnings(after, observed, now);
   after = withWarnings(after, warnings);
   events.push(...warned);
-  const discarded = rememberDiscarded(after, observed);
-  if (discarded.memory !== undefined) after = withStatus(after, { discarded: discarded.memory });
-  events.push(...discarded.events);
-  const slots = rememberSlots(after, observed);
-  if (slots.memory !== undefined) after = withStatus(after, { slots: slots.memory });
-  events.push(...slots.events);
   const storage = rememberStorage(after, observed);
   if (storage.memory !== undefined) after = withStatus(after, { storage: storage.memory });
   events.push(...storage.events);
@@ -110,10 +100,7 @@ export function advance(
       current = failed(current, error ?? { code: "failed", message: "" }, now);
     if (event === "startRequested") break;
   }
-  after = withCompletedMoves(
-    withNextInRollout(withSyncStandbys(withFirstReplicas(after), observed), observed),
-    observed,
-  );
+  after = withCompletedMoves(strategyOf(after).advance(after, observed), observed);
   const origin = unfinishedOrigin(after.spec);
   if (origin !== undefined && after.status.state === "Running" && isHealthy(after, observed)) {
     after = { ...after, spec: { ...after.spec, origin: { ...origin, finishedAt: now } } };

@@ -10,7 +10,8 @@ import { create } from "@bufbuild/protobuf";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import { taskTarget } from "./member/member-roles.ts";
 
 /** The engine's log, read from the machine of the primary. */
 export interface ServiceLogs {
@@ -33,7 +34,7 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
   const reads = createSharedChecks<TaskResult>(sharedReadMs);
   return {
     async page(service, request, call) {
-      const node = primaryOf(service);
+      const node = taskTarget(service);
       const level = levels.find(([value]) => value === request.level)?.[1] ?? "";
       // The filter does not include `since`, which only selects the start of the first page.
       const filter = [service.metadata.id, level];

@@ -40,15 +40,3 @@ export function newMachine(
     status: { state: "pending", reason: "", address: "", publicAddress: "", enrollment: null, certificate: null },
   };
 }
-
-/** Pure: the new service with its primary on this machine. */
-export function onMachine(service: ManagedServiceObject, machineId: string): ManagedServiceObject {
-  const { spec, status } = service;
-  const withMachineId = <N extends { readonly id: string }>(node: N): N =>
-    node.id === status.primaryNodeId ? { ...node, id: machineId } : node;
-  return {
-    ...service,
-    spec: { ...spec, nodes: spec.nodes.map(withMachineId) },
-    status: { ...status, primaryNodeId: machineId, nodes: status.nodes.map(withMachineId) },
-  };
-}

@@ -2,9 +2,8 @@ import { randomInt } from "node:crypto";
 import { privateNameOf } from "#fleet/zone/private-name.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import type { ObservedNode } from "./observed-service.ts";
-import { isReplicated, standbysOf } from "./member/members.ts";
-import { follows } from "./member/proven-replicas.ts";
 import type { FieldFault } from "@holdfast/common/errors.ts";
+import { addressees } from "./member/member-roles.ts";
 
 /** A DNS name that clients resolve, with its addresses. */
 export interface ServiceName {
@@ -57,23 +56,14 @@ export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedN
       { name: privateNameOf(name), addresses: privateAddresses, ttlS },
     ];
   };
-  const { hostname, primaryChange } = service.spec;
-  // Clients are directed to a new primary once it has taken a write.
-  const primary = primaryChange?.from ?? service.status.primaryNodeId;
-  const readers = readersOf(service, nodes);
+  const { hostname } = service.spec;
+  const leadTo = addressees(service, nodes);
   const names = [
-    ...named(hostname, [primary], 1),
-    ...named(replicaHostnameOf(hostname), readers.length === 0 ? [primary] : readers, 1),
+    ...named(hostname, leadTo.service, 1),
+    ...named(replicaHostnameOf(hostname), leadTo.replicas, 1),
     ...service.spec.nodes.flatMap((node) => (node.leaving ? [] : named(node.hostname, [node.id], 10))),
   ];
   return names.filter(({ addresses }) => addresses.every((address) => address !== ""));
-}
-
-/** Replicas that follow the primary, by their last reports. */
-function readersOf(service: ManagedServiceObject, nodes: readonly ObservedNode[]): string[] {
-  if (!isReplicated(service.spec)) return [];
-  const standbys = new Set(standbysOf(service).map(({ id }) => id));
-  return nodes.filter((node) => standbys.has(node.node.id) && follows(node)).map(({ node }) => node.id);
 }
 
 /** All names that the service ever had; a deletion removes all of them. */

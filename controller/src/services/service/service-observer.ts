@@ -8,12 +8,11 @@ import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedNode, ObservedService } from "./observed-service.ts";
 import type { NameVerification } from "./name-verification.ts";
 import type { ServiceBackups } from "./service-backups.ts";
-import type { FailureDetector } from "./member/failure-detector.ts";
-import { follows } from "./member/proven-replicas.ts";
-import { standbySensitiveChangeOf } from "./member/standby-sensitive-settings.ts";
-import { isPrimary } from "./member/members.ts";
+import type { FailureDetector } from "./member/primary-replicas/failure-detector.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import { allNamesOf, namesOf, type ServiceName } from "./service-names.ts";
+import { isInSync, isNeeded } from "./member/member-roles.ts";
+import { strategyOf } from "./member/strategies.ts";
 
 export interface ObserverDeps {
   readonly machines: Collection<MachineObject>;
@@ -40,7 +39,7 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
     const observation = deps.fleet.observation(node.id);
     const seen: ObservedNode = {
       node,
-      ...(!isPrimary(service, node) && { isReplica: true }),
+      ...(!isNeeded(service, node) && { isReplica: true }),
       machine,
       connected: up && session !== undefined,
       instance: observation?.instance,
@@ -49,9 +48,9 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
       silentHost: host !== undefined && isUnreachable(host) ? host.metadata.id : undefined,
       isCurrent: observation !== undefined && observation.bootId === session?.bootId,
     };
-    if (isAlone || isPrimary(service, node)) return seen;
+    if (isAlone || isNeeded(service, node)) return seen;
     const fact = `away ${node.id}`;
-    if (!follows(seen)) return { ...seen, disconnectedMs: deps.failureDetector.trueForMs(fact) };
+    if (!isInSync(service, seen)) return { ...seen, disconnectedMs: deps.failureDetector.trueForMs(fact) };
     deps.failureDetector.forget(fact);
     return seen;
   });
@@ -62,7 +61,7 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
     awaitsFinalBackup: awaitsFinalBackup(service, deps),
     retainsDisks: deps.backups.retainsDisks(service),
     newestRecoveryPoint: deps.backups.newestRecoveryPoint(service),
-    ...standbySensitiveChangeOf(service, nodes, deps.catalog),
+    ...strategyOf(service).combine(service, nodes, deps.catalog),
   };
 }
 

@@ -20,16 +20,16 @@ import type { ObservedService, ServiceStep } from "./observed-service.ts";
 import type { NameVerification } from "./name-verification.ts";
 import { serviceEvent } from "./service-events.ts";
 import type { ServiceBackups } from "./service-backups.ts";
-import type { FenceOrders } from "./member/fence-orders.ts";
-import type { FailureDetector } from "./member/failure-detector.ts";
-import { changePrimary } from "./member/change-primary.ts";
-import { namedPrimary } from "./member/members.ts";
-import { switchOver } from "./member/switch-over.ts";
+import type { FenceOrders } from "./member/primary-replicas/fence-orders.ts";
+import type { FailureDetector } from "./member/primary-replicas/failure-detector.ts";
+import { changePrimary } from "./member/primary-replicas/change-primary.ts";
+import { switchOver } from "./member/primary-replicas/switch-over.ts";
 import { replicationSecretOf } from "./member/new-replica.ts";
-import { nodeEvent } from "./member/update-members.ts";
 import { newMachine } from "./service-machine.ts";
 import { namesOf } from "./service-names.ts";
 import { withdrawn } from "./service-observer.ts";
+import { nodeEvent } from "./member/node-event.ts";
+import { takesBackups } from "./member/member-roles.ts";
 
 export interface StepDeps {
   readonly begin: () => UnitOfWork;
@@ -106,8 +106,10 @@ export async function performServiceStep(
       const { catalog } = deps;
       const target = { service: object, node, running, generation, leaseProtocol };
       const args = { ...target, addresses, addressOf, users, replicationSecret, catalog };
-      const isLeader = namedPrimary(object) === node.id;
-      deps.delivery.deliver(node.id, { ...instanceSpecOf(args), ...(isLeader && deps.backups.instanceOf(object)) });
+      deps.delivery.deliver(node.id, {
+        ...instanceSpecOf(args),
+        ...(takesBackups(object, node) && deps.backups.instanceOf(object)),
+      });
       return;
     }
     case "removeNode":

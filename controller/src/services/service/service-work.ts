@@ -6,8 +6,8 @@ import { hostOfMachine, type MachineObject } from "#fleet/machine/machine.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Resource } from "#kernel/store/resource.ts";
-import { isSuspect } from "./member/suspicion.ts";
 import { createManagedServiceReconciler, type ManagedServiceReconcilerDeps } from "./managed-service-reconciler.ts";
+import { strategyOf } from "./member/strategies.ts";
 
 export interface ServiceWorkDeps extends ManagedServiceReconcilerDeps {
   readonly machines: Collection<MachineObject>;
@@ -46,8 +46,7 @@ export function createServiceWork(deps: ServiceWorkDeps): ControlLoop {
       // A silent primary produces no event, so poll for suspects.
       const suspectPoll = setInterval(() => {
         for (const { object } of services.values()) {
-          if (object.spec.nodes.length > 1 && isSuspect(deps.failureDetector.leaseReport(object.status.primaryNodeId)))
-            onChange(object.metadata.id);
+          if (strategyOf(object).isSuspect(object, deps.failureDetector)) onChange(object.metadata.id);
         }
       }, suspectPollMs).unref();
       const watching = [

@@ -3,7 +3,7 @@ import type { UpdateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/ma
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { windowOf } from "./window-message.ts";
 import { canonicalCidrs } from "./allowed-cidrs.ts";
-import { replicationModeChange, replicationModeOf } from "./member/sync-standbys.ts";
+import { replicationModeChange, replicationModeOf } from "./member/primary-replicas/sync-standbys.ts";
 import type { ManagedServiceObject, ManagedServiceSpec, ReplicationMode } from "./managed-service.ts";
 import { expiresAt } from "./new-service.ts";
 import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";

@@ -35,7 +35,7 @@ export function createClusterDriver(): EngineDriver {
   return {
     // The type contains only engines on offer.
     engine: "valkey",
-    topology: "self_elected",
+    topology: "peers",
     software: () => software,
     fingerprint: async (path) =>
       path === software ? { present: true, version: "1" } : { present: false, reason: `nothing is at ${path}` },

@@ -1,8 +1,7 @@
 import type { Log } from "@holdfast/common/log.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { TaskInput } from "#fleet/task/task.ts";
-import { type ManagedServiceObject, primaryOf } from "../../service/managed-service.ts";
-import { standbysOf } from "../../service/member/members.ts";
+import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { failed, isFinished, operationKind, type OperationObject, progressed } from "#operation/operation.ts";
 import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
@@ -20,6 +19,8 @@ import {
   taskIdOf,
   taskInputOf,
 } from "./engine-change-task.ts";
+import { standbysOf } from "../../service/member/primary-replicas/primary.ts";
+import { taskTarget } from "../../service/member/member-roles.ts";
 
 export interface EngineChangeDeps extends EndDeps {
   readonly changes: Collection<EngineChangeObject>;
@@ -126,7 +127,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     operation: OperationObject | undefined,
     service: ManagedServiceObject | undefined,
   ): ObservedChange {
-    const connected = service !== undefined && fleet.session(primaryOf(service).id) !== undefined;
+    const connected = service !== undefined && fleet.session(taskTarget(service).id) !== undefined;
     const before = changes
       .by(serviceOfChange, change.spec.serviceId)
       .filter(({ object: { spec, status } }) => spec.operationId < change.spec.operationId && !status.isGivenUp).length;
@@ -142,7 +143,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
   ): Promise<void> {
     const onlyWhile = { key: keyOf(engineChangeKind, change.metadata.id), modRevision };
     const request = { ...requestOf(service, taskInputOf(change), deadlineMs), onlyWhile };
-    await fleet.submit(primaryOf(service).id, taskIdOf(change), request, signal);
+    await fleet.submit(taskTarget(service).id, taskIdOf(change), request, signal);
   }
 
   async function settle(
@@ -152,7 +153,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
   ): Promise<SettledOutcome> {
     const request = requestOf(service, settleInputOf(change), settleAttemptMs);
     try {
-      return settledOutcomeOf(await fleet.run(primaryOf(service).id, request, settleAttemptMs, signal));
+      return settledOutcomeOf(await fleet.run(taskTarget(service).id, request, settleAttemptMs, signal));
     } catch (error) {
       signal.throwIfAborted();
       deps.log.debug("change not settled yet", { operation: change.spec.operationId, error: String(error) });
@@ -254,7 +255,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
         fleet.subscribe((machineId) => {
           for (const { object } of changes.values()) {
             const service = services.get(object.spec.serviceId)?.object;
-            if (service !== undefined && primaryOf(service).id === machineId) onChange(object.metadata.id);
+            if (service !== undefined && taskTarget(service).id === machineId) onChange(object.metadata.id);
           }
         }),
       ];

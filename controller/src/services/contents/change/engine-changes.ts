@@ -3,12 +3,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
 import type { Operation } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import {
-  managedServiceKind,
-  type ManagedServiceObject,
-  primaryOf,
-  serviceSubject,
-} from "../../service/managed-service.ts";
+import { managedServiceKind, type ManagedServiceObject, serviceSubject } from "../../service/managed-service.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
 import type { ServiceAccess } from "../../service/service-access.ts";
 import { refuseWhileBusy } from "../../service/service-verbs.ts";
@@ -34,6 +29,7 @@ import {
 import { newOperation } from "#operation/operation-definition.ts";
 import { engineOperations } from "./engine-operations.ts";
 import { requireNameLength } from "./name-limits.ts";
+import { taskTarget } from "../../service/member/member-roles.ts";
 
 export interface EngineChangesDeps {
   readonly begin: () => UnitOfWork;
@@ -98,7 +94,7 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     const current = await changes.getCurrent(engineChangeId(serviceId, targetOf(change)), call.signal);
     if (current !== undefined && !current.object.status.isGivenUp)
       return { unchanged: await existingOperation(service.object, current.object, change, call) };
-    if (deps.fleet.session(primaryOf(service.object).id) === undefined)
+    if (deps.fleet.session(taskTarget(service.object).id) === undefined)
       throw new HoldfastError("MACHINE_UNREACHABLE", "The machine's agent is not connected.");
     if (current !== undefined) await whenSettled(current.object, call);
     const now = deps.clock.now();

@@ -2,7 +2,6 @@ import { upgradesData } from "@holdfast/common/engine-catalog/engine-catalog.ts"
 import { faultOf, isHealthyOnImage } from "../managed-service-plan.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { type ManagedServiceObject, withoutFailoverCandidacy } from "../managed-service.ts";
-import { withoutPin } from "../member/rolling-update.ts";
 import type { ImageChange } from "../maintenance-work.ts";
 import { type OperationObject, rollingBack, stuckAfterMs } from "#operation/operation.ts";
 import type { MaintenanceMemory } from "../maintenance-memory.ts";
@@ -11,6 +10,7 @@ import { nextMetadata } from "#kernel/store/resource.ts";
 import { hasOutdatedData } from "./node-image.ts";
 import { reasonToRetainData } from "./rollback-plan.ts";
 import { maintenanceWorkOf, replacementOf, replacementOutcomeOf, serviceOperations } from "../service-operations.ts";
+import { withoutPin } from "../member/rollout-state.ts";
 
 const minuteMs = 60_000;
 /** Clients wait during a canary, so a failed engine is given up sooner than otherwise. */

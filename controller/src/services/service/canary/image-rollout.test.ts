@@ -9,7 +9,6 @@ import {
 import { runningService } from "../../../../../test/support/controller/service-object.ts";
 import { runningMachine } from "../../../../../test/support/machines/machine-object.ts";
 import { type ManagedServiceObject, serviceSubject } from "../managed-service.ts";
-import { nextInRollout, withNextInRollout } from "../member/rolling-update.ts";
 import {
   imageRolloutFault,
   isImageRolledOut,
@@ -20,6 +19,7 @@ import {
 } from "./image-rollout.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "../service-operations.ts";
+import { nextInRollout, withNextInRollout } from "../member/primary-replicas/rollout.ts";
 
 const [primary] = runningService().spec.nodes;
 if (primary === undefined) throw new Error("a service has a node");

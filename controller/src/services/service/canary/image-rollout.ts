@@ -3,13 +3,15 @@ import { nextMetadata } from "#kernel/store/resource.ts";
 import type { ImageChange, Replacement } from "../maintenance-work.ts";
 import { type OperationObject, rollingBack } from "#operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
-import { isPrimary, isStaying, nextNumberOf, standbysOf } from "../member/members.ts";
+import { isStaying, nextNumberOf } from "../member/members.ts";
 import { replicaNode } from "../member/new-replica.ts";
 import { rolloutFault } from "../member/rollout-fault.ts";
-import { awaitsRollout, isRolledOut, isSettled, unsettledInRollout, withoutPin } from "../member/rolling-update.ts";
 import type { ObservedService } from "../observed-service.ts";
 import type { Fault } from "../procedure/procedure.ts";
 import { maintenanceWorkOf, replacementOf } from "../service-operations.ts";
+import { standbysOf } from "../member/primary-replicas/primary.ts";
+import { awaitsRollout, isRolledOut, isSettled, unsettledInRollout, withoutPin } from "../member/rollout-state.ts";
+import { isLeader } from "../member/member-roles.ts";
 
 /**
  * Pure: true if another image can be applied by a rolling update: one node after another, replicas first, with clients
@@ -44,7 +46,7 @@ export function withPinnedImages(
  */
 export function withPinnedReplicas(service: ManagedServiceObject, image: ImageChange | null): NodeSpec[] {
   const pinned = withPinnedImages(service, image, undefined);
-  return pinned.map((node) => (isPrimary(service, node) ? withoutPin(node) : node));
+  return pinned.map((node) => (isLeader(service, node) ? withoutPin(node) : node));
 }
 
 /** Pure: the reason why the image fails on an updated node; undefined while it may succeed, and during a rollback. */
@@ -87,10 +89,10 @@ export function rollBackImages(
   const change = replacementOf(operation);
   if (change === undefined) return { after: service, operation };
   const { metadata, spec } = service;
-  const isOpen = spec.nodes.some((node) => isPrimary(service, node) && awaitsRollout(spec, node));
+  const isOpen = spec.nodes.some((node) => isLeader(service, node) && awaitsRollout(spec, node));
   const [failedNode] = unsettledInRollout(service, observed)
     .map(({ node }) => node)
-    .filter((node) => !isPrimary(service, node));
+    .filter((node) => !isLeader(service, node));
   const number = nextNumberOf(spec);
   const changed = spec.nodes.map((node) => {
     if (node.id === failedNode?.id) return { ...withoutPin(node), leaving: true as const };

@@ -11,16 +11,16 @@ import { runningMachine } from "../../../../../test/support/machines/machine-obj
 import { type ManagedServiceObject, serviceSubject } from "../managed-service.ts";
 import { managedServiceEvent } from "../managed-service-event.ts";
 import { isHealthy, isUpgraded } from "../managed-service-plan.ts";
-import { forceFailover } from "../member/forced-failover.ts";
-import { canChangeVoters } from "../member/proven-replicas.ts";
-import { canFailOver } from "../member/suspicion.ts";
-import { syncStandbysOf } from "../member/sync-standbys.ts";
-import { nextInRollout, withNextInRollout } from "../member/rolling-update.ts";
+import { forceFailover } from "../member/primary-replicas/forced-failover.ts";
+import { canChangeVoters } from "../member/primary-replicas/proven-replicas.ts";
+import { canFailOver } from "../member/primary-replicas/suspicion.ts";
+import { syncStandbysOf } from "../member/primary-replicas/sync-standbys.ts";
 import { admitClients, canAdmitClients, rollBack } from "./image-canary.ts";
 import { withPinnedReplicas } from "./image-rollout.ts";
 import { withWriteFence } from "./write-fence.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "../service-operations.ts";
+import { nextInRollout, withNextInRollout } from "../member/primary-replicas/rollout.ts";
 
 const [primary] = runningService().spec.nodes;
 if (primary === undefined) throw new Error("a service has a node");

@@ -4,9 +4,9 @@ import type { ManagedServiceObject, WarningMemory } from "../managed-service.ts"
 import { nodeStatusesOf } from "../managed-service-health.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
 import { serviceEvent } from "../service-events.ts";
-import { isPrimary, isStaying } from "./members.ts";
-import { follows } from "./proven-replicas.ts";
-import { nodeEvent } from "./update-members.ts";
+import { isStaying } from "./members.ts";
+import { nodeEvent } from "./node-event.ts";
+import { isInSync } from "./member-roles.ts";
 
 /** Time that a problem must last to be reported; a restart is shorter. */
 const warningDelayMs = 10_000;
@@ -55,7 +55,7 @@ function warningsOf(service: ManagedServiceObject, observed: ObservedService): W
   const isWatched =
     spec.power === "on" && metadata.deletionRequestedAt === undefined && spec.primaryChange === undefined;
   if (!isWatched || members.length < 2 || status.state === "Pending" || status.state === "Provisioning") return [];
-  const missing = members.filter((member) => !isPrimary(service, member.node) && !follows(member));
+  const missing = members.filter((member) => !isInSync(service, member));
   const statuses = new Map(nodeStatusesOf(service, observed).map((node) => [node.id, node.status]));
   const unhealthy = members.filter((member) => isUnhealthy(member, statuses.get(member.node.id)));
   return [

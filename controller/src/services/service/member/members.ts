@@ -1,31 +1,20 @@
-import { engineProfileOf } from "../../engine/engine-profiles.ts";
-import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec } from "../managed-service.ts";
+import type { ManagedServiceSpec, NodeSpec } from "../managed-service.ts";
 
 /*
- * Members of a service: one primary, and replicas that follow it.
- *
- * The primary takes writes under a lease of a few seconds that controllers grant, or its voters confirm while no
- * controller answers. A replica becomes a failover candidate, and thereby a voter, once both ends confirm that it
- * follows (`proven-replicas.ts`, `update-members.ts`). `failure-detector.ts` and `suspicion.ts` detect a silent
- * primary, `automatic-failover.ts` starts its failover, and `fence-verdict.ts` names a successor once the old primary
- * has certainly ended. A switchover starts at `change-nodes.ts` or `switch-over.ts`. Both are primary changes:
- * `primary-change-plan.ts` decides their steps and `change-primary.ts` performs them. `rolling-update.ts` restarts
- * members one after another.
+ * Members of a service: their numbers and whether they stay. Their roles depend on the topology of the engine
+ * (`member-roles.ts`), and so does each change of them (`member-strategy.ts`). `rolling-update.ts` restarts members one
+ * after another, and `move-node.ts` replaces them.
  */
 
 /** Limit of nodes for a service. */
 export const maxNodes = 5;
 
-type Members = Pick<ManagedServiceObject, "spec" | "status">;
+/** Time without its part after which a member is not waited for. */
+export const disconnectedAfterMs = 30_000;
 
 /** True if the service has, or ever had, several members. Others are handled as if there were no replication. */
 export function isReplicated({ nextNodeNumber }: Pick<ManagedServiceSpec, "nextNodeNumber">): boolean {
   return nextNodeNumber !== undefined;
-}
-
-/** Pure: true for the current or, while no node is the primary, the last primary. */
-export function isPrimary({ status }: Pick<ManagedServiceObject, "status">, node: Pick<NodeSpec, "id">): boolean {
-  return status.primaryNodeId === node.id;
 }
 
 /** Number of a member, 1 for the first. */
@@ -41,35 +30,4 @@ export function nextNumberOf({ nodes, nextNodeNumber }: Pick<ManagedServiceSpec,
 /** Pure: true if the node has its data and is not being removed. */
 export function isStaying({ joining, leaving }: Pick<NodeSpec, "joining" | "leaving">): boolean {
   return joining !== true && leaving !== true;
-}
-
-/** Pure: the replicas that have their data and are not being removed. */
-export function standbysOf(service: Members): NodeSpec[] {
-  return service.spec.nodes.filter((node) => !isPrimary(service, node) && isStaying(node));
-}
-
-/**
- * True if the primary takes writes only under a lease. `leaseProtocol`: version of the lease protocol that its agent
- * supports.
- */
-export function needsPrimaryLease(
-  { spec }: Pick<ManagedServiceObject, "spec">,
-  leaseProtocol: number = Number.POSITIVE_INFINITY,
-): boolean {
-  const needed = engineProfileOf(spec.databaseType).replicas?.primaryLeaseVersion;
-  return needed !== undefined && leaseProtocol >= needed;
-}
-
-/**
- * Pure: the replicas that may become the primary after a failover. The primary's agent counts them as voters: they
- * confirm its lease while no controller is reachable.
- */
-export function failoverCandidatesOf(service: Members): NodeSpec[] {
-  return standbysOf(service).filter(({ failoverCandidate }) => failoverCandidate !== undefined);
-}
-
-/** Pure: id of the node that agents accept as the primary; empty while there is none. */
-export function namedPrimary({ spec, status }: Members): string {
-  const { step } = spec.primaryChange ?? {};
-  return step === "fence" || step === "yield" || step === "recall" ? "" : status.primaryNodeId;
 }

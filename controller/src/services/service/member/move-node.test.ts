@@ -3,7 +3,7 @@ import { observedNode, observedService, replicaOf } from "../../../../../test/su
 import { runningService } from "../../../../../test/support/controller/service-object.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { beginMove, moveFault, nodeToMove, rollBackMove, replacementPrimary, withCompletedMoves } from "./move-node.ts";
-import { withNamedPrimary } from "./primary-change.ts";
+import { withNamedPrimary } from "./primary-replicas/primary-change.ts";
 
 const [primary] = runningService().spec.nodes;
 if (primary === undefined) throw new Error("a service has a node");

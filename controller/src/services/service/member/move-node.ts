@@ -4,10 +4,10 @@ import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
 import type { Fault } from "../procedure/procedure.ts";
 import { beginOperation } from "../service-verbs.ts";
-import { isPrimary, isReplicated, isStaying, nextNumberOf } from "./members.ts";
+import { isReplicated, isStaying, nextNumberOf } from "./members.ts";
 import { replicaNode } from "./new-replica.ts";
-import { follows } from "./proven-replicas.ts";
-import { awaitsRollout } from "./rolling-update.ts";
+import { awaitsRollout } from "./rollout-state.ts";
+import { isInSync, isLeader, mayLeave } from "./member-roles.ts";
 
 /**
  * Pure: the next node to replace because its host is drained or lost, replicas first. Undefined if there is none, or
@@ -21,7 +21,7 @@ export function nodeToMove(service: ManagedServiceObject, { nodes }: ObservedSer
   const isChanging = (node: NodeSpec) => !isStaying(node) || node.replaces !== undefined || awaitsRollout(spec, node);
   if (spec.nodes.some(isChanging)) return undefined;
   const leaving = nodes.filter(({ mustMove }) => mustMove === true).map(({ node }) => node);
-  return leaving.find((node) => !isPrimary(service, node)) ?? leaving[0];
+  return leaving.find((node) => !isLeader(service, node)) ?? leaving[0];
 }
 
 /** Pure: the service with a new member that replaces the node once it follows. */
@@ -45,9 +45,10 @@ export function replacementPrimary(service: ManagedServiceObject, { nodes }: Obs
   return service.spec.nodes.find(
     (node) =>
       isStaying(node) &&
-      node.replaces?.nodeId === service.status.primaryNodeId &&
+      node.replaces !== undefined &&
+      !mayLeave(service, { id: node.replaces.nodeId }) &&
       node.replaces.switchoverRequested !== true &&
-      isFollowing(nodes.find((seen) => seen.node.id === node.id)),
+      isInSyncNow(service, nodes, node),
   );
 }
 
@@ -61,8 +62,8 @@ export function withCompletedMoves(service: ManagedServiceObject, { nodes }: Obs
     const old = after.find(({ id }) => id === node.replaces?.nodeId);
     if (node.replaces === undefined) continue;
     if (old === undefined) after = after.map((each) => (each.id === node.id ? withoutReplacing(each) : each));
-    if (old === undefined || old.leaving === true || isPrimary(service, old)) continue;
-    const isTaken = isPrimary(service, node) || isFollowing(nodes.find((seen) => seen.node.id === node.id));
+    if (old === undefined || old.leaving === true || !mayLeave(service, old)) continue;
+    const isTaken = isInSyncNow(service, nodes, node);
     if (!isStaying(node) || !isTaken) continue;
     after = after.map((each) => (each.id === old.id ? { ...each, leaving: true as const } : each));
     generation += 1;
@@ -72,8 +73,8 @@ export function withCompletedMoves(service: ManagedServiceObject, { nodes }: Obs
     : { ...service, spec: { ...spec, nodes: after, instanceGeneration: generation } };
 }
 
-function isFollowing(seen: ObservedNode | undefined): boolean {
-  return seen !== undefined && follows(seen);
+function isInSyncNow(service: ManagedServiceObject, nodes: readonly ObservedNode[], { id }: NodeSpec): boolean {
+  return nodes.some((seen) => seen.node.id === id && isInSync(service, seen));
 }
 
 /** Pure: the reason why the node should stay on its host; undefined while its replacement may complete. */
@@ -93,7 +94,7 @@ export function moveFault(
   if (
     next.replaces.switchoverRequested === true &&
     primaryChange === undefined &&
-    next.replaces.nodeId === service.status.primaryNodeId
+    !mayLeave(service, { id: next.replaces.nodeId })
   )
     return { code: "switchover_failed", message: "The primary did not give way to the new node in time." };
   const { deadline, step } = operation.status;
@@ -112,7 +113,7 @@ export function rollBackMove(
   const { metadata, spec } = service;
   const nodes = spec.nodes.map((node) => {
     if (node.id !== nodeId) return node;
-    return isPrimary(service, node) ? withoutReplacing(node) : { ...withoutReplacing(node), leaving: true as const };
+    return !mayLeave(service, node) ? withoutReplacing(node) : { ...withoutReplacing(node), leaving: true as const };
   });
   return {
     after: {

@@ -19,9 +19,9 @@ import type { ServiceAccess } from "../service-access.ts";
 import { refuseWhileBusy } from "../service-verbs.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { withReplicationSecret } from "./new-replica.ts";
-import { addNode, failOver, type NodeChange, removeNode } from "./change-nodes.ts";
-import { requireReadyForSwitchover } from "./failover-readiness.ts";
-import { replicationStatus } from "./replication-status.ts";
+import { addNode, removeNode } from "./change-nodes.ts";
+import { memberVerbsOf } from "./member-verbs.ts";
+import type { NodeChange } from "./node-change.ts";
 
 export interface NodeApiDeps {
   readonly begin: () => UnitOfWork;
@@ -101,7 +101,7 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
 
     getReplicationStatus: ({ serviceId, nodeId }, call) => {
       const { object } = access.require(serviceId, call);
-      return replicationStatus(object, requireNode(object, nodeId), deps, call.signal);
+      return memberVerbsOf(object).replicationStatus(object, requireNode(object, nodeId), deps, call.signal);
     },
 
     failOver: async ({ serviceId, nodeId }, call) => {
@@ -111,8 +111,9 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
         { serviceId, action: "failover" },
         call,
         async (service) => {
-          const designed = failOver(service, requireNode(service, nodeId), operationArgs());
-          await requireReadyForSwitchover(service, nodeId, deps, call.signal);
+          const verbs = memberVerbsOf(service);
+          const designed = verbs.failOver(service, requireNode(service, nodeId), operationArgs());
+          await verbs.requireReadyForSwitchover(service, nodeId, deps, call.signal);
           return designed;
         },
         ({ operation }) => operationMessage(operation),

@@ -4,10 +4,10 @@ import { nextMetadata } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
 import type { Fault } from "../procedure/procedure.ts";
-import { isPrimary } from "./members.ts";
 import { awaitsRestart, restartsOf } from "./restarts.ts";
 import { isPinned } from "../canary/node-image.ts";
-import { awaitsRollout, isRolledOut, unsettledInRollout, withoutPin } from "./rolling-update.ts";
+import { awaitsRollout, isRolledOut, unsettledInRollout, withoutPin } from "./rollout-state.ts";
+import { isLeader } from "./member-roles.ts";
 
 const minuteMs = 60_000;
 /** Time in which the engine of an updated replica must come up. */
@@ -47,7 +47,7 @@ export function rolloutFault(
 
 /** A parameter that a replica rejects would be rejected by the primary too. */
 function rejection(service: ManagedServiceObject, { nodes }: ObservedService): Fault | undefined {
-  const primary = nodes.find(({ node }) => isPrimary(service, node));
+  const primary = nodes.find(({ node }) => isLeader(service, node));
   for (const { node, instance } of nodes.filter((seen) => hasRestarted(service, seen))) {
     for (const [name, reason] of Object.entries(instance?.rejectedParameters ?? {}))
       if (lookUp(primary?.instance?.rejectedParameters ?? {}, name) === undefined)
@@ -57,7 +57,7 @@ function rejection(service: ManagedServiceObject, { nodes }: ObservedService): F
 }
 
 function hasRestarted(service: ManagedServiceObject, { node, connected, isCurrent, instance }: ObservedNode): boolean {
-  if (isPrimary(service, node) || !isRolledOut(service, node) || !connected || !isCurrent) return false;
+  if (isLeader(service, node) || !isRolledOut(service, node) || !connected || !isCurrent) return false;
   return Number(instance?.restartCount ?? 0n) >= restartsOf(service.spec, node).delivered;
 }
 

@@ -8,6 +8,7 @@ import { primaryChangeProgress } from "./restarting.ts";
 import { serviceOperations } from "../service-operations.ts";
 import { stuckFault } from "../stuck-fault.ts";
 import { memberOperations } from "../service-operations.ts";
+import { isLeader } from "../member/member-roles.ts";
 
 /** A creation completes when all replicas follow; clients are served as soon as the primary runs. */
 export const creation: Procedure = {
@@ -138,9 +139,9 @@ function lostNode(operation: OperationObject): string | undefined {
   return serviceOperations.failover.workOf(operation)?.from;
 }
 
-function hasTarget({ status }: ManagedServiceObject, operation: OperationObject): boolean {
+function hasTarget(service: ManagedServiceObject, operation: OperationObject): boolean {
   const lost = lostNode(operation);
-  return lost === undefined ? status.primaryNodeId === targetOf(operation) : status.primaryNodeId !== lost;
+  return lost === undefined ? isLeader(service, { id: targetOf(operation) ?? "" }) : !isLeader(service, { id: lost });
 }
 
 function targetOf(operation: OperationObject): string | undefined {

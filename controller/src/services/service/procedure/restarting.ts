@@ -1,12 +1,12 @@
 import type { OperationObject } from "#operation/operation.ts";
 import type { ManagedServiceObject, PrimaryChange } from "../managed-service.ts";
-import { isPrimary } from "../member/members.ts";
 import { abortedRolloutError, abortRollout, rolloutFault } from "../member/rollout-fault.ts";
-import { awaitsRollout } from "../member/rolling-update.ts";
 import { isImagePinned } from "../canary/node-image.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
+import { awaitsRollout } from "../member/rollout-state.ts";
+import { isLeader } from "../member/member-roles.ts";
 
 /** Restarts the engine of a single node, or of several by a rolling update with a switchover. */
 export const restarting: Procedure = {
@@ -31,7 +31,7 @@ export function rolloutProgress(
   if (pending.length === 0) return undefined;
   const isImage = pending.some((node) => isImagePinned(spec, node));
   if (status.rollback !== undefined) return { step: isImage ? "RollBackImage" : "RollBackNodes", progressPct: 90 };
-  const isLast = pending.every((node) => isPrimary(service, node));
+  const isLast = pending.every((node) => isLeader(service, node));
   const share = 1 - pending.length / spec.nodes.length;
   return {
     step: isLast ? "SwitchOver" : isImage ? "ReplaceImage" : "RestartReplicas",

@@ -1,0 +1,24 @@
+import { topologyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { Topology } from "@holdfast/common/engine-catalog/engine-row.ts";
+import type { ManagedServiceObject } from "../managed-service.ts";
+import { primaryRoles } from "./primary-replicas/primary-roles.ts";
+import type { MemberRoles } from "./topology-roles.ts";
+
+const byTopology: Readonly<Record<Topology, MemberRoles>> = { primary_replicas: primaryRoles, peers: primaryRoles };
+
+function rolesOf({ spec }: Pick<ManagedServiceObject, "spec">): MemberRoles {
+  return byTopology[topologyOf(spec.databaseType)];
+}
+
+export const taskTarget: MemberRoles["taskTarget"] = (service) => rolesOf(service).taskTarget(service);
+export const homeOf: MemberRoles["homeOf"] = (service) => rolesOf(service).homeOf(service);
+export const onMachine: MemberRoles["onMachine"] = (service, id) => rolesOf(service).onMachine(service, id);
+export const roleOf: MemberRoles["roleOf"] = (service, node) => rolesOf(service).roleOf(service, node);
+export const isLeader: MemberRoles["isLeader"] = (service, node) => rolesOf(service).isLeader(service, node);
+export const isNeeded: MemberRoles["isNeeded"] = (service, node) => rolesOf(service).isNeeded(service, node);
+export const takesWrites: MemberRoles["takesWrites"] = (service, node) => rolesOf(service).takesWrites(service, node);
+export const takesBackups: MemberRoles["takesBackups"] = (service, node) =>
+  rolesOf(service).takesBackups(service, node);
+export const mayLeave: MemberRoles["mayLeave"] = (service, node) => rolesOf(service).mayLeave(service, node);
+export const isInSync: MemberRoles["isInSync"] = (service, seen) => rolesOf(service).isInSync(service, seen);
+export const addressees: MemberRoles["addressees"] = (service, nodes) => rolesOf(service).addressees(service, nodes);

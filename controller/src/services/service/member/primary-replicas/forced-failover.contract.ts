@@ -1,0 +1,17 @@
+import { FailoverService } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
+import { casesOf, type Contract, platform } from "../../../../../../test/support/contract/contract.ts";
+
+export default {
+  authorization: [
+    casesOf(FailoverService, {
+      forceFailover: platform(({ serviceId, machineId }) => ({
+        service_id: serviceId,
+        node_id: machineId,
+        accept_loss: true,
+      })),
+    }),
+  ],
+  listBounds: {
+    "holdfast.admin.v1.ForcedFailover.positions": "nodes of one service",
+  },
+} satisfies Contract;

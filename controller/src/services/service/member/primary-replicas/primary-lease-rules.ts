@@ -1,0 +1,19 @@
+import type { PrimaryLeaseRules } from "#fleet/session/primary-leases.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { ManagedServiceObject } from "../../managed-service.ts";
+import { namedPrimary } from "./primary.ts";
+
+/** Only the primary that is named in the newest term gets a lease; no node gets one while the primary changes. */
+export function createPrimaryLeaseRules(
+  services: Pick<Collection<ManagedServiceObject>, "get" | "reached">,
+): PrimaryLeaseRules {
+  return {
+    refusal(machineId, serviceId, term) {
+      const service = services.get(serviceId)?.object;
+      if (service === undefined) return "there is no such service";
+      if (namedPrimary(service) !== machineId) return "another node is the primary, or none is";
+      return service.status.term === term ? undefined : `the term is ${service.status.term}, not ${term}`;
+    },
+    reached: (revision, timeoutMs) => services.reached(revision, timeoutMs),
+  };
+}

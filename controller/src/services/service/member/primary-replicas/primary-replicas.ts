@@ -1,0 +1,39 @@
+import type { ManagedServiceObject } from "../../managed-service.ts";
+import type { ObservedService } from "../../observed-service.ts";
+import type { MemberStrategy } from "../member-strategy.ts";
+import { failOverSilentPrimary } from "./automatic-failover.ts";
+import { rememberDiscarded } from "./discarded-log.ts";
+import { rememberSlots } from "./lost-slots.ts";
+import { planMembers } from "./member-plan.ts";
+import { withProvenReplicas } from "./proven-replicas.ts";
+import { withNextInRollout } from "./rollout.ts";
+import { standbySensitiveChangeOf } from "./standby-sensitive-settings.ts";
+import { canFailOver, isSuspect } from "./suspicion.ts";
+import { withSyncStandbys } from "./sync-standbys.ts";
+import { memberRecheckInMs, updateMembers, withFirstReplicas } from "./update-members.ts";
+
+/** One primary, which controllers name, and replicas that follow it. */
+export const primaryReplicas: MemberStrategy = {
+  combine: standbySensitiveChangeOf,
+  query: withProvenReplicas,
+  plan: planMembers,
+  note,
+  advance: (service, observed) => withNextInRollout(withSyncStandbys(withFirstReplicas(service), observed), observed),
+  repair: failOverSilentPrimary,
+  isRepairing: (service, observed) => service.spec.primaryChange !== undefined || canFailOver(service, observed),
+  isSuspect: ({ spec, status }, detector) =>
+    spec.nodes.length > 1 && isSuspect(detector.leaseReport(status.primaryNodeId)),
+  recheckInMs: memberRecheckInMs,
+};
+
+function note(before: ManagedServiceObject, observed: ObservedService, now: number) {
+  const { service, events } = updateMembers(before, observed, now);
+  const discarded = rememberDiscarded(service, observed);
+  const slots = rememberSlots(service, observed);
+  const status = {
+    ...service.status,
+    ...(discarded.memory !== undefined && { discarded: discarded.memory }),
+    ...(slots.memory !== undefined && { slots: slots.memory }),
+  };
+  return { service: { ...service, status }, events: [...events, ...discarded.events, ...slots.events] };
+}

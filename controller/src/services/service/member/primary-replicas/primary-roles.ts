@@ -1,0 +1,42 @@
+import type { ManagedServiceObject } from "../../managed-service.ts";
+import type { ObservedNode } from "../../observed-service.ts";
+import type { MemberRoles } from "../topology-roles.ts";
+import { isReplicated } from "../members.ts";
+import { follows } from "./follows.ts";
+import { isPrimary, namedPrimary, primaryOf, standbysOf } from "./primary.ts";
+
+/** Roles of a primary, which takes writes, tasks and backups, and of replicas that follow it. */
+export const primaryRoles: MemberRoles = {
+  taskTarget: primaryOf,
+  homeOf: primaryOf,
+  onMachine(service, machineId) {
+    const { spec, status } = service;
+    const withMachineId = <N extends { readonly id: string }>(node: N): N =>
+      isPrimary(service, node) ? { ...node, id: machineId } : node;
+    return {
+      ...service,
+      spec: { ...spec, nodes: spec.nodes.map(withMachineId) },
+      status: { ...status, primaryNodeId: machineId, nodes: status.nodes.map(withMachineId) },
+    };
+  },
+  roleOf: (service, node) => (isPrimary(service, node) ? "primary" : "replica"),
+  isLeader: isPrimary,
+  isNeeded: isPrimary,
+  takesWrites: isPrimary,
+  takesBackups: (service, node) => namedPrimary(service) === node.id,
+  mayLeave: (service, node) => !isPrimary(service, node),
+  isInSync: (service, seen) => isPrimary(service, seen.node) || follows(seen),
+  addressees(service, nodes) {
+    // Clients are directed to a new primary once it has taken a write.
+    const primary = service.spec.primaryChange?.from ?? service.status.primaryNodeId;
+    const readers = readersOf(service, nodes);
+    return { service: [primary], replicas: readers.length === 0 ? [primary] : readers };
+  },
+};
+
+/** Replicas that follow the primary, by their last reports. */
+function readersOf(service: ManagedServiceObject, nodes: readonly ObservedNode[]): string[] {
+  if (!isReplicated(service.spec)) return [];
+  const standbys = new Set(standbysOf(service).map(({ id }) => id));
+  return nodes.filter((node) => standbys.has(node.node.id) && follows(node)).map(({ node }) => node.id);
+}

@@ -1,0 +1,39 @@
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
+import { hasOutdatedData } from "../../canary/node-image.ts";
+import { operationMembers } from "../../operation-members.ts";
+import type { MemberVerbs } from "../topology-verbs.ts";
+import { isStaying } from "../members.ts";
+import { beginNodeChange, type NodeChange, type OperationArgs } from "../node-change.ts";
+import { requireReadyForSwitchover } from "./failover-readiness.ts";
+import { isPrimary } from "./primary.ts";
+import { replicationStatus } from "./replication-status.ts";
+import { refuseLastStandby } from "./sync-standbys.ts";
+
+export const primaryVerbs: MemberVerbs = {
+  requireRemovable(service, node) {
+    if (isPrimary(service, node)) {
+      const anotherNode = service.spec.nodes.find((each) => each.id !== node.id);
+      const advice =
+        anotherNode === undefined ? "Delete the service" : "Fail over to a replica first, or delete the service";
+      throw new HoldfastError("WRONG_STATE", `The node is the primary. ${advice}.`, {
+        members: operationMembers(service, undefined),
+      });
+    }
+    refuseLastStandby(service, node);
+  },
+  failOver,
+  requireReadyForSwitchover,
+  replicationStatus,
+};
+
+/** Pure: the begin of a switchover to this replica. Throws the reason why it is not possible. */
+export function failOver(service: ManagedServiceObject, node: NodeSpec, args: OperationArgs): NodeChange {
+  const { spec, status } = service;
+  const members = operationMembers(service, undefined);
+  if (isPrimary(service, node)) throw new HoldfastError("WRONG_STATE", "The node is the primary already.", { members });
+  if (!isStaying(node) || hasOutdatedData(spec, node))
+    throw new HoldfastError("WRONG_STATE", "The node does not follow the primary.", { members });
+  const primaryChange = { from: status.primaryNodeId, to: node.id, step: "yield", since: args.now } as const;
+  return { ...beginNodeChange(service, "failover", node, { ...spec, primaryChange }, args), node };
+}

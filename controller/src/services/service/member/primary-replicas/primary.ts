@@ -1,0 +1,60 @@
+import { engineProfileOf } from "../../../engine/engine-profiles.ts";
+import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
+import { isStaying } from "../members.ts";
+
+/*
+ * Members of a service with one primary, and replicas that follow it.
+ *
+ * The primary takes writes under a lease of a few seconds that controllers grant, or its voters confirm while no
+ * controller answers. A replica becomes a failover candidate, and thereby a voter, once both ends confirm that it
+ * follows (`proven-replicas.ts`, `update-members.ts`). `failure-detector.ts` and `suspicion.ts` detect a silent
+ * primary, `automatic-failover.ts` starts its failover, and `fence-verdict.ts` names a successor once the old primary
+ * has certainly ended. A switchover starts at `../change-nodes.ts` or `switch-over.ts`. Both are primary changes:
+ * `primary-change-plan.ts` decides their steps and `change-primary.ts` performs them. `rollout.ts` restarts
+ * members one after another.
+ */
+
+type Members = Pick<ManagedServiceObject, "spec" | "status">;
+
+/** The node that takes writes. Throws if `primaryNodeId` names no member. */
+export function primaryOf(service: ManagedServiceObject): NodeSpec {
+  const primary = service.spec.nodes.find((node) => node.id === service.status.primaryNodeId);
+  if (primary === undefined) throw new Error(`service ${service.metadata.id} names a primary that is no node of it`);
+  return primary;
+}
+
+/** Pure: true for the current or, while no node is the primary, the last primary. */
+export function isPrimary({ status }: Pick<ManagedServiceObject, "status">, node: Pick<NodeSpec, "id">): boolean {
+  return status.primaryNodeId === node.id;
+}
+
+/** Pure: the replicas that have their data and are not being removed. */
+export function standbysOf(service: Members): NodeSpec[] {
+  return service.spec.nodes.filter((node) => !isPrimary(service, node) && isStaying(node));
+}
+
+/**
+ * True if the primary takes writes only under a lease. `leaseProtocol`: version of the lease protocol that its agent
+ * supports.
+ */
+export function needsPrimaryLease(
+  { spec }: Pick<ManagedServiceObject, "spec">,
+  leaseProtocol: number = Number.POSITIVE_INFINITY,
+): boolean {
+  const needed = engineProfileOf(spec.databaseType).replicas?.primaryLeaseVersion;
+  return needed !== undefined && leaseProtocol >= needed;
+}
+
+/**
+ * Pure: the replicas that may become the primary after a failover. The primary's agent counts them as voters: they
+ * confirm its lease while no controller is reachable.
+ */
+export function failoverCandidatesOf(service: Members): NodeSpec[] {
+  return standbysOf(service).filter(({ failoverCandidate }) => failoverCandidate !== undefined);
+}
+
+/** Pure: id of the node that agents accept as the primary; empty while there is none. */
+export function namedPrimary({ spec, status }: Members): string {
+  const { step } = spec.primaryChange ?? {};
+  return step === "fence" || step === "yield" || step === "recall" ? "" : status.primaryNodeId;
+}

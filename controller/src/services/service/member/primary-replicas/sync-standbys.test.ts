@@ -1,0 +1,38 @@
+import { create } from "@bufbuild/protobuf";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { expect, test } from "vitest";
+import { newServiceObject } from "../../../../../../test/support/controller/service-object.ts";
+import type { ObservedNode } from "../../observed-service.ts";
+import { syncStandbyTimeoutMs } from "./update-members.ts";
+import { withSyncStandbys } from "./sync-standbys.ts";
+
+const { service: created } = newServiceObject();
+const [first] = created.spec.nodes;
+if (first === undefined) throw new Error("a service has a node");
+const service = {
+  ...created,
+  spec: {
+    ...created.spec,
+    power: "on" as const,
+    replicationMode: "sync" as const,
+    syncStandbys: ["n2"],
+    nodes: [first, { ...first, id: "n2", number: 2 }],
+  },
+  status: { ...created.status, state: "Running" as const },
+};
+
+function standbysWith(state: string, more: Partial<ObservedNode>): readonly string[] | undefined {
+  const instance = create(InstanceObservationSchema, { state: "running", replication: { state } });
+  const node = { node: { ...first, id: "n2" }, instance, connected: true, isCurrent: true, ...more } as ObservedNode;
+  return withSyncStandbys(service, { nodes: [node] } as never).spec.syncStandbys;
+}
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each<[string, string, Partial<ObservedNode>, string[]]>([
+  ["that follows stays",                                             "streaming",    {},                                        ["n2"]],
+  ["stays for a moment, in which its primary may be given up",       "disconnected", { disconnectedMs: syncStandbyTimeoutMs - 1 },             ["n2"]],
+  ["is removed once it has reported for a moment that it does not follow", "disconnected", { disconnectedMs: syncStandbyTimeoutMs },                 []],
+  ["that reports nothing stays",                                     "disconnected", { disconnectedMs: syncStandbyTimeoutMs, connected: false }, ["n2"]],
+])("a replica %s", (_, state, more, standbys) => {
+  expect(standbysWith(state, more)).toEqual(standbys);
+});

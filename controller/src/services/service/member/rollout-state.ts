@@ -1,0 +1,49 @@
+import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
+import type { ObservedNode, ObservedService } from "../observed-service.ts";
+import { hasRequestedSize } from "../../scaling/size-plan.ts";
+import { isInSync } from "./member-roles.ts";
+import { disconnectedAfterMs, isStaying } from "./members.ts";
+import { awaitsRestart, restartsOf } from "./restarts.ts";
+import { hasDifferentImage, isPinned } from "../canary/node-image.ts";
+
+/** Pure: true if the node awaits its restart or its image. */
+export function awaitsRollout(spec: ManagedServiceObject["spec"], { id }: Pick<NodeSpec, "id">): boolean {
+  const node = spec.nodes.find((each) => each.id === id);
+  return node !== undefined && (awaitsRestart(spec, node) || isPinned(spec, node));
+}
+
+/** Pure: the node with the service's image. */
+export function withoutPin(node: NodeSpec): NodeSpec {
+  const { pinned: _, ...rest } = node;
+  return rest;
+}
+
+/** Pure: the updated nodes that are not back yet, while others still wait. */
+export function unsettledInRollout(service: ManagedServiceObject, { nodes }: ObservedService): ObservedNode[] {
+  const { spec } = service;
+  if (!spec.nodes.some((node) => awaitsRollout(spec, node))) return [];
+  return nodes.filter((seen) => isStaying(seen.node) && isRolledOut(service, seen.node) && !isSettled(service, seen));
+}
+
+/** Pure: true if the node is updated, or had nothing to wait for. */
+export function isRolledOut({ spec }: ManagedServiceObject, node: NodeSpec): boolean {
+  return spec.nodes.some(({ id }) => id === node.id) && !awaitsRollout(spec, node);
+}
+
+/** Pure: true if the node serves or follows with the newest settings and all restarts of its settings. */
+export function isSettled(service: ManagedServiceObject, seen: ObservedNode): boolean {
+  const { spec } = service;
+  const { node, machine, connected, isCurrent, instance } = seen;
+  if (machine?.status.state !== "running" || !connected || !isCurrent || instance?.state !== "running") return false;
+  if (Number(instance.generation) < spec.instanceGeneration) return false;
+  if (Number(instance.restartCount) < restartsOf(spec, node).delivered) return false;
+  if (spec.resizing !== undefined && !hasRequestedSize(machine)) return false;
+  if (hasDifferentImage(service, machine)) return false;
+  return isInSync(service, seen);
+}
+
+/** True if the member may come back soon. An agent takes a moment to find another controller. */
+export function mayReturn({ connected, isCurrent, instance, disconnectedMs: awayMs = 0 }: ObservedNode): boolean {
+  if (connected && isCurrent && instance !== undefined) return instance.state !== "failed";
+  return awayMs < disconnectedAfterMs;
+}

@@ -1,0 +1,15 @@
+import { topologyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { Topology } from "@holdfast/common/engine-catalog/engine-row.ts";
+import type { ManagedServiceObject } from "../managed-service.ts";
+import type { MemberStrategy } from "./member-strategy.ts";
+import { primaryReplicas } from "./primary-replicas/primary-replicas.ts";
+
+const byTopology: Readonly<Record<Topology, MemberStrategy>> = {
+  primary_replicas: primaryReplicas,
+  peers: primaryReplicas,
+};
+
+/** The strategy of the service's topology. */
+export function strategyOf({ spec }: Pick<ManagedServiceObject, "spec">): MemberStrategy {
+  return byTopology[topologyOf(spec.databaseType)];
+}

@@ -1,0 +1,30 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { ReplicationStatus } from "@holdfast/proto/holdfast/v1/node_pb.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
+import type { NodeChange, OperationArgs } from "./node-change.ts";
+
+export interface VerbDeps {
+  readonly fleet: Fleet;
+  readonly clock: Clock;
+}
+
+/** Calls about members that depend on the topology of the engine. Each throws the reason why it is not possible. */
+export interface MemberVerbs {
+  /** Pure: throws if the member must stay. */
+  requireRemovable(service: ManagedServiceObject, node: NodeSpec): void;
+  /** Pure: the begin of a switchover to this member. */
+  failOver(service: ManagedServiceObject, node: NodeSpec, args: OperationArgs): NodeChange;
+  requireReadyForSwitchover(
+    service: ManagedServiceObject,
+    nodeId: string,
+    deps: VerbDeps,
+    signal: AbortSignal,
+  ): Promise<void>;
+  replicationStatus(
+    service: ManagedServiceObject,
+    node: NodeSpec,
+    deps: VerbDeps,
+    signal: AbortSignal,
+  ): Promise<ReplicationStatus>;
+}

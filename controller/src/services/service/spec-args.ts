@@ -1,0 +1,24 @@
+import type { CatalogData } from "#catalog/catalog.ts";
+import type { MachineStatus } from "#fleet/machine/machine.ts";
+import type { DatabaseUserObject } from "../contents/user/database-user.ts";
+import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
+
+/** Inputs of an instance spec. */
+export interface SpecArgs {
+  readonly service: ManagedServiceObject;
+  readonly node: NodeSpec;
+  /** Addresses of the node's machine. */
+  readonly addresses: Pick<MachineStatus, "address" | "publicAddress">;
+  /** Private address of any member; empty until its machine is created. */
+  readonly addressOf: (nodeId: string) => string;
+  readonly users: readonly DatabaseUserObject[];
+  readonly replicationSecret: string;
+  readonly catalog: CatalogData;
+  readonly running: boolean;
+  readonly generation: number;
+  /**
+   * Version of the lease protocol that the agent supports. From 1 on it requests leases, and its keeper stops engines
+   * without one.
+   */
+  readonly leaseProtocol: number;
+}
