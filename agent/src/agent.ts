@@ -21,6 +21,8 @@ import { createLogReader } from "./instance/log-reader.ts";
 import { createMemberData } from "./instance/member-data.ts";
 import { createMemoryWatch } from "./instance/memory-watch.ts";
 import { createQueueMaintenance } from "./instance/queue-maintenance.ts";
+import { createPeerData } from "./instance/peer-data.ts";
+import { createPeerWatch } from "./instance/peer-watch.ts";
 import { createProbes } from "./instance/probes.ts";
 import { createDiskGuard } from "./instance/disk-guard.ts";
 import { createWriteBlock } from "./instance/write-block.ts";
@@ -112,12 +114,16 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   const logs = createLogReader({ component: engineComponent, path: files.log, parse: () => parse });
   const writeBlock = createWriteBlock({ stateDir: directories.stateDir, now: clock.now });
   const diskGuard = createDiskGuard({ writeBlock, now: clock.now, log });
+  const peerData = createPeerData({ status, log });
+  const peers = createPeerWatch({ status, data: peerData, log });
   const reconciler = createInstanceReconciler({
     diskGuard,
     files,
     process: createEngineProcess({ keeper, logPath: files.log, beforeStop: archives.stop }),
     restores,
     members: createMemberData({ status, log }),
+    peerData,
+    peers,
     dataVersion: createDataVersion({ status, log }),
     archives,
     certificate,
@@ -161,6 +167,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     },
     monotonicMs: clock.monotonicMs,
     replicationSilence,
+    peers,
   });
   const queues = createQueueMaintenance({ target: reconciler.engine, log });
   const probeNow = probes.probeNow;

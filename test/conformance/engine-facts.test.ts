@@ -38,6 +38,7 @@ describe.each(engineCatalog)("$engine", (facts) => {
   test("the driver is the one of the engine, with its topology", () => {
     expect(driver.engine).toBe(facts.engine);
     expect(driver.topology).toBe(facts.topology);
+    expect(driver.peers !== undefined).toBe(facts.topology === "peers");
   });
 
   test.each(Object.keys(facets) as (keyof typeof facets)[])("%s matches the driver's facets", (flag) => {

@@ -5,6 +5,7 @@ import type { CollationsFacet, DatabasesFacet, UsersFacet } from "./contents-fac
 import type { IdentityFacet } from "./identity-facet.ts";
 import type { MetricsFacet, QueryStatsFacet, ReadOnlyQueryFacet, SessionsFacet } from "./insight-facets.ts";
 import type { Instance } from "./instance.ts";
+import type { PeersFacet } from "./peers-facet.ts";
 import type { QueuesFacet } from "./queues-facet.ts";
 import type { LogicalSlot } from "./logical-slot.ts";
 import type { FollowingState, ReplicationFacet } from "./replication-facet.ts";
@@ -89,6 +90,8 @@ export interface EngineDriver {
   readonly backup?: BackupFacet;
   /** For services with replicas. */
   readonly replication?: ReplicationFacet;
+  /** For engines whose members elect their leader. */
+  readonly peers?: PeersFacet;
   /** Absent for an engine that can run on data of an older version as they are. */
   readonly upgrade?: UpgradeFacet;
   readonly metrics?: MetricsFacet;

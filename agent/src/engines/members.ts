@@ -1,10 +1,18 @@
 import type { InstanceSpec, Member } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Instance } from "./instance.ts";
 
+/** Pure: all members of the service; empty while it has had only this one. */
+export function membersOf({ replication, peers }: Pick<InstanceSpec, "replication" | "peers">): Member[] {
+  return peers?.members ?? replication?.members ?? [];
+}
+
 /** `none`: the service has no primary at the moment, so this member neither accepts writes nor follows. */
 export type MemberRole = "primary" | "replica" | "none";
 
-/** Pure: the role that the settings assign to this member. The only node of a service is the primary. */
+/**
+ * Pure: the role that the settings assign to this member. The only node of a service is the primary, and so is each
+ * member that takes part in elections: it starts by itself.
+ */
 export function roleOf({ nodeId, replication }: Pick<InstanceSpec, "nodeId" | "replication">): MemberRole {
   if (replication === undefined || replication.primaryNodeId === nodeId) return "primary";
   // While a new primary is being chosen, replicas go on; only the old primary must stop.
@@ -22,14 +30,14 @@ export function votersOf({ nodeId, replication }: Pick<InstanceSpec, "nodeId" | 
   return members.filter((member) => member.nodeId !== nodeId && voters.includes(member.nodeId));
 }
 
-/** Pure: this member; undefined without replication. */
+/** Pure: this member; undefined for a single node. */
 export function ownMember({ spec }: Pick<Instance, "spec">): Member | undefined {
-  return spec.replication?.members.find(({ nodeId }) => nodeId === spec.nodeId);
+  return membersOf(spec).find(({ nodeId }) => nodeId === spec.nodeId);
 }
 
 /** Pure: all other members. */
 export function otherMembers({ spec }: Pick<Instance, "spec">): Member[] {
-  return spec.replication?.members.filter(({ nodeId }) => nodeId !== spec.nodeId) ?? [];
+  return membersOf(spec).filter(({ nodeId }) => nodeId !== spec.nodeId);
 }
 
 /** Pure: the member to follow; undefined for the primary itself. Throws while the primary has no address. */

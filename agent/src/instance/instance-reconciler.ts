@@ -17,6 +17,8 @@ import { listenerMessage, missingListeners } from "./listener-check.ts";
 import type { LogReader } from "./log-reader.ts";
 import { type MemberData, requiresMore, untilParametersSuffice, withRequiredParameters } from "./member-data.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
+import type { PeerData } from "./peer-data.ts";
+import type { PeerWatch } from "./peer-watch.ts";
 import type { RestartLimit } from "./restart-limit.ts";
 import { createReadiness } from "./readiness.ts";
 import { createReadyEngine } from "./ready-engine.ts";
@@ -42,6 +44,8 @@ export interface InstanceReconcilerDeps {
   readonly driverOf: (engine: string) => Promise<EngineDriver | undefined>;
   readonly restores: Pick<Restores, "isPending" | "ensure">;
   readonly members: MemberData;
+  readonly peerData: Pick<PeerData, "ensure">;
+  readonly peers: Pick<PeerWatch, "requireSafeRestart">;
   readonly dataVersion: DataVersion;
   readonly archives: Pick<Archives, "follow">;
   /** Limits restarts that only make the engine listen on its addresses. */
@@ -62,6 +66,11 @@ export interface InstanceReconciler {
   converge(spec: InstanceSpec, signals: ReconcileSignals): Promise<void>;
   /** The engine, while it runs and has accepted a write since its start or its adoption. */
   engine(): DrivenInstance | undefined;
+}
+
+/** True if the engine has, or ever had, other members. */
+function isMember({ replication, peers }: InstanceSpec): boolean {
+  return replication !== undefined || peers !== undefined;
 }
 
 export function createInstanceReconciler(deps: InstanceReconcilerDeps): InstanceReconciler {
@@ -148,7 +157,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     const base = instanceOf(driver, spec);
     const { paths } = base;
     // Issuing the certificate takes longest, so it runs in parallel.
-    const certified = certificate.ensure(signals.changed, { forMembers: spec.replication !== undefined });
+    const certified = certificate.ensure(signals.changed, { forMembers: isMember(spec) });
     certified.catch(() => undefined);
     const fingerprint = await driver.fingerprint(paths.software, signals.urgent);
     if (!fingerprint.present) {
@@ -157,12 +166,13 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     }
     await mkdir(paths.config, { recursive: true, mode: 0o750 });
     await restores.ensure(base, signals.urgent);
-    if (roleOf(spec) === "replica") {
-      // A replica authenticates to its primary with its certificate.
+    if (roleOf(spec) === "replica" || spec.peers !== undefined) {
+      // A member authenticates to the others with its certificate.
       await certified;
       await syncConfigFiles(paths.config, driver.render(base));
     }
     await members.ensure(driver, base, { isNew: applied.isNew }, signals.urgent);
+    await deps.peerData.ensure(driver, base, signals.urgent);
     await dataVersion.ensure(driver, base, signals.urgent);
     await dataVersion.beforeClients(driver, base, signals.urgent);
     await driver.bootstrap(base, signals.urgent);
@@ -253,7 +263,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
   /** Updates a running engine: reloads changed files, and restarts nothing. */
   async function refresh(driver: EngineDriver, spec: InstanceSpec, signals: ReconcileSignals): Promise<void> {
     const instance = await withRequiredParameters(driver, instanceOf(driver, spec), signals.urgent);
-    const renewed = await certificate.ensure(signals.changed, { forMembers: spec.replication !== undefined });
+    const renewed = await certificate.ensure(signals.changed, { forMembers: isMember(spec) });
     await dataVersion.beforeClients(driver, instance, signals.urgent);
     const changed = await syncConfigFiles(instance.paths.config, driver.render(instance));
     const current = ready.current();
@@ -320,6 +330,9 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
             { process, members, restores, dataVersion, applied },
           );
       if (reason !== undefined) {
+        const running = ready.current();
+        if (reason.kind === "restart" && running !== undefined)
+          await deps.peers.requireSafeRestart(running, signals.changed);
         log.info(reason.logMessage, { service: spec.serviceId, term: String(spec.term) });
         if (reason.kind === "restart") await untilParametersSuffice(driver, instanceOf(driver, spec), signals.changed);
         ready.clear();

@@ -4,12 +4,14 @@ import {
   CheckSchema,
   type InstanceObservation,
   InstanceObservationSchema,
+  PeersObservationSchema,
   ReplicationObservationSchema,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { EngineCheck, EngineObservation } from "../engines/engine-driver.ts";
 import type { LogicalSlot } from "../engines/logical-slot.ts";
 import type { DiscardedLog, FollowingState, ShutdownPosition } from "../engines/replication-facet.ts";
+import type { PeersReport } from "../engines/peers-facet.ts";
 import type { DiskSpace } from "../os/disk-space.ts";
 import type { CollationStatus } from "./collation-check.ts";
 
@@ -26,6 +28,12 @@ export interface ReplicationState {
   readonly stoppedAt?: ShutdownPosition | undefined;
   /** Role of a stopped engine's data: a primary's, or a replica's without writes of its own. */
   readonly dataRole?: "primary" | "replica";
+}
+
+/** State of the cluster as this member has it. */
+export interface PeersState extends PeersReport {
+  /** True if the data on this machine are those of a member. */
+  readonly isMember: boolean;
 }
 
 /** Most severe first. */
@@ -58,6 +66,8 @@ export interface InstanceStatus {
   setDiskSpace(disk: Pick<DiskSpace, "usedBytes" | "freeBytes" | "totalBytes">): void;
   /** Sets the replication state from the data, while the engine cannot report it. */
   setReplication(replication: ReplicationState): void;
+  /** State of the cluster, as the engine reports it now; undefined while it reports none. */
+  setPeers(peers: PeersState | undefined): void;
   /** Log that the data had and the primary's data lack. */
   setDiscardedLog(log: DiscardedLog | undefined): void;
   /** Generation of the settings from which on a writable engine ends with its primary lease; 0n if it does not. */
@@ -99,6 +109,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
   let reported = "";
   let replication: ReplicationState | undefined;
   let logicalSlots: readonly LogicalSlot[] | undefined;
+  let peers: PeersState | undefined;
   let fencedGeneration = 0n;
   let discardedLog: DiscardedLog | undefined;
   const checks = new Map<string, EngineCheck & { readonly since: number }>();
@@ -120,6 +131,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       absentMetrics,
       textLibraries,
       [replication?.role, replication?.state, replication?.stoppedAt?.position, replication?.dataRole],
+      peers,
       String(fencedGeneration),
       discardedLog,
       disk.totalBytes,
@@ -143,6 +155,8 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
     },
     setState(next, newReason = "") {
       if (next !== state) since = now();
+      // The report of an engine that ran before is not one of the next.
+      if (next !== "running") peers = undefined;
       if (next === "running" || next === "stopped") failingSince = undefined;
       if (next === "failed") since = failingSince ??= since;
       state = next;
@@ -188,6 +202,10 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
     setReplication(next) {
       replication = next;
       logicalSlots = undefined;
+      settle();
+    },
+    setPeers(next) {
+      peers = next;
       settle();
     },
     setDiscardedLog(log) {
@@ -251,6 +269,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
         textLibraries: [...textLibraries],
         savedGeneration,
         offersPooler,
+        ...(spec.peers && peers && state === "running" && { peers: peersMessage(peers) }),
         ...(spec.replication &&
           (replication !== undefined || fencedGeneration > 0n) && {
             replication: replicationMessage(replication, logicalSlots, fencedGeneration, discardedLog),
@@ -258,6 +277,23 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       });
     },
   };
+}
+
+function peersMessage({ quorum, members, safeToRestart, leaving, ...facts }: PeersState) {
+  return create(PeersObservationSchema, {
+    isMember: facts.isMember,
+    isLeader: facts.isLeader,
+    voters: quorum.voters,
+    reachableVoters: quorum.reachable,
+    hasMajority: quorum.hasMajority,
+    inSync: facts.inSync,
+    members: [...members],
+    safeToRestart: [...safeToRestart],
+    leaving: leaving.map(({ number, remainingBytes }) => ({
+      number,
+      remainingBytes: BigInt(Math.round(remainingBytes)),
+    })),
+  });
 }
 
 function replicationMessage(

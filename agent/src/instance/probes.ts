@@ -8,6 +8,7 @@ import type { InstanceStatus } from "./instance-status.ts";
 import { listenerCheck, missingListeners } from "./listener-check.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
 import type { ServerCertificate } from "./server-certificate.ts";
+import type { PeerWatch } from "./peer-watch.ts";
 import { storageCheck } from "./storage-check.ts";
 import { explain } from "./engine-messages.ts";
 
@@ -26,6 +27,7 @@ export interface ProbesDeps {
   readonly onBlockChanged: () => void;
   readonly monotonicMs: () => number;
   readonly replicationSilence: Pick<ReplicationSilence, "record">;
+  readonly peers: Pick<PeerWatch, "check">;
 }
 
 /**
@@ -217,7 +219,15 @@ export function createProbes(deps: ProbesDeps): Probes {
     }
   }
 
-  const isMember = () => target()?.instance.spec.replication !== undefined;
+  async function checkPeers(signal: AbortSignal): Promise<void> {
+    const engine = target();
+    if (engine !== undefined) await deps.peers.check(engine, signal).catch(() => undefined);
+  }
+
+  const isMember = () => {
+    const { replication, peers } = target()?.instance.spec ?? {};
+    return replication !== undefined || peers !== undefined;
+  };
 
   return {
     isUnresponsive() {
@@ -227,6 +237,7 @@ export function createProbes(deps: ProbesDeps): Probes {
     async run(signal) {
       await Promise.all([
         every(() => (isMember() ? memberIntervalMs : livenessIntervalMs), checkEngine, signal),
+        every(memberIntervalMs, checkPeers, signal),
         every(listenersIntervalMs, checkListeners, signal),
         every(() => storageIntervalMs, checkDisk, signal),
         every(reclaimIntervalMs, reclaimSpace, signal),

@@ -8,7 +8,9 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { openReceivedCode } from "@holdfast/agent/upgrade/received-code.ts";
+import type { EngineDriver } from "@holdfast/agent/engines/engine-driver.ts";
 import { createFixtureDriver } from "../engines/fixture-driver.ts";
+import { fixturePeers } from "../engines/fixture-peers.ts";
 
 /** The agent as main.ts runs it, with the fixture driver as its only engine. */
 const config = readConfig(settings, process.env);
@@ -18,6 +20,10 @@ const keeper = await connectKeeper(config.keeperSocket, () => process.exit(1), e
 const driver = createFixtureDriver(async (signal) => {
   await keeper.order({ op: "signal", name: "engine", signal });
 });
+const drivers: Readonly<Record<string, EngineDriver>> = {
+  fixture: driver,
+  "fixture-peers": { ...driver, topology: "peers", peers: fixturePeers },
+};
 await keeper.order({ op: "claim", run: config.run });
 const { stateDir, runDir, dataDir, softwareRoot } = config;
 const agent = await createAgent({
@@ -31,7 +37,7 @@ const agent = await createAgent({
   code: await openReceivedCode(stateDir, process.argv[1] ?? ""),
   jobProgram: jobProgramOf(process.argv[1] ?? ""),
   predecessor: undefined,
-  driverOf: async (engine) => (engine === "fixture" ? driver : undefined),
+  driverOf: async (engine) => drivers[engine],
   sessionId: randomUUID(),
   clock: systemClock,
   random: Math.random,

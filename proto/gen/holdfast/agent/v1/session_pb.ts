@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/agent/v1/session.proto.
  */
 export const file_holdfast_agent_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob2xkZmFzdC9hZ2VudC92MS9zZXNzaW9uLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSJoCg1FbnJvbGxSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSFwoPaW5zdGFsbGF0aW9uX2lkGAIgASgJEg0KBXRva2VuGAMgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYBCABKAwiNgoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDCJRCh1Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBIbChNjZXJ0aWZpY2F0ZV9yZXF1ZXN0GAEgASgMEhMKC2Zvcl9tZW1iZXJzGAIgASgIIocBChNDZXJ0aWZpY2F0ZVJlc3BvbnNlEg0KBWNoYWluGAEgAygMEhQKDHRydXN0X2J1bmRsZRgCIAEoCRItCglub3RfYWZ0ZXIYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDIrIDCgpBZ2VudEZyYW1lEhAKCHNlcXVlbmNlGAEgASgEEikKBWhlbGxvGAIgASgLMhguaG9sZGZhc3QuYWdlbnQudjEuSGVsbG9IABIxCgloZWFydGJlYXQYAyABKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5IZWFydGJlYXRIABI1CgtvYnNlcnZhdGlvbhgEIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLk9ic2VydmF0aW9uSAASOAoNdGFza19wcm9ncmVzcxgFIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tQcm9ncmVzc0gAEjQKC3Rhc2tfcmVzdWx0GAYgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuVGFza1Jlc3VsdEgAEi0KB3NhbXBsZXMYByABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5TYW1wbGVzSAASVQoVcHJpbWFyeV9sZWFzZV9yZXF1ZXN0GAggASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuUHJpbWFyeUxlYXNlUmVxdWVzdEgAUgxyaWdodFJlcXVlc3RCBwoFZnJhbWUi2wIKBUhlbGxvEhIKCm1hY2hpbmVfaWQYASABKAkSFQoNYWdlbnRfdmVyc2lvbhgCIAEoCRIPCgdib290X2lkGAMgASgJEjIKBXRlcm1zGAQgAygLMiMuaG9sZGZhc3QuYWdlbnQudjEuSGVsbG8uVGVybXNFbnRyeRISCgpvcGVuX3Rhc2tzGAUgAygJEhIKCnNlc3Npb25faWQYBiABKAkSFAoMYWdlbnRfZGlnZXN0GAcgASgJEhcKD2tlZXBlcl9wcm90b2NvbBgIIAEoBRIPCgdzdGFuZGJ5GAkgASgIEiUKE3JlcGxhY2VzX3Nlc3Npb25faWQYCiABKAlSCHN1Y2NlZWRzEiUKFXByaW1hcnlfbGVhc2VfdmVyc2lvbhgLIAEoBVIGcmlnaHRzGiwKClRlcm1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASILCglIZWFydGJlYXQicgoTUHJpbWFyeUxlYXNlUmVxdWVzdBISCgpzZXJ2aWNlX2lkGAEgASgJEgwKBHRlcm0YAiABKAMSDgoGbnVtYmVyGAMgASgEEikKE2VuZ2luZV91bnJlc3BvbnNpdmUYBCABKAhSDGVuZ2luZVNpbGVudCJHChRQcmltYXJ5TGVhc2VSZXNwb25zZRIOCgZudW1iZXIYASABKAQSDwoHZ3JhbnRlZBgCIAEoCBIOCgZyZWFzb24YAyABKAkicQoLT2JzZXJ2YXRpb24SKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoIaW5zdGFuY2UYAiABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZU9ic2VydmF0aW9uIrkJChNJbnN0YW5jZU9ic2VydmF0aW9uEhIKCnNlcnZpY2VfaWQYASABKAkSDwoHbm9kZV9pZBgCIAEoCRINCgVzdGF0ZRgDIAEoCRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcmVhc29uGAUgASgJEhIKCmdlbmVyYXRpb24YBiABKAMSDAoEdGVybRgHIAEoAxIVCg1yZXN0YXJ0X2NvdW50GAggASgDEigKBmNoZWNrcxgJIAMoCzIYLmhvbGRmYXN0LmFnZW50LnYxLkNoZWNrEhcKD3BlbmRpbmdfcmVzdGFydBgKIAMoCRJbChNyZWplY3RlZF9wYXJhbWV0ZXJzGAsgAygLMj4uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbi5SZWplY3RlZFBhcmFtZXRlcnNFbnRyeRJdChRlZmZlY3RpdmVfcGFyYW1ldGVycxgMIAMoCzI/LmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlT2JzZXJ2YXRpb24uRWZmZWN0aXZlUGFyYW1ldGVyc0VudHJ5EhIKCmRhdGFfYnl0ZXMYDSABKAMSEgoKZnJlZV9ieXRlcxgOIAEoAxIWCg5lbmdpbmVfdmVyc2lvbhgPIAEoCRIeChZjZXJ0aWZpY2F0ZV9nZW5lcmF0aW9uGBAgASgDElEKDmFic2VudF9tZXRyaWNzGBEgAygLMjkuaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbi5BYnNlbnRNZXRyaWNzRW50cnkSFgoOdGV4dF9saWJyYXJpZXMYKCADKAkSKAoQc2F2ZWRfZ2VuZXJhdGlvbhgpIAEoA1IOa2VwdEdlbmVyYXRpb24SNAoGYmFja3VwGDIgASgLMiQuaG9sZGZhc3QuYWdlbnQudjEuQmFja3VwT2JzZXJ2YXRpb24SNgoHYXJjaGl2ZRgzIAEoCzIlLmhvbGRmYXN0LmFnZW50LnYxLkFyY2hpdmVPYnNlcnZhdGlvbhI2CgdyZXN0b3JlGDQgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuUmVzdG9yZU9ic2VydmF0aW9uEhIKCmRpc2tfYnl0ZXMYPCABKAMSGQoRbWVtb3J5X2RhdGFfYnl0ZXMYPSABKAMSFQoNc3RvcmFnZV9sZXZlbBg+IAEoBRIWCg53cml0ZXNfYmxvY2tlZBg/IAEoCBI+CgtyZXBsaWNhdGlvbhhkIAEoCzIpLmhvbGRmYXN0LmFnZW50LnYxLlJlcGxpY2F0aW9uT2JzZXJ2YXRpb24SFQoNb2ZmZXJzX3Bvb2xlchhuIAEoCBo5ChdSZWplY3RlZFBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjoKGEVmZmVjdGl2ZVBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjQKEkFic2VudE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpICChZSZXBsaWNhdGlvbk9ic2VydmF0aW9uEgwKBHJvbGUYASABKAkSDQoFc3RhdGUYAiABKAkSFAoMY29waWVkX2J5dGVzGAMgASgDEhIKCnN0b3BwZWRfYXQYBCABKAkSEQoJZGF0YV9yb2xlGAUgASgJEhcKD3N0b3BwZWRfaGlzdG9yeRgGIAEoCRIyCglkaXNjYXJkZWQYByABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5EaXNjYXJkZWRMb2cSNgoNbG9naWNhbF9zbG90cxgIIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLkxvZ2ljYWxTbG90cxIZChFmZW5jZWRfZ2VuZXJhdGlvbhgUIAEoAyI9CgxMb2dpY2FsU2xvdHMSLQoFc2xvdHMYASADKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5Mb2dpY2FsU2xvdCI9CgtMb2dpY2FsU2xvdBIMCgRuYW1lGAEgASgJEhAKCGRhdGFiYXNlGAIgASgJEg4KBnBsdWdpbhgDIAEoCSJXCgxEaXNjYXJkZWRMb2cSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAEoCRINCgVieXRlcxgDIAEoAxIeCgtzYXZlZF9ieXRlcxgEIAEoA1IJa2VwdEJ5dGVzImAKBUNoZWNrEgwKBG5hbWUYASABKAkSDgoGc3RhdHVzGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YBCABKAkiQwoMVGFza1Byb2dyZXNzEg8KB3Rhc2tfaWQYASABKAkSDAoEc3RlcBgCIAEoCRIUCgxwcm9ncmVzc19wY3QYAyABKAUiRAoHU2FtcGxlcxINCgViYXRjaBgBIAEoBBIqCgdzYW1wbGVzGAIgAygLMhkuaG9sZGZhc3QuYWdlbnQudjEuU2FtcGxlIjgKBlNhbXBsZRIPCgd0aW1lX21zGAEgASgDEg0KBXNsb3RzGAIgAygNEg4KBnZhbHVlcxgDIAMoASJkCgpTYW1wbGVzQWNrEg0KBWJhdGNoGAEgASgEEhQKBnN0b3JlZBgCIAEoCFIEa2VwdBIQCghyZXRyeV9tcxgDIAEoDRIPCgdyZWZ1c2VkGAQgASgNEg4KBnJlYXNvbhgFIAEoCSKEBAoPQ29udHJvbGxlckZyYW1lEi0KB3dlbGNvbWUYASABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5XZWxjb21lSAASJwoEdGFzaxgCIAEoCzIXLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tIABI0CgtjYW5jZWxfdGFzaxgDIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLkNhbmNlbFRhc2tIABIyCgpyZXN1bHRfYWNrGAQgASgLMhwuaG9sZGZhc3QuYWdlbnQudjEuUmVzdWx0QWNrSAASLQoHZ29vZGJ5ZRgFIAEoCzIaLmhvbGRmYXN0LmFnZW50LnYxLkdvb2RieWVIABI4Cg1oZWFydGJlYXRfYWNrGAYgASgLMh8uaG9sZGZhc3QuYWdlbnQudjEuSGVhcnRiZWF0QWNrSAASLwoIcmVkaXJlY3QYByABKAsyGy5ob2xkZmFzdC5hZ2VudC52MS5SZWRpcmVjdEgAEjQKC3NhbXBsZXNfYWNrGAggASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuU2FtcGxlc0Fja0gAElYKFnByaW1hcnlfbGVhc2VfcmVzcG9uc2UYCSABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5QcmltYXJ5TGVhc2VSZXNwb25zZUgAUgtyaWdodEFuc3dlckIHCgVmcmFtZSKlAQoHV2VsY29tZRIVCg1jb250cm9sbGVyX2lkGAEgASgJEh0KFWhlYXJ0YmVhdF9pbnRlcnZhbF9tcxgCIAEoBRITCgtjb250cm9sbGVycxgDIAMoCRIcChRhdXRob3JpdHlfZ2VuZXJhdGlvbhgEIAEoAxIaChJzYW1wbGVfaW50ZXJ2YWxfbXMYBSABKAUSFQoNd2l0aG91dF9sZWFzZRgGIAEoCCI5CgxIZWFydGJlYXRBY2sSEAoIc2VxdWVuY2UYASABKAQSFwoPZmxlZXRfcmV0dXJuX21zGAIgASgNIh0KCkNhbmNlbFRhc2sSDwoHdGFza19pZBgBIAEoCSIcCglSZXN1bHRBY2sSDwoHdGFza19pZBgBIAEoCSIuCgdHb29kYnllEg4KBnJlYXNvbhgBIAEoCRITCgtjb250cm9sbGVycxgCIAMoCSIeCghSZWRpcmVjdBISCgpjb250cm9sbGVyGAEgASgJIiAKElJlYWRQYXlsb2FkUmVxdWVzdBIKCgJpZBgBIAEoCSIcCgxQYXlsb2FkQ2h1bmsSDAoEZGF0YRgBIAEoDDJnChFFbnJvbGxtZW50U2VydmljZRJSCgZFbnJvbGwSIC5ob2xkZmFzdC5hZ2VudC52MS5FbnJvbGxSZXF1ZXN0GiYuaG9sZGZhc3QuYWdlbnQudjEuQ2VydGlmaWNhdGVSZXNwb25zZTLCBAoMQWdlbnRTZXJ2aWNlEmYKEFJlbmV3Q2VydGlmaWNhdGUSKi5ob2xkZmFzdC5hZ2VudC52MS5SZW5ld0NlcnRpZmljYXRlUmVxdWVzdBomLmhvbGRmYXN0LmFnZW50LnYxLkNlcnRpZmljYXRlUmVzcG9uc2UScgoWSXNzdWVTZXJ2ZXJDZXJ0aWZpY2F0ZRIwLmhvbGRmYXN0LmFnZW50LnYxLklzc3VlU2VydmVyQ2VydGlmaWNhdGVSZXF1ZXN0GiYuaG9sZGZhc3QuYWdlbnQudjEuQ2VydGlmaWNhdGVSZXNwb25zZRJQCgdTZXNzaW9uEh0uaG9sZGZhc3QuYWdlbnQudjEuQWdlbnRGcmFtZRoiLmhvbGRmYXN0LmFnZW50LnYxLkNvbnRyb2xsZXJGcmFtZSgBMAESVwoLUmVhZFBheWxvYWQSJS5ob2xkZmFzdC5hZ2VudC52MS5SZWFkUGF5bG9hZFJlcXVlc3QaHy5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkQ2h1bmswARJQCgxXcml0ZVBheWxvYWQSHy5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkQ2h1bmsaHS5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkUmVmKAESWQoOTWludE9iamVjdFVybHMSKC5ob2xkZmFzdC5hZ2VudC52MS5NaW50T2JqZWN0VXJsc1JlcXVlc3QaHS5ob2xkZmFzdC5hZ2VudC52MS5PYmplY3RVcmxzYgZwcm90bzM", [file_google_protobuf_timestamp, file_holdfast_agent_v1_backup, file_holdfast_agent_v1_task]);
+  fileDesc("Ch9ob2xkZmFzdC9hZ2VudC92MS9zZXNzaW9uLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSJoCg1FbnJvbGxSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSFwoPaW5zdGFsbGF0aW9uX2lkGAIgASgJEg0KBXRva2VuGAMgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYBCABKAwiNgoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDCJRCh1Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBIbChNjZXJ0aWZpY2F0ZV9yZXF1ZXN0GAEgASgMEhMKC2Zvcl9tZW1iZXJzGAIgASgIIocBChNDZXJ0aWZpY2F0ZVJlc3BvbnNlEg0KBWNoYWluGAEgAygMEhQKDHRydXN0X2J1bmRsZRgCIAEoCRItCglub3RfYWZ0ZXIYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDIrIDCgpBZ2VudEZyYW1lEhAKCHNlcXVlbmNlGAEgASgEEikKBWhlbGxvGAIgASgLMhguaG9sZGZhc3QuYWdlbnQudjEuSGVsbG9IABIxCgloZWFydGJlYXQYAyABKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5IZWFydGJlYXRIABI1CgtvYnNlcnZhdGlvbhgEIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLk9ic2VydmF0aW9uSAASOAoNdGFza19wcm9ncmVzcxgFIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tQcm9ncmVzc0gAEjQKC3Rhc2tfcmVzdWx0GAYgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuVGFza1Jlc3VsdEgAEi0KB3NhbXBsZXMYByABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5TYW1wbGVzSAASVQoVcHJpbWFyeV9sZWFzZV9yZXF1ZXN0GAggASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuUHJpbWFyeUxlYXNlUmVxdWVzdEgAUgxyaWdodFJlcXVlc3RCBwoFZnJhbWUi2wIKBUhlbGxvEhIKCm1hY2hpbmVfaWQYASABKAkSFQoNYWdlbnRfdmVyc2lvbhgCIAEoCRIPCgdib290X2lkGAMgASgJEjIKBXRlcm1zGAQgAygLMiMuaG9sZGZhc3QuYWdlbnQudjEuSGVsbG8uVGVybXNFbnRyeRISCgpvcGVuX3Rhc2tzGAUgAygJEhIKCnNlc3Npb25faWQYBiABKAkSFAoMYWdlbnRfZGlnZXN0GAcgASgJEhcKD2tlZXBlcl9wcm90b2NvbBgIIAEoBRIPCgdzdGFuZGJ5GAkgASgIEiUKE3JlcGxhY2VzX3Nlc3Npb25faWQYCiABKAlSCHN1Y2NlZWRzEiUKFXByaW1hcnlfbGVhc2VfdmVyc2lvbhgLIAEoBVIGcmlnaHRzGiwKClRlcm1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASILCglIZWFydGJlYXQicgoTUHJpbWFyeUxlYXNlUmVxdWVzdBISCgpzZXJ2aWNlX2lkGAEgASgJEgwKBHRlcm0YAiABKAMSDgoGbnVtYmVyGAMgASgEEikKE2VuZ2luZV91bnJlc3BvbnNpdmUYBCABKAhSDGVuZ2luZVNpbGVudCJHChRQcmltYXJ5TGVhc2VSZXNwb25zZRIOCgZudW1iZXIYASABKAQSDwoHZ3JhbnRlZBgCIAEoCBIOCgZyZWFzb24YAyABKAkicQoLT2JzZXJ2YXRpb24SKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoIaW5zdGFuY2UYAiABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZU9ic2VydmF0aW9uIu0JChNJbnN0YW5jZU9ic2VydmF0aW9uEhIKCnNlcnZpY2VfaWQYASABKAkSDwoHbm9kZV9pZBgCIAEoCRINCgVzdGF0ZRgDIAEoCRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcmVhc29uGAUgASgJEhIKCmdlbmVyYXRpb24YBiABKAMSDAoEdGVybRgHIAEoAxIVCg1yZXN0YXJ0X2NvdW50GAggASgDEigKBmNoZWNrcxgJIAMoCzIYLmhvbGRmYXN0LmFnZW50LnYxLkNoZWNrEhcKD3BlbmRpbmdfcmVzdGFydBgKIAMoCRJbChNyZWplY3RlZF9wYXJhbWV0ZXJzGAsgAygLMj4uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbi5SZWplY3RlZFBhcmFtZXRlcnNFbnRyeRJdChRlZmZlY3RpdmVfcGFyYW1ldGVycxgMIAMoCzI/LmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlT2JzZXJ2YXRpb24uRWZmZWN0aXZlUGFyYW1ldGVyc0VudHJ5EhIKCmRhdGFfYnl0ZXMYDSABKAMSEgoKZnJlZV9ieXRlcxgOIAEoAxIWCg5lbmdpbmVfdmVyc2lvbhgPIAEoCRIeChZjZXJ0aWZpY2F0ZV9nZW5lcmF0aW9uGBAgASgDElEKDmFic2VudF9tZXRyaWNzGBEgAygLMjkuaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbi5BYnNlbnRNZXRyaWNzRW50cnkSFgoOdGV4dF9saWJyYXJpZXMYKCADKAkSKAoQc2F2ZWRfZ2VuZXJhdGlvbhgpIAEoA1IOa2VwdEdlbmVyYXRpb24SNAoGYmFja3VwGDIgASgLMiQuaG9sZGZhc3QuYWdlbnQudjEuQmFja3VwT2JzZXJ2YXRpb24SNgoHYXJjaGl2ZRgzIAEoCzIlLmhvbGRmYXN0LmFnZW50LnYxLkFyY2hpdmVPYnNlcnZhdGlvbhI2CgdyZXN0b3JlGDQgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuUmVzdG9yZU9ic2VydmF0aW9uEhIKCmRpc2tfYnl0ZXMYPCABKAMSGQoRbWVtb3J5X2RhdGFfYnl0ZXMYPSABKAMSFQoNc3RvcmFnZV9sZXZlbBg+IAEoBRIWCg53cml0ZXNfYmxvY2tlZBg/IAEoCBI+CgtyZXBsaWNhdGlvbhhkIAEoCzIpLmhvbGRmYXN0LmFnZW50LnYxLlJlcGxpY2F0aW9uT2JzZXJ2YXRpb24SMgoFcGVlcnMYZSABKAsyIy5ob2xkZmFzdC5hZ2VudC52MS5QZWVyc09ic2VydmF0aW9uEhUKDW9mZmVyc19wb29sZXIYbiABKAgaOQoXUmVqZWN0ZWRQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo6ChhFZmZlY3RpdmVQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo0ChJBYnNlbnRNZXRyaWNzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLmAQoQUGVlcnNPYnNlcnZhdGlvbhIRCglpc19tZW1iZXIYASABKAgSEQoJaXNfbGVhZGVyGAIgASgIEg4KBnZvdGVycxgDIAEoBRIYChByZWFjaGFibGVfdm90ZXJzGAQgASgFEhQKDGhhc19tYWpvcml0eRgFIAEoCBIPCgdpbl9zeW5jGAYgASgIEg8KB21lbWJlcnMYByADKAUSFwoPc2FmZV90b19yZXN0YXJ0GAggAygFEjEKB2xlYXZpbmcYCSADKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5MZWF2aW5nTWVtYmVyIjgKDUxlYXZpbmdNZW1iZXISDgoGbnVtYmVyGAEgASgFEhcKD3JlbWFpbmluZ19ieXRlcxgCIAEoAyKSAgoWUmVwbGljYXRpb25PYnNlcnZhdGlvbhIMCgRyb2xlGAEgASgJEg0KBXN0YXRlGAIgASgJEhQKDGNvcGllZF9ieXRlcxgDIAEoAxISCgpzdG9wcGVkX2F0GAQgASgJEhEKCWRhdGFfcm9sZRgFIAEoCRIXCg9zdG9wcGVkX2hpc3RvcnkYBiABKAkSMgoJZGlzY2FyZGVkGAcgASgLMh8uaG9sZGZhc3QuYWdlbnQudjEuRGlzY2FyZGVkTG9nEjYKDWxvZ2ljYWxfc2xvdHMYCCABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5Mb2dpY2FsU2xvdHMSGQoRZmVuY2VkX2dlbmVyYXRpb24YFCABKAMiPQoMTG9naWNhbFNsb3RzEi0KBXNsb3RzGAEgAygLMh4uaG9sZGZhc3QuYWdlbnQudjEuTG9naWNhbFNsb3QiPQoLTG9naWNhbFNsb3QSDAoEbmFtZRgBIAEoCRIQCghkYXRhYmFzZRgCIAEoCRIOCgZwbHVnaW4YAyABKAkiVwoMRGlzY2FyZGVkTG9nEgwKBGZyb20YASABKAkSCgoCdG8YAiABKAkSDQoFYnl0ZXMYAyABKAMSHgoLc2F2ZWRfYnl0ZXMYBCABKANSCWtlcHRCeXRlcyJgCgVDaGVjaxIMCgRuYW1lGAEgASgJEg4KBnN0YXR1cxgCIAEoCRIpCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcmVhc29uGAQgASgJIkMKDFRhc2tQcm9ncmVzcxIPCgd0YXNrX2lkGAEgASgJEgwKBHN0ZXAYAiABKAkSFAoMcHJvZ3Jlc3NfcGN0GAMgASgFIkQKB1NhbXBsZXMSDQoFYmF0Y2gYASABKAQSKgoHc2FtcGxlcxgCIAMoCzIZLmhvbGRmYXN0LmFnZW50LnYxLlNhbXBsZSI4CgZTYW1wbGUSDwoHdGltZV9tcxgBIAEoAxINCgVzbG90cxgCIAMoDRIOCgZ2YWx1ZXMYAyADKAEiZAoKU2FtcGxlc0FjaxINCgViYXRjaBgBIAEoBBIUCgZzdG9yZWQYAiABKAhSBGtlcHQSEAoIcmV0cnlfbXMYAyABKA0SDwoHcmVmdXNlZBgEIAEoDRIOCgZyZWFzb24YBSABKAkihAQKD0NvbnRyb2xsZXJGcmFtZRItCgd3ZWxjb21lGAEgASgLMhouaG9sZGZhc3QuYWdlbnQudjEuV2VsY29tZUgAEicKBHRhc2sYAiABKAsyFy5ob2xkZmFzdC5hZ2VudC52MS5UYXNrSAASNAoLY2FuY2VsX3Rhc2sYAyABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5DYW5jZWxUYXNrSAASMgoKcmVzdWx0X2FjaxgEIAEoCzIcLmhvbGRmYXN0LmFnZW50LnYxLlJlc3VsdEFja0gAEi0KB2dvb2RieWUYBSABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5Hb29kYnllSAASOAoNaGVhcnRiZWF0X2FjaxgGIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLkhlYXJ0YmVhdEFja0gAEi8KCHJlZGlyZWN0GAcgASgLMhsuaG9sZGZhc3QuYWdlbnQudjEuUmVkaXJlY3RIABI0CgtzYW1wbGVzX2FjaxgIIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlNhbXBsZXNBY2tIABJWChZwcmltYXJ5X2xlYXNlX3Jlc3BvbnNlGAkgASgLMicuaG9sZGZhc3QuYWdlbnQudjEuUHJpbWFyeUxlYXNlUmVzcG9uc2VIAFILcmlnaHRBbnN3ZXJCBwoFZnJhbWUipQEKB1dlbGNvbWUSFQoNY29udHJvbGxlcl9pZBgBIAEoCRIdChVoZWFydGJlYXRfaW50ZXJ2YWxfbXMYAiABKAUSEwoLY29udHJvbGxlcnMYAyADKAkSHAoUYXV0aG9yaXR5X2dlbmVyYXRpb24YBCABKAMSGgoSc2FtcGxlX2ludGVydmFsX21zGAUgASgFEhUKDXdpdGhvdXRfbGVhc2UYBiABKAgiOQoMSGVhcnRiZWF0QWNrEhAKCHNlcXVlbmNlGAEgASgEEhcKD2ZsZWV0X3JldHVybl9tcxgCIAEoDSIdCgpDYW5jZWxUYXNrEg8KB3Rhc2tfaWQYASABKAkiHAoJUmVzdWx0QWNrEg8KB3Rhc2tfaWQYASABKAkiLgoHR29vZGJ5ZRIOCgZyZWFzb24YASABKAkSEwoLY29udHJvbGxlcnMYAiADKAkiHgoIUmVkaXJlY3QSEgoKY29udHJvbGxlchgBIAEoCSIgChJSZWFkUGF5bG9hZFJlcXVlc3QSCgoCaWQYASABKAkiHAoMUGF5bG9hZENodW5rEgwKBGRhdGEYASABKAwyZwoRRW5yb2xsbWVudFNlcnZpY2USUgoGRW5yb2xsEiAuaG9sZGZhc3QuYWdlbnQudjEuRW5yb2xsUmVxdWVzdBomLmhvbGRmYXN0LmFnZW50LnYxLkNlcnRpZmljYXRlUmVzcG9uc2UywgQKDEFnZW50U2VydmljZRJmChBSZW5ld0NlcnRpZmljYXRlEiouaG9sZGZhc3QuYWdlbnQudjEuUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QaJi5ob2xkZmFzdC5hZ2VudC52MS5DZXJ0aWZpY2F0ZVJlc3BvbnNlEnIKFklzc3VlU2VydmVyQ2VydGlmaWNhdGUSMC5ob2xkZmFzdC5hZ2VudC52MS5Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBomLmhvbGRmYXN0LmFnZW50LnYxLkNlcnRpZmljYXRlUmVzcG9uc2USUAoHU2Vzc2lvbhIdLmhvbGRmYXN0LmFnZW50LnYxLkFnZW50RnJhbWUaIi5ob2xkZmFzdC5hZ2VudC52MS5Db250cm9sbGVyRnJhbWUoATABElcKC1JlYWRQYXlsb2FkEiUuaG9sZGZhc3QuYWdlbnQudjEuUmVhZFBheWxvYWRSZXF1ZXN0Gh8uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZENodW5rMAESUAoMV3JpdGVQYXlsb2FkEh8uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZENodW5rGh0uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZFJlZigBElkKDk1pbnRPYmplY3RVcmxzEiguaG9sZGZhc3QuYWdlbnQudjEuTWludE9iamVjdFVybHNSZXF1ZXN0Gh0uaG9sZGZhc3QuYWdlbnQudjEuT2JqZWN0VXJsc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_holdfast_agent_v1_backup, file_holdfast_agent_v1_task]);
 
 /**
  * @generated from message holdfast.agent.v1.EnrollRequest
@@ -861,6 +861,13 @@ export type InstanceObservation = Message<"holdfast.agent.v1.InstanceObservation
   replication?: ReplicationObservation | undefined;
 
   /**
+   * Unset without peers in the spec, and while the engine does not run.
+   *
+   * @generated from field: holdfast.agent.v1.PeersObservation peers = 101;
+   */
+  peers?: PeersObservation | undefined;
+
+  /**
    * True when the machine's image has a pooler for this engine. Older agents do not report it.
    *
    * @generated from field: bool offers_pooler = 110;
@@ -1043,6 +1050,13 @@ export type InstanceObservationJson = {
   replication?: ReplicationObservationJson;
 
   /**
+   * Unset without peers in the spec, and while the engine does not run.
+   *
+   * @generated from field: holdfast.agent.v1.PeersObservation peers = 101;
+   */
+  peers?: PeersObservationJson;
+
+  /**
    * True when the machine's image has a pooler for this engine. Older agents do not report it.
    *
    * @generated from field: bool offers_pooler = 110;
@@ -1056,6 +1070,186 @@ export type InstanceObservationJson = {
  */
 export const InstanceObservationSchema: GenMessage<InstanceObservation, {jsonType: InstanceObservationJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_agent_v1_session, 10);
+
+/**
+ * State of a cluster whose members elect their leader, as the engine of one member reports it.
+ *
+ * @generated from message holdfast.agent.v1.PeersObservation
+ */
+export type PeersObservation = Message<"holdfast.agent.v1.PeersObservation"> & {
+  /**
+   * True once the data on this machine are those of a member.
+   *
+   * @generated from field: bool is_member = 1;
+   */
+  isMember: boolean;
+
+  /**
+   * @generated from field: bool is_leader = 2;
+   */
+  isLeader: boolean;
+
+  /**
+   * Members that vote, and those of them that this one reaches, itself included.
+   *
+   * @generated from field: int32 voters = 3;
+   */
+  voters: number;
+
+  /**
+   * @generated from field: int32 reachable_voters = 4;
+   */
+  reachableVoters: number;
+
+  /**
+   * True while this member is part of a majority.
+   *
+   * @generated from field: bool has_majority = 5;
+   */
+  hasMajority: boolean;
+
+  /**
+   * True if this member has all data that it should have.
+   *
+   * @generated from field: bool in_sync = 6;
+   */
+  inSync: boolean;
+
+  /**
+   * Numbers of all members, as the engine has them.
+   *
+   * @generated from field: repeated int32 members = 7;
+   */
+  members: number[];
+
+  /**
+   * Numbers of the members each of which may stop now without a loss of the majority or of acknowledged writes.
+   *
+   * @generated from field: repeated int32 safe_to_restart = 8;
+   */
+  safeToRestart: number[];
+
+  /**
+   * Members that are drained.
+   *
+   * @generated from field: repeated holdfast.agent.v1.LeavingMember leaving = 9;
+   */
+  leaving: LeavingMember[];
+};
+
+/**
+ * State of a cluster whose members elect their leader, as the engine of one member reports it.
+ *
+ * @generated from message holdfast.agent.v1.PeersObservation
+ */
+export type PeersObservationJson = {
+  /**
+   * True once the data on this machine are those of a member.
+   *
+   * @generated from field: bool is_member = 1;
+   */
+  isMember?: boolean;
+
+  /**
+   * @generated from field: bool is_leader = 2;
+   */
+  isLeader?: boolean;
+
+  /**
+   * Members that vote, and those of them that this one reaches, itself included.
+   *
+   * @generated from field: int32 voters = 3;
+   */
+  voters?: number;
+
+  /**
+   * @generated from field: int32 reachable_voters = 4;
+   */
+  reachableVoters?: number;
+
+  /**
+   * True while this member is part of a majority.
+   *
+   * @generated from field: bool has_majority = 5;
+   */
+  hasMajority?: boolean;
+
+  /**
+   * True if this member has all data that it should have.
+   *
+   * @generated from field: bool in_sync = 6;
+   */
+  inSync?: boolean;
+
+  /**
+   * Numbers of all members, as the engine has them.
+   *
+   * @generated from field: repeated int32 members = 7;
+   */
+  members?: number[];
+
+  /**
+   * Numbers of the members each of which may stop now without a loss of the majority or of acknowledged writes.
+   *
+   * @generated from field: repeated int32 safe_to_restart = 8;
+   */
+  safeToRestart?: number[];
+
+  /**
+   * Members that are drained.
+   *
+   * @generated from field: repeated holdfast.agent.v1.LeavingMember leaving = 9;
+   */
+  leaving?: LeavingMemberJson[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.PeersObservation.
+ * Use `create(PeersObservationSchema)` to create a new message.
+ */
+export const PeersObservationSchema: GenMessage<PeersObservation, {jsonType: PeersObservationJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_session, 11);
+
+/**
+ * A member whose data move to the others before it is removed.
+ *
+ * @generated from message holdfast.agent.v1.LeavingMember
+ */
+export type LeavingMember = Message<"holdfast.agent.v1.LeavingMember"> & {
+  /**
+   * @generated from field: int32 number = 1;
+   */
+  number: number;
+
+  /**
+   * @generated from field: int64 remaining_bytes = 2;
+   */
+  remainingBytes: bigint;
+};
+
+/**
+ * A member whose data move to the others before it is removed.
+ *
+ * @generated from message holdfast.agent.v1.LeavingMember
+ */
+export type LeavingMemberJson = {
+  /**
+   * @generated from field: int32 number = 1;
+   */
+  number?: number;
+
+  /**
+   * @generated from field: int64 remaining_bytes = 2;
+   */
+  remainingBytes?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.LeavingMember.
+ * Use `create(LeavingMemberSchema)` to create a new message.
+ */
+export const LeavingMemberSchema: GenMessage<LeavingMember, {jsonType: LeavingMemberJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_session, 12);
 
 /**
  * Replication state of a member, by its engine or its data.
@@ -1206,7 +1400,7 @@ export type ReplicationObservationJson = {
  * Use `create(ReplicationObservationSchema)` to create a new message.
  */
 export const ReplicationObservationSchema: GenMessage<ReplicationObservation, {jsonType: ReplicationObservationJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 11);
+  messageDesc(file_holdfast_agent_v1_session, 13);
 
 /**
  * Logical replication slots.
@@ -1237,7 +1431,7 @@ export type LogicalSlotsJson = {
  * Use `create(LogicalSlotsSchema)` to create a new message.
  */
 export const LogicalSlotsSchema: GenMessage<LogicalSlots, {jsonType: LogicalSlotsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 12);
+  messageDesc(file_holdfast_agent_v1_session, 14);
 
 /**
  * @generated from message holdfast.agent.v1.LogicalSlot
@@ -1284,7 +1478,7 @@ export type LogicalSlotJson = {
  * Use `create(LogicalSlotSchema)` to create a new message.
  */
 export const LogicalSlotSchema: GenMessage<LogicalSlot, {jsonType: LogicalSlotJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 13);
+  messageDesc(file_holdfast_agent_v1_session, 15);
 
 /**
  * Log of a former primary that no other member had.
@@ -1353,7 +1547,7 @@ export type DiscardedLogJson = {
  * Use `create(DiscardedLogSchema)` to create a new message.
  */
 export const DiscardedLogSchema: GenMessage<DiscardedLog, {jsonType: DiscardedLogJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 14);
+  messageDesc(file_holdfast_agent_v1_session, 16);
 
 /**
  * @generated from message holdfast.agent.v1.Check
@@ -1418,7 +1612,7 @@ export type CheckJson = {
  * Use `create(CheckSchema)` to create a new message.
  */
 export const CheckSchema: GenMessage<Check, {jsonType: CheckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 15);
+  messageDesc(file_holdfast_agent_v1_session, 17);
 
 /**
  * @generated from message holdfast.agent.v1.TaskProgress
@@ -1465,7 +1659,7 @@ export type TaskProgressJson = {
  * Use `create(TaskProgressSchema)` to create a new message.
  */
 export const TaskProgressSchema: GenMessage<TaskProgress, {jsonType: TaskProgressJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 16);
+  messageDesc(file_holdfast_agent_v1_session, 18);
 
 /**
  * Samples of the machine, oldest first. The agent stores them until they are acknowledged, and sends no others before.
@@ -1510,7 +1704,7 @@ export type SamplesJson = {
  * Use `create(SamplesSchema)` to create a new message.
  */
 export const SamplesSchema: GenMessage<Samples, {jsonType: SamplesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 17);
+  messageDesc(file_holdfast_agent_v1_session, 19);
 
 /**
  * All metrics at one time. The history has one sample per machine and time.
@@ -1573,7 +1767,7 @@ export type SampleJson = {
  * Use `create(SampleSchema)` to create a new message.
  */
 export const SampleSchema: GenMessage<Sample, {jsonType: SampleJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 18);
+  messageDesc(file_holdfast_agent_v1_session, 20);
 
 /**
  * The acknowledgment of a batch.
@@ -1656,7 +1850,7 @@ export type SamplesAckJson = {
  * Use `create(SamplesAckSchema)` to create a new message.
  */
 export const SamplesAckSchema: GenMessage<SamplesAck, {jsonType: SamplesAckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 19);
+  messageDesc(file_holdfast_agent_v1_session, 21);
 
 /**
  * @generated from message holdfast.agent.v1.ControllerFrame
@@ -1781,7 +1975,7 @@ export type ControllerFrameJson = {
  * Use `create(ControllerFrameSchema)` to create a new message.
  */
 export const ControllerFrameSchema: GenMessage<ControllerFrame, {jsonType: ControllerFrameJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 20);
+  messageDesc(file_holdfast_agent_v1_session, 22);
 
 /**
  * @generated from message holdfast.agent.v1.Welcome
@@ -1878,7 +2072,7 @@ export type WelcomeJson = {
  * Use `create(WelcomeSchema)` to create a new message.
  */
 export const WelcomeSchema: GenMessage<Welcome, {jsonType: WelcomeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 21);
+  messageDesc(file_holdfast_agent_v1_session, 23);
 
 /**
  * @generated from message holdfast.agent.v1.HeartbeatAck
@@ -1921,7 +2115,7 @@ export type HeartbeatAckJson = {
  * Use `create(HeartbeatAckSchema)` to create a new message.
  */
 export const HeartbeatAckSchema: GenMessage<HeartbeatAck, {jsonType: HeartbeatAckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 22);
+  messageDesc(file_holdfast_agent_v1_session, 24);
 
 /**
  * @generated from message holdfast.agent.v1.CancelTask
@@ -1948,7 +2142,7 @@ export type CancelTaskJson = {
  * Use `create(CancelTaskSchema)` to create a new message.
  */
 export const CancelTaskSchema: GenMessage<CancelTask, {jsonType: CancelTaskJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 23);
+  messageDesc(file_holdfast_agent_v1_session, 25);
 
 /**
  * @generated from message holdfast.agent.v1.ResultAck
@@ -1975,7 +2169,7 @@ export type ResultAckJson = {
  * Use `create(ResultAckSchema)` to create a new message.
  */
 export const ResultAckSchema: GenMessage<ResultAck, {jsonType: ResultAckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 24);
+  messageDesc(file_holdfast_agent_v1_session, 26);
 
 /**
  * The controller stops or has had no lease for some seconds; the agent connects to another one.
@@ -2016,7 +2210,7 @@ export type GoodbyeJson = {
  * Use `create(GoodbyeSchema)` to create a new message.
  */
 export const GoodbyeSchema: GenMessage<Goodbye, {jsonType: GoodbyeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 25);
+  messageDesc(file_holdfast_agent_v1_session, 27);
 
 /**
  * Another controller has fewer agents: the agent opens a session there, and ends this one after the welcome.
@@ -2051,7 +2245,7 @@ export type RedirectJson = {
  * Use `create(RedirectSchema)` to create a new message.
  */
 export const RedirectSchema: GenMessage<Redirect, {jsonType: RedirectJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 26);
+  messageDesc(file_holdfast_agent_v1_session, 28);
 
 /**
  * @generated from message holdfast.agent.v1.ReadPayloadRequest
@@ -2078,7 +2272,7 @@ export type ReadPayloadRequestJson = {
  * Use `create(ReadPayloadRequestSchema)` to create a new message.
  */
 export const ReadPayloadRequestSchema: GenMessage<ReadPayloadRequest, {jsonType: ReadPayloadRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 27);
+  messageDesc(file_holdfast_agent_v1_session, 29);
 
 /**
  * @generated from message holdfast.agent.v1.PayloadChunk
@@ -2105,7 +2299,7 @@ export type PayloadChunkJson = {
  * Use `create(PayloadChunkSchema)` to create a new message.
  */
 export const PayloadChunkSchema: GenMessage<PayloadChunk, {jsonType: PayloadChunkJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 28);
+  messageDesc(file_holdfast_agent_v1_session, 30);
 
 /**
  * @generated from service holdfast.agent.v1.EnrollmentService

@@ -1,0 +1,36 @@
+import type { Instance } from "./instance.ts";
+
+/**
+ * Members that elect their leader, of an engine with a cluster of its own. No controller names a leader, so a member
+ * starts from its own data and its stored settings. The numbers of the settings are the engine's ids of members; no
+ * number is ever used again.
+ */
+export interface PeersFacet {
+  /**
+   * Replaces the data by those of a first member of the cluster, with all members of the settings. The engine is
+   * stopped. A repetition after a crash must form the same cluster.
+   */
+  formCluster(instance: Instance, signal: AbortSignal): Promise<void>;
+  /** Replaces the data by those of a new member of an existing cluster. The engine is stopped. */
+  join(instance: Instance, signal: AbortSignal): Promise<void>;
+  /**
+   * Called at the leader: begins to drain a member and removes it once nothing depends on it, or goes on with that. Its
+   * progress is in the report. A member that does not answer is removed if the others have all its data.
+   */
+  leave(instance: Instance, number: number, signal: AbortSignal): Promise<void>;
+  /** Reads the current state from the running engine. */
+  report(instance: Instance, signal: AbortSignal): Promise<PeersReport>;
+}
+
+/** State of the cluster as one member has it. */
+export interface PeersReport {
+  readonly isLeader: boolean;
+  readonly quorum: { readonly voters: number; readonly reachable: number; readonly hasMajority: boolean };
+  /** True if the member has all data that it should have. */
+  readonly inSync: boolean;
+  /** Numbers of all members. */
+  readonly members: readonly number[];
+  /** Members each of which may stop now without a loss of the majority or of acknowledged writes. */
+  readonly safeToRestart: readonly number[];
+  readonly leaving: readonly { readonly number: number; readonly remainingBytes: number }[];
+}

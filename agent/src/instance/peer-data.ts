@@ -1,0 +1,81 @@
+import { join } from "node:path";
+import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
+import { ownMember } from "../engines/members.ts";
+import type { InstanceStatus } from "./instance-status.ts";
+
+/** Membership that the data on this machine belong to; a file beside the data. */
+interface PeerMarker {
+  readonly clusterId: string;
+  readonly number: number;
+  readonly begun: "form" | "join";
+  /** False while the data are incomplete. */
+  readonly finished: boolean;
+}
+
+/** Prepares the data of a member of a cluster before its engine starts. */
+export interface PeerData {
+  /** Resolves once the data are those of a member: formed once, or joined. No engine may run. */
+  ensure(driver: EngineDriver, instance: Instance, signal: AbortSignal): Promise<void>;
+  /** True if the data on this machine are those of a member of the cluster. */
+  isMember(instance: Instance): Promise<boolean>;
+}
+
+const markerName = "peer.json";
+
+export function createPeerData({
+  status,
+  log,
+}: {
+  readonly status: Pick<InstanceStatus, "setState">;
+  readonly log: Log;
+}): PeerData {
+  return {
+    async ensure(driver, instance, signal) {
+      const { spec, paths } = instance;
+      const { peers } = spec;
+      if (peers === undefined) return;
+      const facet = driver.peers;
+      if (facet === undefined) throw new Error(`This machine's agent knows no clusters of ${spec.engine}.`);
+      const number = numberOf(instance);
+      const { clusterId } = peers;
+      const before = await readMarker(paths.data);
+      if (before !== undefined && (before.clusterId !== clusterId || before.number !== number))
+        throw new Error(`The data are those of member ${before.number} of another cluster, or of another member.`);
+      if (before?.finished === true) return;
+      // A cluster that exists is never formed again: that would be a second one with the same members.
+      const begun = peers.form && before?.begun !== "join" ? "form" : "join";
+      await writeMarker(paths.data, { clusterId, number, begun, finished: false });
+      if (begun === "form") {
+        status.setState("preparing", "The cluster is formed.");
+        await facet.formCluster(instance, signal);
+      } else {
+        status.setState("preparing", "The member joins its cluster.");
+        await facet.join(instance, signal);
+      }
+      await writeMarker(paths.data, { clusterId, number, begun, finished: true });
+      log.info(begun === "form" ? "cluster formed" : "cluster joined", { service: spec.serviceId, number });
+    },
+    async isMember({ spec, paths }) {
+      const marker = await readMarker(paths.data);
+      return marker?.finished === true && marker.clusterId === spec.peers?.clusterId;
+    },
+  };
+}
+
+/** Number of this member. Throws if the settings do not list it. */
+function numberOf(instance: Instance): number {
+  const own = ownMember(instance);
+  if (own === undefined) throw new Error("The settings do not list this machine as a member.");
+  return own.number;
+}
+
+async function readMarker(data: string): Promise<PeerMarker | undefined> {
+  const bytes = await readIfExists(join(data, markerName));
+  return bytes === undefined ? undefined : (JSON.parse(bytes.toString("utf8")) as PeerMarker);
+}
+
+function writeMarker(data: string, marker: PeerMarker): Promise<void> {
+  return writeDurably(join(data, markerName), JSON.stringify(marker), 0o640);
+}
