@@ -5,7 +5,7 @@ import { createServiceOwners } from "@holdfast/controller/services/machine-owner
 const absent = { get: () => undefined };
 
 /** A kind of owner whose machines are created again elsewhere, and which ignores drains. */
-export const cacheOwnerKind: OwnerKind = {
+const cacheOwnerKind: OwnerKind = {
   kind: "cache",
   noun: "cache",
   remedy: "Empty",

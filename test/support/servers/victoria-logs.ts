@@ -38,7 +38,7 @@ async function victoriaLogsProgram(): Promise<string | { readonly why: string }>
 export interface VictoriaLogs {
   /** `http://127.0.0.1:<port>`; Loki's push API is below `/insert`. */
   readonly url: string;
-  /** Entries of a tenant (by headers) that match a LogsQL query, with `_time` in RFC 3339 and all their fields as texts. */
+  /** Entries of a tenant (by headers) that match a LogsQL query: texts, with `_time` in RFC 3339. */
   entries(
     query: string,
     headers?: Readonly<Record<string, string>>,
