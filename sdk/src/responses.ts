@@ -1849,7 +1849,7 @@ export interface Token {
 
 /** An object that a token is limited to. */
 export interface TokenResource {
-  /** Kind of the object: "managed-service". */
+  /** Kind of the object, such as "managed-service". */
   readonly kind: "managed-service";
   readonly id: string;
 }

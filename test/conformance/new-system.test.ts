@@ -5,6 +5,7 @@ import { readControllerConfig, settings } from "@holdfast/controller/config.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { type Controller, startController } from "@holdfast/controller/controller.ts";
 import { eventTypes, eventTypesOf } from "@holdfast/controller/systems.ts";
+import { tokenResources } from "@holdfast/controller/access/credential/token-resources.ts";
 import { networkPolicies } from "@holdfast/controller/fleet/network-policy/policy-source.ts";
 import { ownerKinds } from "@holdfast/controller/fleet/owner/owner-kind.ts";
 import { objectGrants } from "@holdfast/controller/fleet/object-grants.ts";
@@ -51,6 +52,7 @@ const reader = declareSystem({
     contributed = {
       subjects: use(operationSubjects).map(({ kind }) => kind),
       owners: use(ownerKinds).map(({ kind }) => kind),
+      resources: use(tokenResources).map(({ kind }) => kind),
       policies: use(networkPolicies).map(({ name }) => name),
       grants: use(objectGrants).map(({ ownerKind }) => ownerKind),
       feeds: use(feeds).map(({ dataPlane }) => dataPlane),
@@ -187,6 +189,23 @@ test("every controller lists a failing key with its error, until the key succeed
   }
 });
 
+test("a token is limited to one object of the new system, and gets scopes of its kind only", async () => {
+  const { notes } = (await rest.get<{ notes: Note[] }>("/notes")).json;
+  expect(notes).toHaveLength(2);
+  const limitedTo = (kind: string, id: string, scope: string) =>
+    rest.post<{ token: string }>("/tokens", { scopes: [scope], ttl_seconds: 60, resources: [{ kind, id }] });
+  const id = notes[0]?.id ?? "";
+  const { json } = await limitedTo("note", id, "notes:read");
+  const { HOLDFAST_BASE_URL: baseUrl = "", HOLDFAST_CA_FILE: caFile = "" } = environment;
+  const limited = createRest({ baseUrl, ca: await readFile(caFile, "utf8"), authorization: `Bearer ${json.token}` });
+  expect((await limited.get<{ notes: Note[] }>("/notes")).json.notes).toEqual([notes[0]]);
+  expect((await limited.get(`/notes/${notes[1]?.id}`)).status).toBe(404);
+  limited.close();
+  expect((await limitedTo("note", id, "services:read")).text).toContain("cannot be limited to resources");
+  expect((await limitedTo("managed-service", id, "services:read")).text).toContain("is no object of the organization");
+  expect((await limitedTo("book", id, "notes:read")).text).toContain("must be one of managed-service, note");
+});
+
 test("the description of the API has the methods and the events of the new system", async () => {
   const { json } = await rest.get<{ paths: object; webhooks: object }>("/openapi.json");
   expect(Object.keys(json.paths)).toContain("/notes/{id}");
@@ -220,6 +239,7 @@ test("the system contributes to points beside services, and a key is contributed
   expect(contributed).toEqual({
     subjects: ["managed-service", "note"],
     owners: ["managed-service", "drill", "note"],
+    resources: ["managed-service", "note"],
     policies: ["managed-service", "note"],
     grants: ["managed-service", "drill", "note"],
     feeds: ["issuer", "inference", "note"],

@@ -53,6 +53,7 @@ const access = createAccess({
   newId: uuidv7,
   sources: createSourceGroups(),
   rights: rightsOf(systems),
+  resources: [],
 });
 const answer = Object.freeze(
   create(ManagedServiceSchema, {

@@ -1,14 +1,13 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { History } from "#kernel/history/history.ts";
-import { definePart } from "#kernel/part.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Store } from "#kernel/store/store.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { Resource } from "#kernel/store/resource.ts";
 import type { ApiKey, Token, User, CredentialUse } from "./credential/credential.ts";
 import type { LastUse } from "./credential/last-use.ts";
+import type { TokenResourceKind } from "./credential/token-resources.ts";
 import type { Membership, Memberships } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
 import type { Quotas } from "./organization/quotas.ts";
@@ -32,7 +31,8 @@ export interface AccessApiDeps {
   readonly quotas: Quotas;
   readonly rights: Rights;
   readonly setUps: SetUps;
-  readonly services: Pick<Collection<unknown>, "reached">;
+  /** Kinds of objects to which tokens can be limited. */
+  readonly resources: readonly TokenResourceKind[];
   readonly lastUse: LastUse;
   readonly passwords: PasswordCheck;
   readonly passwordHash: PasswordHash;
@@ -43,7 +43,7 @@ export interface AccessApiDeps {
   readonly newId: () => string;
 }
 
-/** Collections of this folder's objects, and of the objects to which tokens can be limited. */
+/** Collections of this folder's objects. */
 export interface AccessObjects {
   readonly organizations: Collection<Organization>;
   readonly memberships: Collection<Membership>;
@@ -52,8 +52,4 @@ export interface AccessObjects {
   readonly tokens: Collection<Token>;
   readonly credentialUses: Collection<CredentialUse>;
   readonly signInSources: Collection<SignInSources>;
-  readonly services: Collection<Resource<unknown, unknown>>;
 }
-
-/** Collection of the objects to which tokens can be limited. */
-export const tokenResourcesPart = definePart<AccessObjects["services"]>("resources of tokens");

@@ -1,6 +1,6 @@
 import type { SchemaRule } from "@holdfast/gateway/openapi/schema-rules.ts";
 import { CreateApiKeyRequestSchema } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
-import { CreateTokenRequestSchema } from "@holdfast/proto/holdfast/v1/token_pb.ts";
+import { CreateTokenRequestSchema, TokenResourceSchema } from "@holdfast/proto/holdfast/v1/token_pb.ts";
 import { text } from "@holdfast/common/config.ts";
 import type { Use } from "#kernel/assembly.ts";
 import { installationPart } from "#kernel/installation.ts";
@@ -8,7 +8,8 @@ import type { Kernel } from "#kernel/kernel.ts";
 import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
-import { type AccessObjects, tokenResourcesPart } from "./access-api-deps.ts";
+import type { AccessObjects } from "./access-api-deps.ts";
+import { type TokenResourceKind, tokenResources } from "./credential/token-resources.ts";
 import { createAuditLog } from "./audit/audit-log.ts";
 import { authenticatorPart } from "./authenticator.ts";
 import { bootstrapAccess } from "./bootstrap.ts";
@@ -65,10 +66,9 @@ export const accessSystem = declareSystem({
 });
 
 function openAccessSystem(kernel: Kernel, use: Use): System {
-  const rights = use(rightsPart);
+  const [rights, resources] = [use(rightsPart), use(tokenResources)];
   const { collections: kinds, store, history, cursors, clock } = kernel;
   const collections: AccessObjects = {
-    services: use(tokenResourcesPart),
     organizations: kinds.open(organizationKind),
     memberships: kinds.open(membershipKind),
     users: kinds.open(userKind),
@@ -77,7 +77,14 @@ function openAccessSystem(kernel: Kernel, use: Use): System {
     credentialUses: kinds.open(credentialUseKind),
     signInSources: kinds.open(signInSourcesKind),
   };
-  const access = createAccess({ ...kernel, collections, kinds, sources: use(installationPart).sources, rights });
+  const access = createAccess({
+    ...kernel,
+    collections,
+    kinds,
+    sources: use(installationPart).sources,
+    rights,
+    resources,
+  });
   const auditLog = createAuditLog({ history, cursors });
   const { authenticator, quotas, setUps } = access;
   return {
@@ -88,7 +95,7 @@ function openAccessSystem(kernel: Kernel, use: Use): System {
       createOrganizationAdminApi({ ...kernel, ...collections, quotas, rights, auditLog }),
       createOperatorApi({ ...kernel, ...collections, setUps }),
     ],
-    schemaRules: accessForms(rights),
+    schemaRules: accessForms(rights, resources),
     work: [
       createOrganizationCascade({ kinds, store }),
       createPeriodic("credential-upkeep", hourMs, (signal) =>
@@ -99,11 +106,12 @@ function openAccessSystem(kernel: Kernel, use: Use): System {
   };
 }
 
-/** Input limits of the access RPCs: scopes are those of this version's systems. */
-function accessForms({ scopes }: Rights): readonly SchemaRule[] {
+/** Input limits of the access RPCs: scopes and kinds are those of this version's systems. */
+function accessForms({ scopes }: Rights, resources: readonly TokenResourceKind[]): readonly SchemaRule[] {
   const scope = { enum: scopes };
   return [
     [CreateApiKeyRequestSchema.field.scopes, scope],
     [CreateTokenRequestSchema.field.scopes, scope],
+    [TokenResourceSchema.field.kind, { enum: resources.map(({ kind }) => kind) }],
   ];
 }

@@ -11,10 +11,10 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { AccessApiDeps, AccessObjects } from "./access-api-deps.ts";
 import { createAuditApi } from "./audit/audit-log.ts";
 import { createAuthenticator } from "./authenticator.ts";
-import { mayTouch, organizationOf } from "./caller.ts";
 import { createApiKeyApi } from "./credential/api-key-api.ts";
 import { createLastUse } from "./credential/last-use.ts";
 import { createTokenApi } from "./credential/token-api.ts";
+import type { TokenResourceKind } from "./credential/token-resources.ts";
 import { createCallerCache } from "./caller-cache.ts";
 import { createMemberships } from "./organization/membership.ts";
 import { createOrganizationApi } from "./organization/organization-api.ts";
@@ -48,11 +48,13 @@ export function createAccess(deps: {
   readonly log: Log;
   readonly newId: () => string;
   readonly rights: Rights;
+  /** Kinds of objects to which tokens can be limited. */
+  readonly resources: readonly TokenResourceKind[];
   /** Groups addresses into sources of sign-in attempts. */
   readonly sources: SourceGroups;
 }): Access {
   const { store, collections, sealer, clock, log } = deps;
-  const { organizations, users, apiKeys, tokens, services } = collections;
+  const { organizations, users, apiKeys, tokens } = collections;
   const memberships = createMemberships(collections.memberships);
   const passwordHash = createPasswordHash(sealer, deps.sources);
   const recentSources = createRecentSources({
@@ -78,7 +80,6 @@ export function createAccess(deps: {
     ...deps,
     quotas,
     setUps,
-    services,
     organizations,
     membershipObjects: collections.memberships,
     memberships,
@@ -110,11 +111,7 @@ export function createAccess(deps: {
       createOrganizationApi(api),
       createUserApi(api),
       createApiKeyApi(api),
-      createTokenApi(
-        api,
-        ({ kind, id }, call) =>
-          services.get(id)?.object.metadata.organizationId === organizationOf(call) && mayTouch(call, kind, id),
-      ),
+      createTokenApi(api),
       createAuditApi(api),
     ],
     async close() {

@@ -1,4 +1,4 @@
-import { tokenResourcesPart } from "#access/access-api-deps.ts";
+import { tokenResources } from "#access/credential/token-resources.ts";
 import { defaultAllowedCidrsPart } from "#catalog/catalog-api.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
@@ -55,7 +55,7 @@ export function contributeServices(
   return [
     serviceAccessPart.of(access),
     subjectAccessPart.of(access),
-    tokenResourcesPart.of(services),
+    tokenResources.of({ kind: managedServiceKind.name, scope: "services", objects: services }),
     operationSubjects.of({ kind: managedServiceKind.name, get: (id) => services.get(id) }),
     ownerKinds.of(...createServiceOwners({ services, drills })),
     networkPolicies.of(createServiceNetworkPolicy({ services, machines })),

@@ -1055,7 +1055,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.Token.last_used_at": "Time of the last use, at most one minute old.",
   "holdfast.v1.Token.last_used_from": "IP address of the last caller.",
   "holdfast.v1.TokenResource": "An object that a token is limited to.",
-  "holdfast.v1.TokenResource.kind": "Kind of the object: \"managed-service\".",
+  "holdfast.v1.TokenResource.kind": "Kind of the object, such as \"managed-service\".",
   "holdfast.v1.CreatedToken": "A created token.",
   "holdfast.v1.CreatedToken.token": "The bearer token, which only this response has.",
   "holdfast.v1.CreateTokenRequest": "A token to be created. Scopes that the caller lacks are refused.",

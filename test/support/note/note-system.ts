@@ -1,5 +1,6 @@
 import { text, type ValuesOf } from "@holdfast/common/config.ts";
 import { quotasPart } from "@holdfast/controller/access/organization/quotas.ts";
+import { tokenResources } from "@holdfast/controller/access/credential/token-resources.ts";
 import type { Use } from "@holdfast/controller/kernel/assembly.ts";
 import type { Kernel } from "@holdfast/controller/kernel/kernel.ts";
 import { networkPolicies } from "@holdfast/controller/fleet/network-policy/policy-source.ts";
@@ -74,6 +75,7 @@ function contributeNotes({ collections, installationId, log }: Kernel): readonly
       onHostLost: () => "deletes",
       drain: () => ({ outcome: "moves", reason: "The note moves to another host." }),
     }),
+    tokenResources.of({ kind: noteKind.name, scope: "notes", objects: notes }),
     networkPolicies.of({ name: noteKind.name, rulesOn: () => [], subscribe: () => ({ close() {} }) }),
     objectGrants.of({ ownerKind: noteKind.name, grantsOf: () => [] }),
     feeds.of({

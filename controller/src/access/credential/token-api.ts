@@ -1,13 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import {
-  type Call,
-  type Handlers,
-  type Principal,
-  type ResourceName,
-  type ServedService,
-  serve,
-} from "@holdfast/common/call.ts";
+import { type Call, type Handlers, type Principal, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import {
   CreatedTokenSchema,
@@ -21,14 +14,12 @@ import type { AccessApiDeps } from "../access-api-deps.ts";
 import { actorOf, organizationOf, principalOf, requireScope, requireScopes, requireUnlimited } from "../caller.ts";
 import { hashPurposes, type TokenCreator, type Token, tokenKind, newTokenText } from "./credential.ts";
 import type { Use } from "./last-use.ts";
+import { limitFaults } from "./token-resources.ts";
 
 const depthMax = 4;
 
 /** The RPCs of tokens. */
-export function createTokenApi(
-  deps: AccessApiDeps,
-  exists: (resource: ResourceName, call: Call) => boolean,
-): ServedService {
+export function createTokenApi(deps: AccessApiDeps): ServedService {
   const { organizations, memberships, users, tokens, lastUse, sealer, cursors, clock } = deps;
 
   function creatorOf(call: Call): TokenCreator {
@@ -49,30 +40,13 @@ export function createTokenApi(
     };
   }
 
-  /** Only services can be limits so far, so a limited token gets scopes of services only. */
-  function checkResources(resources: readonly ResourceName[], scopes: readonly string[], call: Call): void {
-    if (resources.length === 0) return;
-    const faults = [
-      ...resources.flatMap((resource, index) =>
-        exists(resource, call)
-          ? []
-          : [{ field: `resources[${index}].id`, code: "unknown", detail: "is no object of the organization" }],
-      ),
-      ...scopes.flatMap((scope, index) =>
-        scope.startsWith("services:")
-          ? []
-          : [{ field: `scopes[${index}]`, code: "not_limitable", detail: "cannot be limited to resources" }],
-      ),
-    ];
-    if (faults.length > 0) throw invalid(...faults);
-  }
-
   const handlers: Handlers<typeof TokenService> = {
     createToken: ({ scopes, ttlSeconds, resources }, call) =>
       mutate(deps, call, { action: "token.create", kind: "token", see: [organizations, tokens] }, async (unit) => {
         const organizationId = organizationOf(call);
         deps.rights.check(scopes);
-        checkResources(resources, scopes, call);
+        const faults = limitFaults(deps.resources, { resources, scopes }, call);
+        if (faults.length > 0) throw invalid(...faults);
         if (principalOf(call).kind !== "user") requireScope(call, "keys:write");
         requireUnlimited(call);
         requireScopes(call, scopes);

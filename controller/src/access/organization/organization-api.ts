@@ -117,7 +117,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
     deleteOrganization: ({ orgId }, call) =>
       mutate(deps, call, { action: "organization.delete", kind, see: [organizations] }, async (unit) => {
         const before = require(orgId, call);
-        await deps.services.reached(before.modRevision, 1_000);
+        await Promise.all(deps.resources.map(({ objects }) => objects.reached(before.modRevision, 1_000)));
         const { services = 0 } = deps.quotas.usage(orgId);
         if (services > 0) {
           const detail = `The organization has ${services} ${services === 1 ? "service" : "services"}.`;
