@@ -86,6 +86,7 @@ import type {
   BackupFilter,
   BackupSettingsChange,
   ChannelChange,
+  DatabaseUserChange,
   InferenceKeyChange,
   InferenceProviderChange,
   InferenceSettingsChange,
@@ -529,6 +530,15 @@ export class DatabaseUserMethods extends ApiMethods {
     return this.transport.request("GET", pathOf("managed-services", serviceId, "database-users", username), options);
   }
 
+  /**
+   * Changes whether a user may consume logical replication slots. When the engine has not applied it within 15 s, the
+   * response is 202 with the operation that does.
+   */
+  update(serviceId: string, username: string, body: DatabaseUserChange, options?: CallOptions): Promise<DatabaseUser> {
+    const path = pathOf("managed-services", serviceId, "database-users", username);
+    return this.transport.request("PATCH", path, { ...options, body });
+  }
+
   /** Returns the current password. 409 when it was changed in SQL; reset it then. */
   revealPassword(serviceId: string, username: string, options?: CallOptions): Promise<DatabasePassword> {
     const path = pathOf("managed-services", serviceId, "database-users", username, "reveal-password");
@@ -536,9 +546,10 @@ export class DatabaseUserMethods extends ApiMethods {
   }
 
   /**
-   * Sets a new random password; open sessions stay. When the engine has not applied it within 15 s, the response is
-   * 202: the new password is valid once the operation is completed, and the former one until then. If the operation
-   * fails, the new password is invalid.
+   * Sets a new random password; open sessions stay. A user with role "custom" keeps its privileges, and only this
+   * response has its password. When the engine has not applied it within 15 s, the response is 202: the new password is
+   * valid once the operation is completed, and the former one until then. If the operation fails, the new password is
+   * invalid.
    */
   resetPassword(serviceId: string, username: string, options?: CallOptions): Promise<DatabasePassword> {
     const path = pathOf("managed-services", serviceId, "database-users", username, "reset-password");

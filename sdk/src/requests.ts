@@ -132,6 +132,12 @@ export interface ClaimOptions {
   readonly wait_seconds?: number | undefined;
 }
 
+/** A change of a user in a service's engine. */
+export interface DatabaseUserChange {
+  /** True for a consumer of logical replication slots, such as Debezium. PostgreSQL only. Omitted: unchanged. */
+  readonly replication?: boolean | undefined;
+}
+
 export interface ExtendedMessage {
   readonly receipt: string;
   /** Visibility timeout from now on. Omitted: that of the queue. */
@@ -345,6 +351,8 @@ export interface NewChannelConfig {
 export interface NewDatabaseUser {
   readonly username: string;
   readonly role: UserRole;
+  /** True for a consumer of logical replication slots, such as Debezium. PostgreSQL only; false by default. */
+  readonly replication?: boolean | undefined;
 }
 
 export interface NewInferenceKey {

@@ -755,6 +755,8 @@ export interface DatabaseUser {
   readonly created_at: string | null;
   /** The operation that changes it in the engine, while it is in progress. */
   readonly operation: Operation | null;
+  /** True when it may consume logical replication slots: attribute REPLICATION of PostgreSQL. */
+  readonly replication: boolean;
 }
 
 /** A user that is being removed. */
@@ -1270,8 +1272,8 @@ export interface Operation {
   /**
    * Type. For the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
    * "remove_node", "move_node", "failover", "resize", "expand" or "delete". For its engine: "create_user",
-   * "reset_password", "delete_user", "create_database" or "delete_database". For its backups: "backup", "verify_backup"
-   * or "drill".
+   * "update_user", "reset_password", "delete_user", "create_database" or "delete_database". For its backups: "backup",
+   * "verify_backup" or "drill".
    */
   readonly type: string;
   readonly status: OperationStatus;

@@ -26,7 +26,7 @@ export interface UsersFacet {
     user: EngineUser,
     signal: AbortSignal,
     options?: PutUserOptions,
-  ): Promise<{ changed: boolean; role: string }>;
+  ): Promise<{ changed: boolean; role: string; replication?: boolean }>;
   drop(
     instance: Instance,
     username: string,
@@ -39,11 +39,13 @@ export interface UsersFacet {
     verifier: string,
     signal: AbortSignal,
   ): Promise<{ exists: boolean; matches: boolean }>;
-  /** The user, read after all earlier changes of it in the engine ended; `matches` is true if it has this verifier. */
+  /**
+   * The user, read after all earlier changes of it in the engine ended; `matches` is true if it has the attribute
+   * REPLICATION, unless that is unset, and the verifier, unless only the attribute is requested.
+   */
   settled(
     instance: Instance,
-    username: string,
-    verifier: string,
+    user: Pick<EngineUser, "username" | "verifier" | "replication">,
     signal: AbortSignal,
     options?: ChangeOptions,
   ): Promise<{ exists: boolean; matches: boolean; role: string }>;

@@ -1,3 +1,4 @@
+import type { UsersFacet } from "../engines/contents-facets.ts";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
@@ -70,17 +71,18 @@ export const settleEngineChange: TaskHandler<"settleEngineChange"> = {
 async function readChange({ change }: InputOf<"settleEngineChange">, { engine, signal, withinMs }: TaskContext) {
   const { driver, instance } = await engine();
   const options = { withinMs };
-  const user = (username: string, verifier: string) =>
-    usersOf(driver).settled(instance, username, verifier, signal, options);
+  const settled = (user: Parameters<UsersFacet["settled"]>[1]) =>
+    usersOf(driver).settled(instance, user, signal, options);
   const database = (name: string, mark: string) => databasesOf(driver).settled(instance, name, mark, signal, options);
   switch (change.case) {
     case "putEngineUser": {
-      const { username = "", verifier = "" } = change.value.user ?? {};
-      const { matches, role } = await user(username, verifier);
+      const { user } = change.value;
+      if (user === undefined) throw new TaskFailed("invalid_task", "the task names no user");
+      const { matches, role } = await settled(user);
       return { taken: matches, role };
     }
     case "dropEngineUser": {
-      const { exists, role } = await user(change.value.username, "");
+      const { exists, role } = await settled({ username: change.value.username, verifier: "" });
       return { taken: !exists, role };
     }
     case "createEngineDatabase":

@@ -158,6 +158,12 @@ export function createInMemoryServices(): { state: InMemoryState; services: Serv
       managed: true,
     }),
     getDatabaseUser: async ({ serviceId, username }) => ({ serviceId, username, role: DatabaseUserRole.CUSTOM }),
+    updateDatabaseUser: async ({ serviceId, username, replication = false }) => ({
+      serviceId,
+      username,
+      role: DatabaseUserRole.CUSTOM,
+      replication,
+    }),
     deleteDatabaseUser: async () => ({}),
     revealPassword: async ({ serviceId, username }) => ({ serviceId, username, password: randomUUID() }),
     resetPassword: async ({ serviceId, username }) => ({ serviceId, username, password: randomUUID() }),

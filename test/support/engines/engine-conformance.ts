@@ -137,8 +137,11 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
           });
           expect(await users.put(instance, user(name, role, "two"), signal)).toEqual({ changed: true, role });
           const matching = { exists: true, matches: true, role };
-          expect(await users.settled(instance, name, subject.verifierOf("two"), signal)).toEqual(matching);
-          expect(await users.settled(instance, name, "", signal)).toEqual({ ...matching, matches: false });
+          expect(await users.settled(instance, user(name, role, "two"), signal)).toEqual(matching);
+          expect(await users.settled(instance, { username: name, verifier: "" }, signal)).toEqual({
+            ...matching,
+            matches: false,
+          });
           expect(await users.check(instance, name, subject.verifierOf("one"), signal)).toEqual({
             exists: true,
             matches: false,

@@ -1,3 +1,5 @@
+import { create } from "@bufbuild/protobuf";
+import { EngineUserStateSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -97,7 +99,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       rollBack: () => Promise.reject(new Error("there is nothing to roll back to")),
     },
     users: {
-      list: async () => [{ $typeName: "holdfast.agent.v1.EngineUserState", username: "app_user", role: "admin" }],
+      list: async () => [create(EngineUserStateSchema, { username: "app_user", role: "admin" })],
       put: async (_instance, user) => {
         if (user.username === "bad") throw new EngineRefused("role bad is reserved");
         return { changed: true, role: user.role };

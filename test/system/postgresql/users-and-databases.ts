@@ -8,6 +8,7 @@ interface UserJson {
   readonly username: string;
   readonly role: string;
   readonly managed: boolean;
+  readonly replication: boolean;
 }
 
 /** Objects inside the engine, by the API and in SQL. */
@@ -81,6 +82,37 @@ export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
       await queryOnce(its.platform, its.main.connection, login("changed", after), "SELECT 1");
       const old = openPostgresql(its.platform, its.main.connection, login("changed", "chosen-by-the-user"));
       await expect(old).rejects.toMatchObject({ code: "28P01" });
+    });
+
+    it("get and lose the attribute REPLICATION", async () => {
+      const users = its.path("/database-users");
+      const body = { username: "debezium", role: "readonly", replication: true };
+      const created = await its.platform.rest.post<UserJson>(users, body);
+      expect(expectStatus(created, 201).json).toMatchObject({ role: "readonly", replication: true });
+      const attribute = async () => {
+        const sql = "SELECT rolreplication FROM pg_roles WHERE rolname = 'debezium'";
+        return (await queryOnce(its.platform, its.main.connection, { password: its.main.password }, sql))[0];
+      };
+      expect(await attribute()).toEqual({ rolreplication: true });
+      const change = (replication?: boolean) =>
+        its.platform.rest.patch<UserJson>(`${users}/debezium`, replication === undefined ? {} : { replication });
+      expect(expectStatus(await change(), 200).json.replication).toBe(true);
+      expect(expectStatus(await change(false), 200).json).toMatchObject({ managed: true, replication: false });
+      expect(await attribute()).toEqual({ rolreplication: false });
+      expect((await its.platform.rest.get<UserJson>(`${users}/debezium`)).json.replication).toBe(false);
+      expect((await its.platform.rest.patch(`${users}/absent`, { replication: true })).status).toBe(404);
+      expectStatus(await its.platform.rest.delete(`${users}/debezium`), 204);
+    });
+
+    it("that were created in SQL get a new password, which is not stored", async () => {
+      const { connection, password } = its.main;
+      await queryOnce(its.platform, connection, { password }, "CREATE ROLE own_rights LOGIN");
+      const path = its.path("/database-users/own_rights");
+      const reset = await its.platform.rest.post<{ password: string }>(`${path}/reset-password`);
+      const after = expectStatus(reset, 200).json.password;
+      await queryOnce(its.platform, connection, login("own_rights", after), "SELECT 1");
+      expect((await its.platform.rest.get<UserJson>(path)).json).toMatchObject({ role: "custom", managed: false });
+      expect((await its.platform.rest.post(`${path}/reveal-password`)).status).toBe(409);
     });
 
     it("can be read one by one, created once, and deleted, except the service's own", async () => {

@@ -43,7 +43,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a request whose caller aborts",
     const { users } = driver;
     if (users === undefined) throw new Error("the engine has no users");
     const coming = user("coming", "readonly");
-    const settled = () => users.settled(instance, "coming", coming.verifier, signal);
+    const settled = () => users.settled(instance, coming, signal);
     await withSession(instance, signal, async (holder) => {
       const waiting = async () => (await holder.rows("SELECT 1 FROM pg_locks WHERE NOT granted")).length;
       await holder.rows("BEGIN; LOCK TABLE pg_authid IN EXCLUSIVE MODE");

@@ -15,10 +15,11 @@ const scramVerifier = /^SCRAM-SHA-256\$\d+:[A-Za-z0-9+/]+={0,2}\$[A-Za-z0-9+/]+=
  * other users with ADMIN OPTION, so that it can clean up after them.
  */
 export function putUserSql(user: EngineUser, exists: boolean, version: string): string {
-  const { username, role, verifier } = user;
+  const { username, role, verifier, replication = exists ? undefined : false } = user;
   if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
   const name = identifier(username);
-  const attributes = `LOGIN NOREPLICATION NOBYPASSRLS INHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity' ${passwordOf(verifier)}`;
+  const fixed = "LOGIN NOBYPASSRLS INHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity'";
+  const attributes = [fixed, ...replicationOf(replication), passwordOf(verifier)].join(" ");
   const password = `${exists ? "ALTER" : "CREATE"} ROLE ${name} NOSUPERUSER ${attributes}`;
   if (username === defaultUser) return `${password}; GRANT ${groups.admin} TO ${name}`;
   const statements = [password];
@@ -49,9 +50,22 @@ export function putUserSql(user: EngineUser, exists: boolean, version: string): 
   return statements.join("; ");
 }
 
-/** Pure: the statement that sets the password of a user with its own privileges, and changes nothing else. */
-export function passwordSql({ username, verifier }: Pick<EngineUser, "username" | "verifier">): string {
-  return `ALTER ROLE ${identifier(username)} ${passwordOf(verifier)}`;
+/**
+ * Pure: the statement that sets the requested password and attribute of an existing user, and leaves its role and its
+ * other attributes as they are.
+ */
+export function changeUserSql({
+  username,
+  verifier,
+  replication,
+}: Pick<EngineUser, "username" | "verifier" | "replication">): string {
+  const changes = [...replicationOf(replication), ...(verifier === "" ? [] : [passwordOf(verifier)])];
+  return `ALTER ROLE ${identifier(username)} ${changes.join(" ")}`;
+}
+
+function replicationOf(replication: boolean | undefined): string[] {
+  if (replication === undefined) return [];
+  return [replication ? "REPLICATION" : "NOREPLICATION"];
 }
 
 function passwordOf(verifier: string): string {

@@ -11,7 +11,7 @@ import { EngineRefused } from "../engine-errors.ts";
 import { identifier, literal, type Session, timeoutsOf, withAdvisoryLock, withSession } from "./session.ts";
 import { type DatabaseList, inEachDatabase, summarizeNames, listDatabases } from "./database-list.ts";
 import { groups, isReserved } from "./layout.ts";
-import { passwordSql, putUserSql } from "./put-user.ts";
+import { changeUserSql, putUserSql } from "./put-user.ts";
 
 export const users: UsersFacet = {
   list: (instance, signal) => withSession(instance, signal, listUsers),
@@ -30,11 +30,11 @@ export const users: UsersFacet = {
           );
       return { exists: role !== undefined, matches: role?.rolpassword === verifier };
     }),
-  settled: (instance, username, verifier, signal, options) =>
-    withAdvisoryLock(instance, `user ${username}`, signal, options, async (session) => {
-      const [row] = isReserved(username) ? [] : await readRoles(session, "r.rolname = $1", [username]);
+  settled: (instance, user, signal, options) =>
+    withAdvisoryLock(instance, `user ${user.username}`, signal, options, async (session) => {
+      const [row] = isReserved(user.username) ? [] : await readRoles(session, "r.rolname = $1", [user.username]);
       if (row === undefined) return { exists: false, matches: false, role: "" };
-      return { exists: true, matches: row.rolpassword === verifier, role: roleOf(row) };
+      return { exists: true, matches: hasRequested(row, user), role: roleOf(row) };
     }),
 };
 
@@ -43,6 +43,7 @@ interface RoleRow {
   readonly rolpassword: string | null;
   readonly groups: string[];
   readonly canlogin: boolean;
+  readonly replication: boolean;
   readonly attributes: boolean;
 }
 
@@ -51,7 +52,10 @@ async function listUsers(session: Session): Promise<EngineUserState[]> {
   const rows = await readRoles(session, "r.rolcanlogin", []);
   return rows
     .filter(({ rolname }) => !isReserved(rolname))
-    .map((row) => create(EngineUserStateSchema, { username: row.rolname, role: roleOf(row) }));
+    .map((row) => {
+      const { rolname: username, replication } = row;
+      return create(EngineUserStateSchema, { username, role: roleOf(row), replication });
+    });
 }
 
 function roleOf({ groups: member }: RoleRow): "admin" | "readwrite" | "readonly" | "custom" {
@@ -65,21 +69,30 @@ async function putUser(
   requested: EngineUser,
   version: string,
   expected: PutUserOptions["expected"],
-): Promise<{ changed: boolean; role: string }> {
+): Promise<{ changed: boolean; role: string; replication?: boolean }> {
   const [row] = await readRoles(session, "r.rolname = $1", [requested.username]);
   const user = expected === "present" ? { ...requested, role: currentRole(row, requested.username) } : requested;
-  const { role } = user;
-  const hasVerifier = row?.rolpassword === user.verifier;
-  if (hasVerifier && (role === "custom" || row.attributes) && roleOf(row) === role) return { changed: false, role };
-  if (row !== undefined && !hasVerifier && expected === "absent")
+  const { role, replication } = user;
+  const now = { role, ...(replication !== undefined && { replication }) };
+  const isAsRequested = row !== undefined && hasRequested(row, user);
+  const keepsRole = expected === "present" && (role === "custom" || user.verifier === "");
+  if (isAsRequested && (keepsRole || row.attributes) && roleOf(row) === role) return { changed: false, ...now };
+  if (row !== undefined && row.rolpassword !== user.verifier && expected === "absent")
     throw new EngineRefused(`The engine has a user ${user.username} already.`, { code: "name_taken" });
   if (row !== undefined && user.username === defaultUser && role !== "admin") {
     throw new EngineRefused(`${defaultUser} is always an admin`);
   }
-  const sql =
-    expected === "present" && role === "custom" ? passwordSql(user) : putUserSql(user, row !== undefined, version);
+  const sql = keepsRole ? changeUserSql(user) : putUserSql(user, row !== undefined, version);
   await session.rows(`BEGIN; ${sql}; COMMIT`);
-  return { changed: true, role };
+  return { changed: true, ...now };
+}
+
+/** True if the user has the attribute, unless it is unset, and the verifier, unless only the attribute is requested. */
+function hasRequested(row: RoleRow, { verifier, replication }: Pick<EngineUser, "verifier" | "replication">): boolean {
+  return (
+    (row.rolpassword === verifier || (verifier === "" && replication !== undefined)) &&
+    (replication === undefined || row.replication === replication)
+  );
 }
 
 /** Current role of a user whose role stays. Throws EngineRefused if there is no such user. */
@@ -92,7 +105,8 @@ function currentRole(row: RoleRow | undefined, username: string): string {
 function readRoles(session: Session, condition: string, values: readonly unknown[]): Promise<RoleRow[]> {
   return session.rows<RoleRow>(
     `SELECT r.rolname, r.rolpassword, r.rolcanlogin AS canlogin,
-       r.rolcanlogin AND NOT r.rolsuper AND NOT r.rolreplication AND NOT r.rolbypassrls AS attributes,
+       r.rolreplication AS replication,
+       r.rolcanlogin AND NOT r.rolsuper AND NOT r.rolbypassrls AS attributes,
        ARRAY (SELECT g.rolname::text FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid
               WHERE m.member = r.oid ORDER BY 1) AS groups
      FROM pg_authid r WHERE ${condition} ORDER BY r.rolname`,

@@ -51,7 +51,7 @@ export const users: UsersFacet = {
     }),
 
   /** Commands of closed sessions either ran before this one or never will. */
-  settled: (instance, username, verifier, signal) =>
+  settled: (instance, { username, verifier }, signal) =>
     withSession(instance, signal, async (session) => {
       const state = await stateOf(session, username);
       // From here on, changes in memory survive a restart.

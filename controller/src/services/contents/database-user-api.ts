@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
-import { HoldfastError } from "@holdfast/common/errors.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { EngineUserState } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import {
   type DatabasePassword,
@@ -33,6 +33,7 @@ import {
   roleMessage,
   roleName,
 } from "./user/database-user.ts";
+import { engineProfileOf } from "../engine/engine-profiles.ts";
 import { newUser } from "./user/new-user.ts";
 
 export interface DatabaseUserApiDeps {
@@ -58,8 +59,9 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
     const creating = changes.of(service.metadata.id).flatMap(({ change: { spec } }): EngineUserState[] => {
       if (spec.change.type !== "create_user") return [];
       const { username, role } = spec.change.user;
+      const { replication = false } = spec.change;
       const exists = users.some((user) => user.username === username);
-      return exists ? [] : [{ $typeName: "holdfast.agent.v1.EngineUserState", username, role }];
+      return exists ? [] : [{ $typeName: "holdfast.agent.v1.EngineUserState", username, role, replication }];
     });
     return [...users, ...creating];
   }
@@ -74,7 +76,7 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
     return user;
   }
 
-  function message({ metadata }: ManagedServiceObject, { username, role }: EngineUserState): DatabaseUser {
+  function message({ metadata }: ManagedServiceObject, { username, role, replication }: EngineUserState): DatabaseUser {
     const managed = deps.users.get(databaseUserId(metadata.id, username))?.object;
     const inFlight = changes.find(metadata.id, { kind: "user", name: username });
     // A user being created is returned as it will be.
@@ -84,6 +86,7 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
       serviceId: metadata.id,
       username,
       role: roleMessage(role),
+      replication,
       managed: createdAt !== undefined,
       ...(createdAt === undefined ? {} : { createdAt: timestampFromMs(createdAt) }),
       ...(inFlight === undefined ? {} : { operation: operationMessage(inFlight.operation) }),
@@ -103,6 +106,13 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
     return newUser({ serviceId, organizationId, username, role, engine, sealer, now: clock.now() });
   }
 
+  /** Throws for an engine without logical slots. */
+  function requireReplication(serviceId: string, call: Call): void {
+    const { databaseType } = access.requireRunning(serviceId, call).object.spec;
+    if (engineProfileOf(databaseType).hasLogicalSlots !== true)
+      throw invalid({ field: "replication", code: "not_supported", detail: `${databaseType} has no logical slots` });
+  }
+
   function auditNameOf(serviceId: string, username: string, action: string) {
     const objectId = databaseUserId(serviceId, username);
     return { action: `database-user.${action}`, objectKind: "database-user", objectId } as const;
@@ -116,14 +126,15 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
       return { users: items.map((user) => message(object, user)), ...page.next(next) };
     },
 
-    createDatabaseUser: ({ serviceId, username, role }, call) => {
+    createDatabaseUser: ({ serviceId, username, role, replication = false }, call) => {
+      if (replication) requireReplication(serviceId, call);
       const { user } = userOf(serviceId, username, roleName(role), call);
       const createdAt = timestampFromMs(user.metadata.createdAt);
-      const response = { serviceId, username, role, managed: true, createdAt };
+      const response = { serviceId, username, role, replication, managed: true, createdAt };
       return changes.apply(
         {
           serviceId,
-          change: { type: "create_user", user: user.spec },
+          change: { type: "create_user", user: user.spec, ...(replication && { replication }) },
           audit: auditNameOf(serviceId, username, "create"),
           inFlight: (operation) => create(DatabaseUserSchema, { ...response, operation }),
           applied: () => create(DatabaseUserSchema, response),
@@ -135,6 +146,27 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
     getDatabaseUser: async ({ serviceId, username }, call) => {
       const { object } = access.requireRunning(serviceId, call);
       return message(object, await requireEngineUser(object, username, call));
+    },
+
+    updateDatabaseUser: async ({ serviceId, username, replication }, call) => {
+      if (replication === true) requireReplication(serviceId, call);
+      const { object } = access.requireRunning(serviceId, call);
+      const before = await requireEngineUser(object, username, call);
+      if (replication === undefined || replication === before.replication) return message(object, before);
+      const user = { ...before, replication };
+      return changes.apply(
+        {
+          serviceId,
+          change: { type: "update_user", username, replication },
+          audit: auditNameOf(serviceId, username, "update"),
+          inFlight: (operation) => create(DatabaseUserSchema, { ...message(object, user), operation }),
+          applied: () => {
+            const { operation: _, ...applied } = message(object, user);
+            return create(DatabaseUserSchema, applied);
+          },
+        },
+        call,
+      );
     },
 
     deleteDatabaseUser: async ({ serviceId, username }, call) => {

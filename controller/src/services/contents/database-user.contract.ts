@@ -1,6 +1,7 @@
 import {
   type CreateDatabaseUserRequestSchema,
   DatabaseUserService,
+  type UpdateDatabaseUserRequestSchema,
 } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
 import { casesOf, type Contract, object, ofService } from "../../../../test/support/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
@@ -13,6 +14,11 @@ export default {
       listDatabaseUsers: ofService,
       createDatabaseUser: object(({ serviceId }) => ({ service_id: serviceId, username: "thief", role: "admin" })),
       getDatabaseUser: user,
+      updateDatabaseUser: object(({ serviceId }) => ({
+        service_id: serviceId,
+        username: "app_user",
+        replication: true,
+      })),
       deleteDatabaseUser: user,
       revealPassword: user,
       resetPassword: user,
@@ -25,6 +31,7 @@ export default {
       listDatabaseUsers: (c) => c.databaseUsers.list("i", page),
       createDatabaseUser: (c) => c.databaseUsers.create("i", { username: "u", role: "readonly" }),
       getDatabaseUser: (c) => c.databaseUsers.get("i", "u"),
+      updateDatabaseUser: (c) => c.databaseUsers.update("i", "u", { replication: true }),
       deleteDatabaseUser: (c) => c.databaseUsers.delete("i", "u"),
       revealPassword: (c) => c.databaseUsers.revealPassword("i", "u"),
       resetPassword: (c) => c.databaseUsers.resetPassword("i", "u"),
@@ -32,6 +39,10 @@ export default {
   ],
   sdkInputs: sameInputs<{
     newDatabaseUser: SameInput<sdk.NewDatabaseUser, typeof CreateDatabaseUserRequestSchema>;
+    databaseUserChange: SameInput<
+      sdk.DatabaseUserChange & { readonly username: string },
+      typeof UpdateDatabaseUserRequestSchema
+    >;
   }>(),
   kindBounds: {
     "database-user": "limits of the service's engine",

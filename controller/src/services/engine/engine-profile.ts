@@ -26,6 +26,8 @@ export interface EngineProfile {
   readonly hasDatabaseUrl?: true;
   /** Maximum lengths of names in the engine where it accepts less than the API, in characters. */
   readonly nameMax?: { readonly user?: number; readonly database?: number };
+  /** Users with the attribute REPLICATION consume changes through logical slots. */
+  readonly hasLogicalSlots?: true;
   /** Absent for an engine without replicas. */
   readonly replicas?: {
     /** Comparison of the positions that members report. */

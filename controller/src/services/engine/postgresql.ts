@@ -7,6 +7,7 @@ export const postgresql: EngineProfile = {
   verifierOf: (password) => scramSha256Verifier(password),
   databases: [defaultDatabase],
   connectionDatabase: defaultDatabase,
+  hasLogicalSlots: true,
   replicas: {
     positions: bytePositions(lsnBytes),
     isSynchronous: true,

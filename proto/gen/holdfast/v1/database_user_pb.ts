@@ -20,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/database_user.proto.
  */
 export const file_holdfast_v1_database_user: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob2xkZmFzdC92MS9kYXRhYmFzZV91c2VyLnByb3RvEgtob2xkZmFzdC52MSKkAgoMRGF0YWJhc2VVc2VyEhIKCnNlcnZpY2VfaWQYASABKAkSEAoIdXNlcm5hbWUYAiABKAkSOwoEcm9sZRgDIAEoDjIdLmhvbGRmYXN0LnYxLkRhdGFiYXNlVXNlclJvbGVCDrK7GAoqCHJlYWRvbmx5EhsKB21hbmFnZWQYBCABKAhCCrK7GAYqBHRydWUSMwoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBARIuCglvcGVyYXRpb24YBiABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAYgBAToSursYDgoMRGF0YWJhc2VVc2VyQg0KC19jcmVhdGVkX2F0QgwKCl9vcGVyYXRpb24ilgEKFERhdGFiYXNlVXNlckRlbGV0aW9uEhIKCnNlcnZpY2VfaWQYASABKAkSEAoIdXNlcm5hbWUYAiABKAkSLgoJb3BlcmF0aW9uGAMgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSACIAQE6Grq7GBYKFERhdGFiYXNlVXNlckRlbGV0aW9uQgwKCl9vcGVyYXRpb24ivgEKEERhdGFiYXNlUGFzc3dvcmQSEgoKc2VydmljZV9pZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRIuCghwYXNzd29yZBgDIAEoCUIcsrsYGAgBKhRrWDJtVDl2UTR3THI3Yk5jMVpmSBIuCglvcGVyYXRpb24YBCABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAIgBAToWursYEgoQRGF0YWJhc2VQYXNzd29yZEIMCgpfb3BlcmF0aW9uIo0BChhMaXN0RGF0YWJhc2VVc2Vyc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yIm8KGUxpc3REYXRhYmFzZVVzZXJzUmVzcG9uc2USKAoFdXNlcnMYASADKAsyGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IilQIKGUNyZWF0ZURhdGFiYXNlVXNlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBKIAQoIdXNlcm5hbWUYAiABKAlCdrpIHHIaMhheW2Etel9dW2EtejAtOV8tXXswLDYyfSSyuxhTMlFtdXN0IGJlIDEgdG8gNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMsIF8gYW5kIC0sIGFuZCBiZWdpbiB3aXRoIGEgbGV0dGVyIG9yIF8SOQoEcm9sZRgDIAEoDjIdLmhvbGRmYXN0LnYxLkRhdGFiYXNlVXNlclJvbGVCDLpICYIBBhgBGAIYAzoVursYEQoPTmV3RGF0YWJhc2VVc2VyIlAKFkdldERhdGFiYXNlVXNlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIZCgh1c2VybmFtZRgCIAEoCUIHukgEcgIYPyJTChlEZWxldGVEYXRhYmFzZVVzZXJSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8iTwoVUmV2ZWFsUGFzc3dvcmRSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8iTgoUUmVzZXRQYXNzd29yZFJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIZCgh1c2VybmFtZRgCIAEoCUIHukgEcgIYPyr+AQoQRGF0YWJhc2VVc2VyUm9sZRIiCh5EQVRBQkFTRV9VU0VSX1JPTEVfVU5TUEVDSUZJRUQQABIoChhEQVRBQkFTRV9VU0VSX1JPTEVfQURNSU4QARoKsj4HCgVhZG1pbhIwChxEQVRBQkFTRV9VU0VSX1JPTEVfUkVBRFdSSVRFEAIaDrI+CwoJcmVhZHdyaXRlEi4KG0RBVEFCQVNFX1VTRVJfUk9MRV9SRUFET05MWRADGg2yPgoKCHJlYWRvbmx5EioKGURBVEFCQVNFX1VTRVJfUk9MRV9DVVNUT00QBBoLsj4ICgZjdXN0b20aDsK7GAoKCFVzZXJSb2xlMvwMChNEYXRhYmFzZVVzZXJTZXJ2aWNlEsgBChFMaXN0RGF0YWJhc2VVc2VycxIlLmhvbGRmYXN0LnYxLkxpc3REYXRhYmFzZVVzZXJzUmVxdWVzdBomLmhvbGRmYXN0LnYxLkxpc3REYXRhYmFzZVVzZXJzUmVzcG9uc2UiZKq7GCsSDXNlcnZpY2VzOnJlYWQ4AVoYRGF0YWJhc2VVc2VyTWV0aG9kcy5saXN0gtPkkwIvEi0vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMS7wIKEkNyZWF0ZURhdGFiYXNlVXNlchImLmhvbGRmYXN0LnYxLkNyZWF0ZURhdGFiYXNlVXNlclJlcXVlc3QaGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXIilQKquxjYAQjJARIOc2VydmljZXM6d3JpdGUqQwoQb3BlcmF0aW9uLnN0YXR1cxIHcGVuZGluZxIHcnVubmluZxjKASIaL29wZXJhdGlvbnMve29wZXJhdGlvbi5pZH0yOC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9WhpEYXRhYmFzZVVzZXJNZXRob2RzLmNyZWF0ZWIoeyJ1c2VybmFtZSI6InJlcG9ydHMiLCJyb2xlIjoicmVhZG9ubHkifYLT5JMCMjoBKiItL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlLXVzZXJzEsEBCg9HZXREYXRhYmFzZVVzZXISIy5ob2xkZmFzdC52MS5HZXREYXRhYmFzZVVzZXJSZXF1ZXN0GhkuaG9sZGZhc3QudjEuRGF0YWJhc2VVc2VyIm6quxgqEg1zZXJ2aWNlczpyZWFkOAFaF0RhdGFiYXNlVXNlck1ldGhvZHMuZ2V0gtPkkwI6EjgvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMve3VzZXJuYW1lfRL+AQoSRGVsZXRlRGF0YWJhc2VVc2VyEiYuaG9sZGZhc3QudjEuRGVsZXRlRGF0YWJhc2VVc2VyUmVxdWVzdBohLmhvbGRmYXN0LnYxLkRhdGFiYXNlVXNlckRlbGV0aW9uIpwBqrsYWAjMARIOc2VydmljZXM6d3JpdGUqQwoQb3BlcmF0aW9uLnN0YXR1cxIHcGVuZGluZxIHcnVubmluZxjKASIaL29wZXJhdGlvbnMve29wZXJhdGlvbi5pZH2C0+STAjoqOC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9EuUBCg5SZXZlYWxQYXNzd29yZBIiLmhvbGRmYXN0LnYxLlJldmVhbFBhc3N3b3JkUmVxdWVzdBodLmhvbGRmYXN0LnYxLkRhdGFiYXNlUGFzc3dvcmQijwGquxg4EhBzZXJ2aWNlczpzZWNyZXRzQAFaIkRhdGFiYXNlVXNlck1ldGhvZHMucmV2ZWFsUGFzc3dvcmSC0+STAk06ASoiSC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9L3JldmVhbC1wYXNzd29yZBKkAgoNUmVzZXRQYXNzd29yZBIhLmhvbGRmYXN0LnYxLlJlc2V0UGFzc3dvcmRSZXF1ZXN0Gh0uaG9sZGZhc3QudjEuRGF0YWJhc2VQYXNzd29yZCLQAaq7GHoSEHNlcnZpY2VzOnNlY3JldHMqQwoQb3BlcmF0aW9uLnN0YXR1cxIHcGVuZGluZxIHcnVubmluZxjKASIaL29wZXJhdGlvbnMve29wZXJhdGlvbi5pZH1aIURhdGFiYXNlVXNlck1ldGhvZHMucmVzZXRQYXNzd29yZILT5JMCTDoBKiJHL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlLXVzZXJzL3t1c2VybmFtZX0vcmVzZXQtcGFzc3dvcmQaVMq7GFAKTgoTRGF0YWJhc2VVc2VyTWV0aG9kcxI3VXNlcnMgaW4gYSBzZXJ2aWNlJ3MgZW5naW5lLCBhbHNvIHRob3NlIGNyZWF0ZWQgaW4gU1FMLmIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_operation, file_holdfast_v1_options]);
+  fileDesc("Ch9ob2xkZmFzdC92MS9kYXRhYmFzZV91c2VyLnByb3RvEgtob2xkZmFzdC52MSK5AgoMRGF0YWJhc2VVc2VyEhIKCnNlcnZpY2VfaWQYASABKAkSEAoIdXNlcm5hbWUYAiABKAkSOwoEcm9sZRgDIAEoDjIdLmhvbGRmYXN0LnYxLkRhdGFiYXNlVXNlclJvbGVCDrK7GAoqCHJlYWRvbmx5EhsKB21hbmFnZWQYBCABKAhCCrK7GAYqBHRydWUSMwoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBARIuCglvcGVyYXRpb24YBiABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAYgBARITCgtyZXBsaWNhdGlvbhgHIAEoCDoSursYDgoMRGF0YWJhc2VVc2VyQg0KC19jcmVhdGVkX2F0QgwKCl9vcGVyYXRpb24ilgEKFERhdGFiYXNlVXNlckRlbGV0aW9uEhIKCnNlcnZpY2VfaWQYASABKAkSEAoIdXNlcm5hbWUYAiABKAkSLgoJb3BlcmF0aW9uGAMgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSACIAQE6Grq7GBYKFERhdGFiYXNlVXNlckRlbGV0aW9uQgwKCl9vcGVyYXRpb24ivgEKEERhdGFiYXNlUGFzc3dvcmQSEgoKc2VydmljZV9pZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRIuCghwYXNzd29yZBgDIAEoCUIcsrsYGAgBKhRrWDJtVDl2UTR3THI3Yk5jMVpmSBIuCglvcGVyYXRpb24YBCABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAIgBAToWursYEgoQRGF0YWJhc2VQYXNzd29yZEIMCgpfb3BlcmF0aW9uIo0BChhMaXN0RGF0YWJhc2VVc2Vyc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yIm8KGUxpc3REYXRhYmFzZVVzZXJzUmVzcG9uc2USKAoFdXNlcnMYASADKAsyGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IivwIKGUNyZWF0ZURhdGFiYXNlVXNlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBKIAQoIdXNlcm5hbWUYAiABKAlCdrpIHHIaMhheW2Etel9dW2EtejAtOV8tXXswLDYyfSSyuxhTMlFtdXN0IGJlIDEgdG8gNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMsIF8gYW5kIC0sIGFuZCBiZWdpbiB3aXRoIGEgbGV0dGVyIG9yIF8SOQoEcm9sZRgDIAEoDjIdLmhvbGRmYXN0LnYxLkRhdGFiYXNlVXNlclJvbGVCDLpICYIBBhgBGAIYAxIYCgtyZXBsaWNhdGlvbhgEIAEoCEgAiAEBOhW6uxgRCg9OZXdEYXRhYmFzZVVzZXJCDgoMX3JlcGxpY2F0aW9uIpcBChlVcGRhdGVEYXRhYmFzZVVzZXJSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8SGAoLcmVwbGljYXRpb24YAyABKAhIAIgBAToYursYFAoSRGF0YWJhc2VVc2VyQ2hhbmdlQg4KDF9yZXBsaWNhdGlvbiJQChZHZXREYXRhYmFzZVVzZXJSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8iUwoZRGVsZXRlRGF0YWJhc2VVc2VyUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhkKCHVzZXJuYW1lGAIgASgJQge6SARyAhg/Ik8KFVJldmVhbFBhc3N3b3JkUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhkKCHVzZXJuYW1lGAIgASgJQge6SARyAhg/Ik4KFFJlc2V0UGFzc3dvcmRSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8q/gEKEERhdGFiYXNlVXNlclJvbGUSIgoeREFUQUJBU0VfVVNFUl9ST0xFX1VOU1BFQ0lGSUVEEAASKAoYREFUQUJBU0VfVVNFUl9ST0xFX0FETUlOEAEaCrI+BwoFYWRtaW4SMAocREFUQUJBU0VfVVNFUl9ST0xFX1JFQURXUklURRACGg6yPgsKCXJlYWR3cml0ZRIuChtEQVRBQkFTRV9VU0VSX1JPTEVfUkVBRE9OTFkQAxoNsj4KCghyZWFkb25seRIqChlEQVRBQkFTRV9VU0VSX1JPTEVfQ1VTVE9NEAQaC7I+CAoGY3VzdG9tGg7CuxgKCghVc2VyUm9sZTKoDwoTRGF0YWJhc2VVc2VyU2VydmljZRLIAQoRTGlzdERhdGFiYXNlVXNlcnMSJS5ob2xkZmFzdC52MS5MaXN0RGF0YWJhc2VVc2Vyc1JlcXVlc3QaJi5ob2xkZmFzdC52MS5MaXN0RGF0YWJhc2VVc2Vyc1Jlc3BvbnNlImSquxgrEg1zZXJ2aWNlczpyZWFkOAFaGERhdGFiYXNlVXNlck1ldGhvZHMubGlzdILT5JMCLxItL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlLXVzZXJzEu8CChJDcmVhdGVEYXRhYmFzZVVzZXISJi5ob2xkZmFzdC52MS5DcmVhdGVEYXRhYmFzZVVzZXJSZXF1ZXN0GhkuaG9sZGZhc3QudjEuRGF0YWJhc2VVc2VyIpUCqrsY2AEIyQESDnNlcnZpY2VzOndyaXRlKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9MjgvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMve3VzZXJuYW1lfVoaRGF0YWJhc2VVc2VyTWV0aG9kcy5jcmVhdGViKHsidXNlcm5hbWUiOiJyZXBvcnRzIiwicm9sZSI6InJlYWRvbmx5In2C0+STAjI6ASoiLS9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2VycxLBAQoPR2V0RGF0YWJhc2VVc2VyEiMuaG9sZGZhc3QudjEuR2V0RGF0YWJhc2VVc2VyUmVxdWVzdBoZLmhvbGRmYXN0LnYxLkRhdGFiYXNlVXNlciJuqrsYKhINc2VydmljZXM6cmVhZDgBWhdEYXRhYmFzZVVzZXJNZXRob2RzLmdldILT5JMCOhI4L21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlLXVzZXJzL3t1c2VybmFtZX0SqQIKElVwZGF0ZURhdGFiYXNlVXNlchImLmhvbGRmYXN0LnYxLlVwZGF0ZURhdGFiYXNlVXNlclJlcXVlc3QaGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXIizwGquxiHARIOc2VydmljZXM6d3JpdGUqQwoQb3BlcmF0aW9uLnN0YXR1cxIHcGVuZGluZxIHcnVubmluZxjKASIaL29wZXJhdGlvbnMve29wZXJhdGlvbi5pZH1aGkRhdGFiYXNlVXNlck1ldGhvZHMudXBkYXRlYhR7InJlcGxpY2F0aW9uIjp0cnVlfYLT5JMCPToBKjI4L21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlLXVzZXJzL3t1c2VybmFtZX0S/gEKEkRlbGV0ZURhdGFiYXNlVXNlchImLmhvbGRmYXN0LnYxLkRlbGV0ZURhdGFiYXNlVXNlclJlcXVlc3QaIS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXJEZWxldGlvbiKcAaq7GFgIzAESDnNlcnZpY2VzOndyaXRlKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9gtPkkwI6KjgvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMve3VzZXJuYW1lfRLlAQoOUmV2ZWFsUGFzc3dvcmQSIi5ob2xkZmFzdC52MS5SZXZlYWxQYXNzd29yZFJlcXVlc3QaHS5ob2xkZmFzdC52MS5EYXRhYmFzZVBhc3N3b3JkIo8BqrsYOBIQc2VydmljZXM6c2VjcmV0c0ABWiJEYXRhYmFzZVVzZXJNZXRob2RzLnJldmVhbFBhc3N3b3JkgtPkkwJNOgEqIkgvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMve3VzZXJuYW1lfS9yZXZlYWwtcGFzc3dvcmQSpAIKDVJlc2V0UGFzc3dvcmQSIS5ob2xkZmFzdC52MS5SZXNldFBhc3N3b3JkUmVxdWVzdBodLmhvbGRmYXN0LnYxLkRhdGFiYXNlUGFzc3dvcmQi0AGquxh6EhBzZXJ2aWNlczpzZWNyZXRzKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9WiFEYXRhYmFzZVVzZXJNZXRob2RzLnJlc2V0UGFzc3dvcmSC0+STAkw6ASoiRy9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9L3Jlc2V0LXBhc3N3b3JkGlTKuxhQCk4KE0RhdGFiYXNlVXNlck1ldGhvZHMSN1VzZXJzIGluIGEgc2VydmljZSdzIGVuZ2luZSwgYWxzbyB0aG9zZSBjcmVhdGVkIGluIFNRTC5iBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
  * A user in a service's engine.
@@ -61,6 +61,13 @@ export type DatabaseUser = Message<"holdfast.v1.DatabaseUser"> & {
    * @generated from field: optional holdfast.v1.Operation operation = 6;
    */
   operation?: Operation | undefined;
+
+  /**
+   * True when it may consume logical replication slots: attribute REPLICATION of PostgreSQL.
+   *
+   * @generated from field: bool replication = 7;
+   */
+  replication: boolean;
 };
 
 /**
@@ -102,6 +109,13 @@ export type DatabaseUserJson = {
    * @generated from field: optional holdfast.v1.Operation operation = 6;
    */
   operation?: OperationJson;
+
+  /**
+   * True when it may consume logical replication slots: attribute REPLICATION of PostgreSQL.
+   *
+   * @generated from field: bool replication = 7;
+   */
+  replication?: boolean;
 };
 
 /**
@@ -335,6 +349,13 @@ export type CreateDatabaseUserRequest = Message<"holdfast.v1.CreateDatabaseUserR
    * @generated from field: holdfast.v1.DatabaseUserRole role = 3;
    */
   role: DatabaseUserRole;
+
+  /**
+   * True for a consumer of logical replication slots, such as Debezium. PostgreSQL only; false by default.
+   *
+   * @generated from field: optional bool replication = 4;
+   */
+  replication?: boolean | undefined;
 };
 
 /**
@@ -357,6 +378,13 @@ export type CreateDatabaseUserRequestJson = {
    * @generated from field: holdfast.v1.DatabaseUserRole role = 3;
    */
   role?: DatabaseUserRoleJson;
+
+  /**
+   * True for a consumer of logical replication slots, such as Debezium. PostgreSQL only; false by default.
+   *
+   * @generated from field: optional bool replication = 4;
+   */
+  replication?: boolean;
 };
 
 /**
@@ -365,6 +393,61 @@ export type CreateDatabaseUserRequestJson = {
  */
 export const CreateDatabaseUserRequestSchema: GenMessage<CreateDatabaseUserRequest, {jsonType: CreateDatabaseUserRequestJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_database_user, 5);
+
+/**
+ * A change of a user in a service's engine.
+ *
+ * @generated from message holdfast.v1.UpdateDatabaseUserRequest
+ */
+export type UpdateDatabaseUserRequest = Message<"holdfast.v1.UpdateDatabaseUserRequest"> & {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId: string;
+
+  /**
+   * @generated from field: string username = 2;
+   */
+  username: string;
+
+  /**
+   * True for a consumer of logical replication slots, such as Debezium. PostgreSQL only. Omitted: unchanged.
+   *
+   * @generated from field: optional bool replication = 3;
+   */
+  replication?: boolean | undefined;
+};
+
+/**
+ * A change of a user in a service's engine.
+ *
+ * @generated from message holdfast.v1.UpdateDatabaseUserRequest
+ */
+export type UpdateDatabaseUserRequestJson = {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId?: string;
+
+  /**
+   * @generated from field: string username = 2;
+   */
+  username?: string;
+
+  /**
+   * True for a consumer of logical replication slots, such as Debezium. PostgreSQL only. Omitted: unchanged.
+   *
+   * @generated from field: optional bool replication = 3;
+   */
+  replication?: boolean;
+};
+
+/**
+ * Describes the message holdfast.v1.UpdateDatabaseUserRequest.
+ * Use `create(UpdateDatabaseUserRequestSchema)` to create a new message.
+ */
+export const UpdateDatabaseUserRequestSchema: GenMessage<UpdateDatabaseUserRequest, {jsonType: UpdateDatabaseUserRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_database_user, 6);
 
 /**
  * @generated from message holdfast.v1.GetDatabaseUserRequest
@@ -401,7 +484,7 @@ export type GetDatabaseUserRequestJson = {
  * Use `create(GetDatabaseUserRequestSchema)` to create a new message.
  */
 export const GetDatabaseUserRequestSchema: GenMessage<GetDatabaseUserRequest, {jsonType: GetDatabaseUserRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database_user, 6);
+  messageDesc(file_holdfast_v1_database_user, 7);
 
 /**
  * @generated from message holdfast.v1.DeleteDatabaseUserRequest
@@ -438,7 +521,7 @@ export type DeleteDatabaseUserRequestJson = {
  * Use `create(DeleteDatabaseUserRequestSchema)` to create a new message.
  */
 export const DeleteDatabaseUserRequestSchema: GenMessage<DeleteDatabaseUserRequest, {jsonType: DeleteDatabaseUserRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database_user, 7);
+  messageDesc(file_holdfast_v1_database_user, 8);
 
 /**
  * @generated from message holdfast.v1.RevealPasswordRequest
@@ -475,7 +558,7 @@ export type RevealPasswordRequestJson = {
  * Use `create(RevealPasswordRequestSchema)` to create a new message.
  */
 export const RevealPasswordRequestSchema: GenMessage<RevealPasswordRequest, {jsonType: RevealPasswordRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database_user, 8);
+  messageDesc(file_holdfast_v1_database_user, 9);
 
 /**
  * @generated from message holdfast.v1.ResetPasswordRequest
@@ -512,7 +595,7 @@ export type ResetPasswordRequestJson = {
  * Use `create(ResetPasswordRequestSchema)` to create a new message.
  */
 export const ResetPasswordRequestSchema: GenMessage<ResetPasswordRequest, {jsonType: ResetPasswordRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database_user, 9);
+  messageDesc(file_holdfast_v1_database_user, 10);
 
 /**
  * The role of a user. "custom" are users that were created in SQL with their own privileges; it cannot be requested.
@@ -604,6 +687,17 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabaseUserSchema;
   },
   /**
+   * Changes whether a user may consume logical replication slots. When the engine has not applied it within 15 s, the
+   * response is 202 with the operation that does.
+   *
+   * @generated from rpc holdfast.v1.DatabaseUserService.UpdateDatabaseUser
+   */
+  updateDatabaseUser: {
+    methodKind: "unary";
+    input: typeof UpdateDatabaseUserRequestSchema;
+    output: typeof DatabaseUserSchema;
+  },
+  /**
    * Removes a user and ends its sessions. In PostgreSQL the default user becomes the owner of its objects. When the
    * engine has not removed it within 15 s, the response is 202 with the operation; a repeated call returns the same
    * operation.
@@ -626,7 +720,8 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabasePasswordSchema;
   },
   /**
-   * Sets a new random password; open sessions stay. When the engine has not applied it within 15 s, the response is
+   * Sets a new random password; open sessions stay. A user with role "custom" keeps its privileges, and only this
+   * response has its password. When the engine has not applied it within 15 s, the response is
    * 202: the new password is valid once the operation is completed, and the former one until then. If the operation
    * fails, the new password is invalid.
    *

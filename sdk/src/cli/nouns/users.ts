@@ -5,7 +5,12 @@ import { take } from "../flag-values.ts";
 import { settle } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
 
-const columns = ["username", "role", "managed", "created_at"];
+interface CreateFlags {
+  readonly role: UserRole;
+  readonly replication?: true;
+}
+
+const columns = ["username", "role", "replication", "managed", "created_at"];
 
 export function addUsers(users: CliCommand): void {
   users
@@ -32,15 +37,37 @@ export function addUsers(users: CliCommand): void {
         new Option("--role <role>", "role of the user")
           .choices(["admin", "readwrite", "readonly"])
           .default("readwrite"),
-      ),
+      )
+      .option("--replication", "the user may consume logical replication slots (change data capture)"),
   )
     .example("users create orders reports --role readonly")
-    .does(async (context, name: string, username: string, flags: WaitFlags & { role: UserRole }) => {
+    .example("users create orders debezium --role readonly --replication")
+    .does(async (context, name: string, username: string, flags: WaitFlags & CreateFlags) => {
       const { databaseUsers } = context.client;
       const id = await context.serviceId(name);
-      const created = await databaseUsers.create(id, { username, role: flags.role });
+      const created = await databaseUsers.create(id, {
+        username,
+        role: flags.role,
+        ...(flags.replication && { replication: true }),
+      });
       const isDone = await settle(context, created.operation, username, flags);
       context.output.show(isDone ? { ...created, operation: null } : created, columns);
+    });
+
+  withWait(
+    users
+      .command("update <service> <user>")
+      .description("change whether a user may consume logical replication slots")
+      .addOption(
+        new Option("--replication <state>", "on: it may; off: it may not").choices(["on", "off"]).makeOptionMandatory(),
+      ),
+  )
+    .example("users update orders app_user --replication on")
+    .does(async (context, name: string, user: string, flags: WaitFlags & { replication: "on" | "off" }) => {
+      const id = await context.serviceId(name);
+      const changed = await context.client.databaseUsers.update(id, user, { replication: flags.replication === "on" });
+      const isDone = await settle(context, changed.operation, user, flags);
+      context.output.show(isDone ? { ...changed, operation: null } : changed, columns);
     });
 
   withWait(

@@ -128,7 +128,7 @@ const users: UsersFacet = {
     const user = (await usersIn(instance, signal))[username];
     return { exists: user !== undefined, matches: user?.verifier === verifier };
   },
-  async settled(instance, username, verifier, signal) {
+  async settled(instance, { username, verifier }, signal) {
     const user = (await usersIn(instance, signal))[username];
     return { exists: user !== undefined, matches: user?.verifier === verifier, role: user?.role ?? "" };
   },

@@ -142,6 +142,15 @@ describe("a change of a user or database", () => {
     expect(settled({ failure: { code: "failed" } })).toMatchObject({ kind: "wait" });
   });
 
+  test.each([
+    [true, { kind: "taken", role: "readonly" }],
+    [false, { kind: "fail", code: "not_supported" }],
+  ])("that requests REPLICATION is applied only if the agent reports it: %s", (replication, step) => {
+    const output = { case: "putEngineUser", value: { changed: true, role: "readonly", replication } } as const;
+    const update: EngineChange = { type: "update_user", username: "u", replication: true };
+    expect(planEngineChange(change(update), observed({ task: ended({ output }) }), now)).toMatchObject(step);
+  });
+
   test("returns the engine's role, and a name conflict with another database", () => {
     const put = ended({ output: { case: "putEngineUser", value: { changed: true, role: "readonly" } } });
     expect(planEngineChange(change(), observed({ task: put }), now)).toEqual({ kind: "taken", role: "readonly" });

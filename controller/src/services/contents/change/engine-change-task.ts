@@ -10,7 +10,7 @@ import {
   type TaskResult,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { TaskInput } from "#fleet/task/task.ts";
-import type { EngineChangeObject } from "./engine-change.ts";
+import type { EngineChange, EngineChangeObject } from "./engine-change.ts";
 
 /** Outcome of one attempt. */
 export type EngineOutcome =
@@ -52,11 +52,17 @@ export function taskInputOf({ spec: { change, operationId } }: EngineChangeObjec
   switch (change.type) {
     case "create_user": {
       const { username, role, verifier } = change.user;
-      const user = { username, role, verifier };
+      const { replication } = change;
+      const user = { username, role, verifier, ...(replication !== undefined && { replication }) };
       return {
         case: "putEngineUser",
         value: create(PutEngineUserSchema, { user, expected: ExpectedUser.ABSENT }),
       };
+    }
+    case "update_user": {
+      const { username, replication } = change;
+      const value = create(PutEngineUserSchema, { user: { username, replication }, expected: ExpectedUser.PRESENT });
+      return { case: "putEngineUser", value };
     }
     case "reset_password": {
       const { username, verifier } = change.user;
@@ -93,6 +99,16 @@ export function settledOutcomeOf({ failure, output }: TaskResult): SettledOutcom
   return { kind: "unsupported", message: `It is unknown whether the engine applied it: ${failure.message}` };
 }
 
+const replicationUnsupported: EngineOutcome = {
+  kind: "refused",
+  code: "not_supported",
+  message: "The machine's agent cannot set REPLICATION yet; its update follows the controllers'.",
+};
+
+function requestsReplication(change: EngineChange): boolean {
+  return (change.type === "create_user" || change.type === "update_user") && change.replication === true;
+}
+
 /** Pure: the outcome that an attempt's result reports. */
 export function engineOutcomeOf({ spec, status, metadata }: EngineChangeObject, result: TaskResult): EngineOutcome {
   if (result.failure !== undefined) {
@@ -104,6 +120,7 @@ export function engineOutcomeOf({ spec, status, metadata }: EngineChangeObject, 
   const { output } = result;
   switch (output.case) {
     case "putEngineUser":
+      if (requestsReplication(spec.change) && !output.value.replication) return replicationUnsupported;
       return { kind: "taken", role: output.value.role };
     case "createEngineDatabase":
       if (output.value.created) break;

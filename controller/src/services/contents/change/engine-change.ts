@@ -35,7 +35,8 @@ export interface EngineChangeStatus {
 export type EngineChange = UserChange | DatabaseChange;
 
 export type UserChange =
-  | { readonly type: "create_user"; readonly user: DatabaseUserSpec }
+  | { readonly type: "create_user"; readonly user: DatabaseUserSpec; readonly replication?: boolean }
+  | { readonly type: "update_user"; readonly username: string; readonly replication: boolean }
   /** The engine keeps the user's role, and returns it with the result. */
   | { readonly type: "reset_password"; readonly user: Omit<DatabaseUserSpec, "role"> }
   | { readonly type: "delete_user"; readonly username: string };
@@ -63,6 +64,7 @@ export function targetOf(change: EngineChange): EngineTarget {
     case "create_user":
     case "reset_password":
       return { kind: "user", name: change.user.username };
+    case "update_user":
     case "delete_user":
       return { kind: "user", name: change.username };
     case "create_database":

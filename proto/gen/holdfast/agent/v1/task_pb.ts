@@ -1312,11 +1312,20 @@ export type EngineUser = Message<"holdfast.agent.v1.EngineUser"> & {
   role: string;
 
   /**
-   * SCRAM-SHA-256 verifier for postgresql, "#<sha256 hex>" for valkey. Never a password.
+   * SCRAM-SHA-256 verifier for postgresql, "#<sha256 hex>" for valkey. Never a password. Empty with
+   * EXPECTED_USER_PRESENT: the password stays.
    *
    * @generated from field: string verifier = 3;
    */
   verifier: string;
+
+  /**
+   * Attribute REPLICATION of postgresql, for consumers of logical slots. Unset: a new user lacks it, and an existing one
+   * keeps what it has.
+   *
+   * @generated from field: optional bool replication = 4;
+   */
+  replication?: boolean | undefined;
 };
 
 /**
@@ -1336,11 +1345,20 @@ export type EngineUserJson = {
   role?: string;
 
   /**
-   * SCRAM-SHA-256 verifier for postgresql, "#<sha256 hex>" for valkey. Never a password.
+   * SCRAM-SHA-256 verifier for postgresql, "#<sha256 hex>" for valkey. Never a password. Empty with
+   * EXPECTED_USER_PRESENT: the password stays.
    *
    * @generated from field: string verifier = 3;
    */
   verifier?: string;
+
+  /**
+   * Attribute REPLICATION of postgresql, for consumers of logical slots. Unset: a new user lacks it, and an existing one
+   * keeps what it has.
+   *
+   * @generated from field: optional bool replication = 4;
+   */
+  replication?: boolean;
 };
 
 /**
@@ -3147,6 +3165,11 @@ export type EngineUserState = Message<"holdfast.agent.v1.EngineUserState"> & {
    * @generated from field: string role = 2;
    */
   role: string;
+
+  /**
+   * @generated from field: bool replication = 3;
+   */
+  replication: boolean;
 };
 
 /**
@@ -3164,6 +3187,11 @@ export type EngineUserStateJson = {
    * @generated from field: string role = 2;
    */
   role?: string;
+
+  /**
+   * @generated from field: bool replication = 3;
+   */
+  replication?: boolean;
 };
 
 /**
@@ -3190,6 +3218,13 @@ export type PutEngineUserResult = Message<"holdfast.agent.v1.PutEngineUserResult
    * @generated from field: string role = 2;
    */
   role: string;
+
+  /**
+   * The user's attribute. Agents of older versions ignore the requested one, and leave this false.
+   *
+   * @generated from field: bool replication = 3;
+   */
+  replication: boolean;
 };
 
 /**
@@ -3209,6 +3244,13 @@ export type PutEngineUserResultJson = {
    * @generated from field: string role = 2;
    */
   role?: string;
+
+  /**
+   * The user's attribute. Agents of older versions ignore the requested one, and leave this false.
+   *
+   * @generated from field: bool replication = 3;
+   */
+  replication?: boolean;
 };
 
 /**
