@@ -264,6 +264,8 @@ export interface EventFilter<T extends EventType = EventType> {
   readonly type?: T | undefined;
   /** Time from which on events are listed, inclusive; RFC 3339. */
   readonly since?: string | undefined;
+  /** True for the newest events as the first page, oldest first; `limit` is their number. */
+  readonly newest?: boolean | undefined;
 }
 
 /** A filter of events; `service` is the id of a service. */

@@ -1,7 +1,7 @@
 import type { EventFilter, EventType, OrganizationEventFilter, PlatformEvent } from "./event-types.ts";
 import { follow } from "./follow.ts";
 import { type List, type ListOptions, listOf } from "./pages.ts";
-import { type CallOptions, pathOf, type Transport } from "./transport.ts";
+import { pathOf, type Transport } from "./transport.ts";
 
 /** The organization's events of the last 90 days, oldest first. */
 export class Events {
@@ -29,8 +29,8 @@ export class Events {
   /** Recorded events, then each new one, until the signal aborts; the iteration then throws the signal's reason. */
   follow<T extends EventType>(
     filter?: OrganizationEventFilter<T>,
-    options?: Pick<CallOptions, "signal">,
+    { limit, signal }: Pick<ListOptions, "signal" | "limit"> = {},
   ): AsyncGenerator<PlatformEvent<T>, void, undefined> {
-    return follow(this.#transport, "/events", { ...filter }, options);
+    return follow(this.#transport, "/events", { ...filter, limit }, { signal });
   }
 }

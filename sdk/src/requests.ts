@@ -188,6 +188,12 @@ export interface LogFilter {
   readonly since?: string | undefined;
   /** Minimum level. */
   readonly level?: LogLevel | undefined;
+  /** True for the newest lines that match, oldest first, as the first page; a cursor replaces it. */
+  readonly newest?: boolean | undefined;
+  /** Id of a node; the primary by default. */
+  readonly node_id?: string | undefined;
+  /** Text that a line must contain, in upper or lower case. */
+  readonly contains?: string | undefined;
 }
 
 export interface MessageQuery {

@@ -83,8 +83,8 @@ export class Services extends ServiceMethods {
   followLogs(
     id: string,
     filter?: LogFilter,
-    options?: Pick<CallOptions, "signal">,
+    { limit, signal }: Pick<ListOptions, "signal" | "limit"> = {},
   ): AsyncGenerator<LogLine, void, undefined> {
-    return follow(this.transport, pathOf("managed-services", id, "logs"), { ...filter }, options);
+    return follow(this.transport, pathOf("managed-services", id, "logs"), { ...filter, limit }, { signal });
   }
 }

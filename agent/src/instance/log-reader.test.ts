@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-async function read(request: { cursor?: string; level?: string; limit?: number }) {
+async function read(request: { cursor?: string; level?: string; limit?: number; newest?: boolean; contains?: string }) {
   const answer = await logs.read(create(ReadLogsSchema, request), AbortSignal.timeout(60_000));
   return { ...answer, messages: answer.lines.map(({ message }) => message) };
 }
@@ -48,6 +48,22 @@ test("a cursor continues across segments, including deleted ones", async () => {
   await appendFile(`${path}.2`, "4 info d\n");
   expect((await read({ cursor: second.nextCursor })).messages).toEqual(["d"]);
   expect((await read({ cursor: first.nextCursor })).messages).toEqual(["c", "d"]);
+});
+
+test("the newest lines across segments are in order, and a cursor continues after them", async () => {
+  await writeFile(`${path}.1`, "1 info a\n2 error b\n3 info c\n");
+  await writeFile(`${path}.2`, "4 info d\n5 error e\n");
+  const newest = await read({ limit: 3, newest: true });
+  expect(newest).toMatchObject({ messages: ["c", "d", "e"], hasMore: false, selected: true });
+  expect((await read({ limit: 1, newest: true, level: "error" })).messages).toEqual(["e"]);
+  await appendFile(`${path}.2`, "6 info f\n7 info g\n");
+  expect((await read({ cursor: newest.nextCursor, newest: true, limit: 1 })).messages).toEqual(["f"]);
+});
+
+test("lines that contain a text are found in upper and lower case", async () => {
+  await writeFile(`${path}.1`, "1 info Deadlock detected\n2 info b\n3 info a deadlock\n");
+  expect((await read({ contains: "DEADlock" })).messages).toEqual(["Deadlock detected", "a deadlock"]);
+  expect((await read({ contains: "deadlock", newest: true, limit: 1 })).messages).toEqual(["a deadlock"]);
 });
 
 test("an incomplete line waits", async () => {

@@ -133,6 +133,8 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
     const lowest = Math.max(0, levels.indexOf(request.level as LogLevel));
     const parseLine = parse() ?? (() => undefined);
     const lines: EngineLogLine[] = [];
+    const newest = request.newest && request.cursor === "";
+    const contained = request.contains.toLowerCase();
     const start = startOf(request.cursor);
     let next = start;
     let bytes = 0;
@@ -144,7 +146,7 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
       if (segment > next.segment) next = { segment, offset: 0, head: before };
       for await (const { text, end } of linesOf(`${path}.${segment}`, next.offset)) {
         signal.throwIfAborted();
-        if (lines.length >= limit || bytes >= maxResponseBytes) {
+        if (!newest && (lines.length >= limit || bytes >= maxResponseBytes)) {
           hasMore = true;
           break;
         }
@@ -155,8 +157,11 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
         next = { segment, offset: end, head: before };
         if (levels.indexOf(level) < lowest || timeMs < sinceMs) continue;
         const message = sanitized(parsed?.message ?? text).slice(0, maxMessageLength);
+        if (!message.toLowerCase().includes(contained)) continue;
         bytes += message.length;
         lines.push(create(EngineLogLineSchema, { time: timestampFromMs(timeMs), component, level, message }));
+        while (newest && (lines.length > limit || bytes > maxResponseBytes))
+          bytes -= lines.shift()?.message.length ?? 0;
       }
       if (hasMore) break;
     }
@@ -165,6 +170,7 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
       nextCursor: textOf(await skipped(next)),
       hasMore,
       lostSegments: lostSegmentsAfter(start, segmentsIn(path)),
+      selected: true,
     });
   }
 

@@ -48,6 +48,8 @@ export function createLogSource(fleet: Pick<Fleet, "run">): LogSource {
         cursor: isTime ? "" : position,
         limit: most,
         completeEntries: true,
+        newest: false,
+        contains: "",
         ...(isTime && { since: timestampFromMs(Number(position.slice(fromTime.length))) }),
       };
       const request = {

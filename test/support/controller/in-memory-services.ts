@@ -126,9 +126,10 @@ export function createInMemoryServices(): { state: InMemoryState; services: Serv
       };
     },
     listNodes: async ({ id }) => ({ nodes: find(id).nodes }),
-    async listLogs({ id, cursor, limit }) {
+    async listLogs({ id, cursor, limit, newest }) {
       const { nodes } = find(id);
-      const from = Number(cursor ?? 0);
+      const first = newest === true ? Math.max(0, state.logs.length - (limit ?? 50)) : 0;
+      const from = Number(cursor ?? first);
       const lines = state.logs.slice(from, from + (limit ?? 50));
       const next = from + lines.length;
       return {

@@ -4,6 +4,7 @@ import { type Call, type Handlers, serve, type ServedService } from "@holdfast/c
 import type { Clock } from "@holdfast/common/clock.ts";
 import { type EventSchema, EventService, type ListEventsResponseSchema } from "@holdfast/proto/holdfast/v1/event_pb.ts";
 import { mayTouch, organizationOf } from "#access/caller.ts";
+import type { HistoryFilter } from "#kernel/history/history-page.ts";
 import type { History } from "#kernel/history/history.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { EventEntry } from "#kernel/store/outbox-entry.ts";
@@ -33,6 +34,8 @@ export interface EventsRequest {
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
   readonly follow?: boolean | undefined;
+  /** True for the newest events as the first page. */
+  readonly newest?: boolean | undefined;
 }
 
 /** The state of a follower after its last page. */
@@ -70,6 +73,14 @@ export function createEventPages({ history, access, cursors, clock }: EventPages
     return request.cursor !== undefined && last?.version === version && clock.monotonicMs() - last.at < refreshMs;
   }
 
+  /** The newest events, oldest first. Its position is the end of the history at the beginning of the query. */
+  async function newestPage(filter: HistoryFilter, limit: number) {
+    const { newest } = await history.eventsAfter(undefined, 0);
+    const after = String(BigInt(newest) + 1n);
+    const { items } = await history.events(filter, { after, limit, order: "newest first" });
+    return { items: items.toReversed(), next: newest, more: false };
+  }
+
   async function page(request: EventsRequest, objectId: string | undefined, call: Call) {
     const version = request.follow === true ? news.version(organizationOf(call)) : undefined;
     if (version !== undefined && isCaughtUp(request, call, version))
@@ -82,10 +93,10 @@ export function createEventPages({ history, access, cursors, clock }: EventPages
     };
     const { after, limit, cursorAt } = cursors.open(call, "events", filter, request);
     const since = request.since === undefined ? {} : { since: timestampMs(request.since) };
-    const { items, next, more } = await history.events(
-      { ...filter, ...since },
-      { after, limit, order: "oldest first" },
-    );
+    const { items, next, more } =
+      request.newest === true && after === undefined
+        ? await newestPage({ ...filter, ...since }, limit)
+        : await history.events({ ...filter, ...since }, { after, limit, order: "oldest first" });
     if (version !== undefined && !more) lastPages.set(call, { version, at: clock.monotonicMs() });
     return {
       // A token that is limited to objects gets the events of those alone, so its pages can be shorter than the limit.

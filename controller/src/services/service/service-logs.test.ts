@@ -1,6 +1,8 @@
+import { create } from "@bufbuild/protobuf";
+import { ReadLogsResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { expect, test } from "vitest";
 import { until } from "../../../../test/support/wait-until.ts";
-import { createSharedChecks } from "./service-logs.ts";
+import { createSharedChecks, selectLines } from "./service-logs.ts";
 
 const { signal } = new AbortController();
 
@@ -30,4 +32,22 @@ test("a failure is not cached, and a result only for a limited time", async () =
   await expect(checks.check("service", () => Promise.reject(new Error("away")), signal)).rejects.toThrow("away");
   expect(await checks.check("service", async () => "back", signal)).toBe("back");
   await until(async () => (await checks.check("service", async () => "newer", signal)) === "newer");
+});
+
+test.each([
+  { newest: true, contains: "", limit: 2, messages: ["d", "Ee"], end: "3" },
+  { newest: true, contains: "E", limit: 2, messages: ["e", "Ee"], end: "3" },
+  { newest: false, contains: "b", limit: 2, messages: ["b"], end: "2" },
+])("lines of an agent without $newest and $contains are selected here", async ({ messages, end, ...request }) => {
+  const pages = [["a"], ["b", "e"], ["d", "Ee"]].map((lines, index) =>
+    create(ReadLogsResultSchema, {
+      lines: lines.map((message) => ({ message })),
+      nextCursor: String(index + 1),
+      hasMore: index < 2,
+    }),
+  );
+  const pageAt = (cursor: string) => pages[Number(cursor)] ?? create(ReadLogsResultSchema);
+  const selected = await selectLines(pageAt("0"), request, async (cursor) => pageAt(cursor));
+  expect(selected.lines.map(({ message }) => message)).toEqual(messages);
+  expect(selected.nextCursor).toBe(end);
 });

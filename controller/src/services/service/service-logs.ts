@@ -9,11 +9,11 @@ import {
 import { create } from "@bufbuild/protobuf";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { ManagedServiceObject } from "./managed-service.ts";
+import type { ReadLogs, ReadLogsResult, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import { taskTarget } from "./member/member-roles.ts";
 
-/** The engine's log, read from the machine of the primary. */
+/** The engine's log, read from the machine of a node, by default of the primary. */
 export interface ServiceLogs {
   page(service: ManagedServiceObject, request: ListLogsRequest, call: Call): Promise<ListLogsResponse>;
 }
@@ -34,10 +34,12 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
   const reads = createSharedChecks<TaskResult>(sharedReadMs);
   return {
     async page(service, request, call) {
-      const node = taskTarget(service);
+      const node = nodeOf(service, request.nodeId);
       const level = levels.find(([value]) => value === request.level)?.[1] ?? "";
-      // The filter does not include `since`, which only selects the start of the first page.
+      // The filter does not include `since` and `newest`, which only select the first page.
       const filter = [service.metadata.id, level];
+      if (request.nodeId !== undefined) filter.push(`node ${node.id}`);
+      if (request.contains !== undefined) filter.push(`contains ${request.contains}`);
       const { after = "", limit, cursorAt } = cursors.open(call, "logs", filter, request);
       const value = {
         $typeName: "holdfast.agent.v1.ReadLogs",
@@ -45,6 +47,8 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
         cursor: after,
         limit,
         completeEntries: false,
+        newest: request.newest === true && after === "",
+        contains: request.contains ?? "",
         ...(request.since === undefined ? {} : { since: request.since }),
       } as const;
       const task = {
@@ -52,18 +56,20 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
         generation: service.spec.instanceGeneration,
         term: service.status.term,
         lane: "query",
-        input: { case: "readLogs", value },
         deadlineMs: readTimeoutMs,
       } as const;
-      const read = (signal?: AbortSignal) => fleet.run(node.id, task, readTimeoutMs, signal);
+      const run = (input: ReadLogs, signal?: AbortSignal) =>
+        fleet.run(node.id, { ...task, input: { case: "readLogs", value: input } }, readTimeoutMs, signal);
+      const read = (signal?: AbortSignal) => run(value, signal);
       // A cursor replaces `since`. Each caller's access to this service was checked before.
-      const question = [node.id, task.ownerId, task.generation, task.term, level, limit, after];
+      const question = [node.id, task.ownerId, task.generation, task.term, level, limit, after, value.contains];
       const follows = request.follow === true && after !== "";
       const result = await (follows ? reads.check(JSON.stringify(question), read, call.signal) : read(call.signal));
-      if (result.output.case !== "readLogs") {
-        throw new HoldfastError("MACHINE_UNREACHABLE", result.failure?.message ?? "The agent did not read its logs.");
-      }
-      const { lines, nextCursor, hasMore } = result.output.value;
+      const first = readOf(result);
+      const isSelected = first.selected || (!value.newest && value.contains === "");
+      const { lines, nextCursor, hasMore } = isSelected
+        ? first
+        : await selectLines(first, value, async (cursor) => readOf(await run({ ...value, cursor }, call.signal)));
       return create(ListLogsResponseSchema, {
         lines: lines.map((line) => ({
           component: line.component,
@@ -77,6 +83,39 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
       });
     },
   };
+}
+
+/** The node with this id, by default the primary. Throws OBJECT_NOT_FOUND. */
+function nodeOf(service: ManagedServiceObject, id: string | undefined): NodeSpec {
+  if (id === undefined) return taskTarget(service);
+  const node = service.spec.nodes.find((each) => each.id === id);
+  if (node === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The service has no such node.");
+  return node;
+}
+
+function readOf(result: TaskResult): ReadLogsResult {
+  if (result.output.case === "readLogs") return result.output.value;
+  throw new HoldfastError("MACHINE_UNREACHABLE", result.failure?.message ?? "The agent did not read its logs.");
+}
+
+/** Most pages of an older agent's log that one request reads; a log has fewer. */
+const pagesMax = 200;
+
+/** Selects lines for an agent without `newest` and `contains`, which returns its whole log in pages. */
+export async function selectLines(
+  first: ReadLogsResult,
+  { newest, contains, limit }: Pick<ReadLogs, "newest" | "contains" | "limit">,
+  next: (cursor: string) => Promise<ReadLogsResult>,
+): Promise<Pick<ReadLogsResult, "lines" | "nextCursor" | "hasMore">> {
+  const text = contains.toLowerCase();
+  const matching = ({ lines }: ReadLogsResult) => lines.filter(({ message }) => message.toLowerCase().includes(text));
+  let page = first;
+  let lines = matching(page);
+  for (let pages = 1; page.hasMore && pages < pagesMax && (newest || lines.length === 0); pages += 1) {
+    page = await next(page.nextCursor);
+    lines = [...lines, ...matching(page)].slice(newest ? -limit : 0);
+  }
+  return { lines, nextCursor: page.nextCursor, hasMore: page.hasMore };
 }
 
 /** Concurrent callers with the same key share one result. */

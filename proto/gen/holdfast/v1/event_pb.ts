@@ -17,7 +17,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/event.proto.
  */
 export const file_holdfast_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("Chdob2xkZmFzdC92MS9ldmVudC5wcm90bxILaG9sZGZhc3QudjEi5gEKBUV2ZW50EgoKAmlkGAEgASgJEikKCmV2ZW50X3R5cGUYAiABKAlCFbK7GBEqD3NlcnZpY2UucnVubmluZxJLCgl0aW1lc3RhbXAYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhyyuxgYKhYiMjAzMC0wMS0zMVQxMjowMDowMloiElkKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QjKyuxguKix7InNlcnZpY2VfbmFtZSI6Im9yZGVycyIsInN0YXR1cyI6IlJ1bm5pbmcifSKXAgoRTGlzdEV2ZW50c1JlcXVlc3QSHAoEdHlwZRgBIAEoCUIJukgGcgQQARhASACIAQESHwoHc2VydmljZRgCIAEoCUIJukgGcgQQARhASAGIAQESLgoFc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESHgoFbGltaXQYBCABKAVCCrpIBxoFGMgBKAFIA4gBARIfCgZjdXJzb3IYBSABKAlCCrpIB3IFEAEYgAhIBIgBARITCgZmb2xsb3cYBiABKAhIBYgBAUIHCgVfdHlwZUIKCghfc2VydmljZUIICgZfc2luY2VCCAoGX2xpbWl0QgkKB19jdXJzb3JCCQoHX2ZvbGxvdyKOAgoYTGlzdFNlcnZpY2VFdmVudHNSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASHAoEdHlwZRgCIAEoCUIJukgGcgQQARhASACIAQESLgoFc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESHgoFbGltaXQYBCABKAVCCrpIBxoFGMgBKAFIAogBARIfCgZjdXJzb3IYBSABKAlCCrpIB3IFEAEYgAhIA4gBARITCgZmb2xsb3cYBiABKAhIBIgBAUIHCgVfdHlwZUIICgZfc2luY2VCCAoGX2xpbWl0QgkKB19jdXJzb3JCCQoHX2ZvbGxvdyK4AgoSTGlzdEV2ZW50c1Jlc3BvbnNlEtIBCgZldmVudHMYASADKAsyEi5ob2xkZmFzdC52MS5FdmVudEKtAbK7GKgBKqUBW3siaWQiOiIwMTlhMmY1ZS03YzFhLTdkM2UtOWE1Ni0zZjBiOGMyZDRlNjEiLCJldmVudF90eXBlIjoic2VydmljZS5ydW5uaW5nIiwidGltZXN0YW1wIjoiMjAzMC0wMS0zMVQxMjowMDowMloiLCJkYXRhIjp7InNlcnZpY2VfbmFtZSI6Im9yZGVycyIsInN0YXR1cyI6IlJ1bm5pbmcifX1dEi4KC25leHRfY3Vyc29yGAIgASgJQhmyuxgVKhNleUpoWm5SbGNpSTZJakUzSW4wEh0KCGhhc19tb3JlGAMgASgIQguyuxgHKgVmYWxzZTKtAgoMRXZlbnRTZXJ2aWNlEncKCkxpc3RFdmVudHMSHi5ob2xkZmFzdC52MS5MaXN0RXZlbnRzUmVxdWVzdBofLmhvbGRmYXN0LnYxLkxpc3RFdmVudHNSZXNwb25zZSIoqrsYFRINc2VydmljZXM6cmVhZCADOAFIAoLT5JMCCRIHL2V2ZW50cxKjAQoRTGlzdFNlcnZpY2VFdmVudHMSJS5ob2xkZmFzdC52MS5MaXN0U2VydmljZUV2ZW50c1JlcXVlc3QaHy5ob2xkZmFzdC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiRqq7GBUSDXNlcnZpY2VzOnJlYWQgAzgBSAKC0+STAicSJS9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9ldmVudHNiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Chdob2xkZmFzdC92MS9ldmVudC5wcm90bxILaG9sZGZhc3QudjEi5gEKBUV2ZW50EgoKAmlkGAEgASgJEikKCmV2ZW50X3R5cGUYAiABKAlCFbK7GBEqD3NlcnZpY2UucnVubmluZxJLCgl0aW1lc3RhbXAYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhyyuxgYKhYiMjAzMC0wMS0zMVQxMjowMDowMloiElkKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QjKyuxguKix7InNlcnZpY2VfbmFtZSI6Im9yZGVycyIsInN0YXR1cyI6IlJ1bm5pbmcifSK3AgoRTGlzdEV2ZW50c1JlcXVlc3QSHAoEdHlwZRgBIAEoCUIJukgGcgQQARhASACIAQESHwoHc2VydmljZRgCIAEoCUIJukgGcgQQARhASAGIAQESLgoFc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESHgoFbGltaXQYBCABKAVCCrpIBxoFGMgBKAFIA4gBARIfCgZjdXJzb3IYBSABKAlCCrpIB3IFEAEYgAhIBIgBARITCgZmb2xsb3cYBiABKAhIBYgBARITCgZuZXdlc3QYByABKAhIBogBAUIHCgVfdHlwZUIKCghfc2VydmljZUIICgZfc2luY2VCCAoGX2xpbWl0QgkKB19jdXJzb3JCCQoHX2ZvbGxvd0IJCgdfbmV3ZXN0Iq4CChhMaXN0U2VydmljZUV2ZW50c1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIcCgR0eXBlGAIgASgJQgm6SAZyBBABGEBIAIgBARIuCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAYgBARIeCgVsaW1pdBgEIAEoBUIKukgHGgUYyAEoAUgCiAEBEh8KBmN1cnNvchgFIAEoCUIKukgHcgUQARiACEgDiAEBEhMKBmZvbGxvdxgGIAEoCEgEiAEBEhMKBm5ld2VzdBgHIAEoCEgFiAEBQgcKBV90eXBlQggKBl9zaW5jZUIICgZfbGltaXRCCQoHX2N1cnNvckIJCgdfZm9sbG93QgkKB19uZXdlc3QiuAIKEkxpc3RFdmVudHNSZXNwb25zZRLSAQoGZXZlbnRzGAEgAygLMhIuaG9sZGZhc3QudjEuRXZlbnRCrQGyuxioASqlAVt7ImlkIjoiMDE5YTJmNWUtN2MxYS03ZDNlLTlhNTYtM2YwYjhjMmQ0ZTYxIiwiZXZlbnRfdHlwZSI6InNlcnZpY2UucnVubmluZyIsInRpbWVzdGFtcCI6IjIwMzAtMDEtMzFUMTI6MDA6MDJaIiwiZGF0YSI6eyJzZXJ2aWNlX25hbWUiOiJvcmRlcnMiLCJzdGF0dXMiOiJSdW5uaW5nIn19XRIuCgtuZXh0X2N1cnNvchgCIAEoCUIZsrsYFSoTZXlKaFpuUmxjaUk2SWpFM0luMBIdCghoYXNfbW9yZRgDIAEoCEILsrsYByoFZmFsc2UyrQIKDEV2ZW50U2VydmljZRJ3CgpMaXN0RXZlbnRzEh4uaG9sZGZhc3QudjEuTGlzdEV2ZW50c1JlcXVlc3QaHy5ob2xkZmFzdC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiKKq7GBUSDXNlcnZpY2VzOnJlYWQgAzgBSAKC0+STAgkSBy9ldmVudHMSowEKEUxpc3RTZXJ2aWNlRXZlbnRzEiUuaG9sZGZhc3QudjEuTGlzdFNlcnZpY2VFdmVudHNSZXF1ZXN0Gh8uaG9sZGZhc3QudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIkaquxgVEg1zZXJ2aWNlczpyZWFkIAM4AUgCgtPkkwInEiUvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZXZlbnRzYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
  * An event. The body of a webhook delivery has the same members.
@@ -123,6 +123,13 @@ export type ListEventsRequest = Message<"holdfast.v1.ListEventsRequest"> & {
    * @generated from field: optional bool follow = 6;
    */
   follow?: boolean | undefined;
+
+  /**
+   * True for the newest entries that match, oldest first, as the first page; a cursor replaces it.
+   *
+   * @generated from field: optional bool newest = 7;
+   */
+  newest?: boolean | undefined;
 };
 
 /**
@@ -164,6 +171,13 @@ export type ListEventsRequestJson = {
    * @generated from field: optional bool follow = 6;
    */
   follow?: boolean;
+
+  /**
+   * True for the newest entries that match, oldest first, as the first page; a cursor replaces it.
+   *
+   * @generated from field: optional bool newest = 7;
+   */
+  newest?: boolean;
 };
 
 /**
@@ -210,6 +224,13 @@ export type ListServiceEventsRequest = Message<"holdfast.v1.ListServiceEventsReq
    * @generated from field: optional bool follow = 6;
    */
   follow?: boolean | undefined;
+
+  /**
+   * True for the newest entries that match, oldest first, as the first page; a cursor replaces it.
+   *
+   * @generated from field: optional bool newest = 7;
+   */
+  newest?: boolean | undefined;
 };
 
 /**
@@ -249,6 +270,13 @@ export type ListServiceEventsRequestJson = {
    * @generated from field: optional bool follow = 6;
    */
   follow?: boolean;
+
+  /**
+   * True for the newest entries that match, oldest first, as the first page; a cursor replaces it.
+   *
+   * @generated from field: optional bool newest = 7;
+   */
+  newest?: boolean;
 };
 
 /**

@@ -1778,6 +1778,20 @@ export type ReadLogs = Message<"holdfast.agent.v1.ReadLogs"> & {
    * @generated from field: bool complete_entries = 5 [json_name = "wholeEntries"];
    */
   completeEntries: boolean;
+
+  /**
+   * True for the newest `limit` lines that match, without a cursor. Agents before this field return the oldest ones.
+   *
+   * @generated from field: bool newest = 6;
+   */
+  newest: boolean;
+
+  /**
+   * Text that a line must contain, in upper or lower case; empty means all.
+   *
+   * @generated from field: string contains = 7;
+   */
+  contains: string;
 };
 
 /**
@@ -1817,6 +1831,20 @@ export type ReadLogsJson = {
    * @generated from field: bool complete_entries = 5 [json_name = "wholeEntries"];
    */
   wholeEntries?: boolean;
+
+  /**
+   * True for the newest `limit` lines that match, without a cursor. Agents before this field return the oldest ones.
+   *
+   * @generated from field: bool newest = 6;
+   */
+  newest?: boolean;
+
+  /**
+   * Text that a line must contain, in upper or lower case; empty means all.
+   *
+   * @generated from field: string contains = 7;
+   */
+  contains?: string;
 };
 
 /**
@@ -3536,6 +3564,13 @@ export type ReadLogsResult = Message<"holdfast.agent.v1.ReadLogsResult"> & {
    * @generated from field: int32 lost_segments = 4;
    */
   lostSegments: number;
+
+  /**
+   * True when the agent applied `newest` and `contains`.
+   *
+   * @generated from field: bool selected = 5;
+   */
+  selected: boolean;
 };
 
 /**
@@ -3563,6 +3598,13 @@ export type ReadLogsResultJson = {
    * @generated from field: int32 lost_segments = 4;
    */
   lostSegments?: number;
+
+  /**
+   * True when the agent applied `newest` and `contains`.
+   *
+   * @generated from field: bool selected = 5;
+   */
+  selected?: boolean;
 };
 
 /**
