@@ -58,7 +58,7 @@ describe("holdfast", () => {
     ];
     for (const line of lines) expect(await holdfast(line)).toMatchObject({ code: 0, stderr: "" });
     expect((await holdfast("users password waited app_user")).stdout).toMatch(/^[0-9a-f-]{36}\n$/);
-    expect((await holdfast("services logs waited")).stdout).toContain("info    engine a line");
+    expect((await holdfast("services logs waited")).stdout).toMatch(/Z waited-\S+ info {4}a line\n/);
   });
 
   // biome-ignore format: a table, aligned so that it reads as one

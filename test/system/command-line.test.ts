@@ -53,6 +53,14 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     return JSON.parse(ran.stdout) as T;
   };
 
+  const jsonLines = async (line: string, options?: Options): Promise<unknown[]> => {
+    const { stdout } = await holdfast(line, options);
+    return stdout
+      .trimEnd()
+      .split("\n")
+      .map((each) => JSON.parse(each) as unknown);
+  };
+
   /** Runs it on a terminal, and answers each prompt once it appears. */
   const runOnTerminal = async (
     line: string,
@@ -142,11 +150,36 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     expect(await suggested("keys delete")).toContain(`${key.id}\tdashboard\n`);
   });
 
+  it("shows the newest events and log lines, oldest first, and follows from there", async () => {
+    const inAcme = { environment: organization };
+    const all = await jsonLines("events --since 1d --output json", inAcme);
+    expect(await jsonLines("events -n 2 --output json", inAcme)).toEqual(all.slice(-2));
+    const log = (await holdfast("services logs demo --since 1d", inAcme)).stdout.trimEnd().split("\n");
+    const newest = (await holdfast("services logs demo -n 3", inAcme)).stdout.trimEnd().split("\n");
+    // The engine may have written further lines in between.
+    expect(log).toContain(newest[0]);
+    expect(newest).toHaveLength(3);
+    expect(newest[0]).toMatch(/^\S+Z demo-\w+-1 /);
+    const found = (await holdfast("services logs demo --grep READY --node " + newest[0]?.split(" ")[1], inAcme)).stdout;
+    expect(found).toMatch(/ready to accept connections/);
+
+    const following = shell.start(wordsOf("events --follow -n 1 --output json"), { environment: organization });
+    await waitUntil("the newest event arrives", () => following.written().includes("\n"));
+    expect((await holdfast("services restart demo --wait", inAcme)).code).toBe(0);
+    await waitUntil("further events arrive", () => following.written().includes("service.running"));
+    following.child.kill("SIGINT");
+    const [first] = (await following.ended).stdout.split("\n");
+    expect(JSON.parse(first ?? "")).toEqual(all.at(-1));
+  });
+
   it("exits with 130 when it is interrupted during a wait", async () => {
     const waiting = shell.start(wordsOf("services wait demo --for Stopped"), { environment: organization });
     await waitUntil("it waits", () => waiting.written().includes("demo:"));
     waiting.child.kill("SIGINT");
-    expect(await waiting.ended).toMatchObject({ code: 130, stderr: expect.stringMatching(/interrupted\n$/) });
+    expect(await waiting.ended).toMatchObject({
+      code: 130,
+      stderr: expect.stringMatching(/interrupted; the work goes on.* services wait demo --for Stopped\n$/),
+    });
 
     const following = shell.start(wordsOf("events --follow --output json"), { environment: organization });
     await waitUntil("an event arrives", () => following.written().includes("\n"));

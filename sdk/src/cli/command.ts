@@ -1,12 +1,15 @@
 import { Command } from "commander";
 import type { CliDeps, Context, ContextOptions } from "./context.ts";
 import { globalFlagsOf, ownFlagsOf } from "./global-flags.ts";
+import { UsageError } from "./exit-code.ts";
 
 /** A command with examples in its help and an action that gets the context of its run. */
 export class CliCommand extends Command {
   readonly deps: CliDeps;
   /** Example command lines. */
   readonly examples: string[] = [];
+  /** Checks of flags that depend on others; each throws UsageError. */
+  private readonly flagRules: (() => void)[] = [];
 
   constructor(deps: CliDeps, name?: string) {
     super(name);
@@ -26,12 +29,40 @@ export class CliCommand extends Command {
     return this;
   }
 
+  /** A flag has no effect without one of the others and is refused then. */
+  needs(flag: string, ...others: string[]): this {
+    this.flagRules.push(() => {
+      if (this.isGiven(flag) && !others.some((other) => this.isGiven(other)))
+        throw new UsageError(`${flag} has no effect without ${others.join(" or ")}`);
+    });
+    return this;
+  }
+
+  /** A flag is refused beside each of the others, because they would replace its effect. */
+  excludes(flag: string, ...others: string[]): this {
+    this.flagRules.push(() => {
+      const other = this.isGiven(flag) ? others.find((each) => this.isGiven(each)) : undefined;
+      if (other !== undefined) throw new UsageError(`${flag} cannot be used with ${other}`);
+    });
+    return this;
+  }
+
+  /** True for a flag that the command line has, in the form `--flag` or `--no-flag`. */
+  private isGiven(long: string): boolean {
+    const option = this.options.find((each) => each.long === long);
+    if (option === undefined) throw new Error(`${this.name()} has no flag ${long}`);
+    const name = option.attributeName();
+    if (this.getOptionValueSource(name) !== "cli") return false;
+    return (this.getOptionValue(name) === false) === option.negate;
+  }
+
   /** Sets the action, which gets the context, the arguments and the flags. */
   does<Args extends unknown[]>(
     work: (context: Context, ...args: Args) => Promise<void>,
     options: ContextOptions = {},
   ): this {
     return this.action(async (...all) => {
+      for (const check of this.flagRules) check();
       // Loaded here, because help needs no context and the module takes long to load.
       const { openContext } = await import("./context.ts");
       const context = await openContext(globalFlagsOf(this), this.deps, options);

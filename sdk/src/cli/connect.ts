@@ -2,13 +2,13 @@ import type { Connection, ManagedService } from "../responses.ts";
 import { spawn } from "node:child_process";
 import { connect } from "node:tls";
 import { findClientProgram } from "./client-program.ts";
-import { type ClientSession, type EngineClient, primaryAddress } from "./clients/engine-client.ts";
+import { type ClientSession, type EngineClient, primaryAddress, type Route, routed } from "./clients/engine-client.ts";
 import { engineClientOf } from "./clients/engine-clients.ts";
 import type { Context } from "./context.ts";
 import { ChildEnded, Interrupted } from "./exit-code.ts";
 import { createTemporaryFiles } from "./private-files.ts";
 
-export interface ConnectOptions {
+export interface ConnectOptions extends Route {
   readonly user?: string | undefined;
   readonly database?: string | undefined;
   /** Further arguments of the engine's client. */
@@ -22,10 +22,10 @@ export interface ConnectOptions {
 export async function connectTo(
   context: Context,
   service: ManagedService,
-  { user: as, database, args }: ConnectOptions,
+  { user: as, database, args, ...route }: ConnectOptions,
 ): Promise<void> {
   const client = engineClientOf(service);
-  const connection = await context.client.services.connection(service.id);
+  const connection = routed(await context.client.services.connection(service.id), route);
   const user = as ?? connection.user;
   const { password } = await context.client.databaseUsers.revealPassword(service.id, user);
   const files = createTemporaryFiles();

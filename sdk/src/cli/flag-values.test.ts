@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { factor, minutes } from "./flag-values.ts";
+import { days, factor, hours, minutes, seconds } from "./flag-values.ts";
 
 test.each([
   ["0", 0],
@@ -17,10 +17,27 @@ test.each([
   ["5", 5],
   ["5m", 5],
   ["1h", 60],
-])("%s is a time", (text, value) => {
+])("%s is a duration in minutes", (text, value) => {
   expect(minutes(text)).toBe(value);
 });
 
-test.each(["", "m", "5s", "-5m", "1.5h", "5 m", "1e3"])("%j is not a time", (text) => {
-  expect(() => minutes(text)).toThrow("such as 5m");
+test.each(["", "m", "-5m", "1.5h", "5 m", "1e3", "5w"])("%j is not a duration", (text) => {
+  expect(() => minutes(text)).toThrow("it is not a duration such as 30m, 24h, 7d or 5 (minutes)");
+});
+
+test.each([
+  [seconds, "90", 90],
+  [seconds, "30m", 1_800],
+  [hours, "12", 12],
+  [hours, "7d", 168],
+  [hours, "120m", 2],
+  [days, "14", 14],
+  [days, "48h", 2],
+])("a duration in the unit of its flag: %s %s is %d", (parse, text, value) => {
+  expect(parse(text)).toBe(value);
+});
+
+test("a duration that is no whole number of the flag's unit is refused", () => {
+  expect(() => minutes("5s")).toThrow("it is not a whole number of minutes");
+  expect(() => hours("90m")).toThrow("it is not a whole number of hours");
 });

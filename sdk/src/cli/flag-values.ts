@@ -6,11 +6,30 @@ export function integer(text: string): number {
   return Number(text);
 }
 
-/** Parses a duration such as 5m, 1h or 5 (minutes) to minutes. */
-export function minutes(text: string): number {
-  const [, number, unit] = /^(\d{1,6})([mh]?)$/.exec(text) ?? [];
-  if (number === undefined) throw new InvalidArgumentError("it is not a time such as 5m or 1h");
-  return Number(number) * (unit === "h" ? 60 : 1);
+const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/** The parser of a duration: `30m`, `24h` or `7d`, or a number of `unit`. Its result is a whole number of `unit`. */
+function duration(unit: "s" | "m" | "h" | "d", name: string): (text: string) => number {
+  return (text) => {
+    const [, number, letter = unit] = /^(\d{1,9})([smhd]?)$/.exec(text) ?? [];
+    const total = (Number(number) * (secondsOf[letter || unit] ?? 1)) / (secondsOf[unit] ?? 1);
+    if (number === undefined)
+      throw new InvalidArgumentError(`it is not a duration such as 30m, 24h, 7d or 5 (${name})`);
+    if (!Number.isInteger(total)) throw new InvalidArgumentError(`it is not a whole number of ${name}`);
+    return total;
+  };
+}
+
+/** Parsers of durations, by the unit of their result and of a number without a unit. */
+export const seconds = duration("s", "seconds");
+export const minutes = duration("m", "minutes");
+export const hours = duration("h", "hours");
+export const days = duration("d", "days");
+
+/** Parses a time in RFC 3339, or an age such as 30m, to a time in RFC 3339. */
+export function since(text: string): string {
+  const age = /^\d{1,9}[smhd]$/.test(text) ? seconds(text) : undefined;
+  return age === undefined ? text : new Date(Date.now() - age * 1_000).toISOString();
 }
 
 /** Parses a factor such as 1.5. */

@@ -42,6 +42,20 @@ export async function pipelineOf({ client, signal }: Caller, nameOrId: string): 
   throw notFound("pipeline", nameOrId);
 }
 
+/** The id of a node by its id, host name, or first label of the host name. */
+export async function nodeIdOf({ client }: Caller, serviceId: string, node: string): Promise<string> {
+  for await (const { id, hostname } of client.services.nodes(serviceId))
+    if ([id, hostname, hostname.split(".")[0]].includes(node)) return id;
+  return node;
+}
+
+/** Names of a service's nodes, such as orders-k3v9q2zt-1, by id. */
+export async function nodeLabels({ client }: Caller, serviceId: string): Promise<ReadonlyMap<string, string>> {
+  const labels = new Map<string, string>();
+  for await (const { id, hostname } of client.services.nodes(serviceId)) labels.set(id, hostname.split(".")[0] ?? id);
+  return labels;
+}
+
 /** Id of the organization that the credential acts in. Throws UsageError when none is chosen. */
 export async function organizationOf(client: Client): Promise<string> {
   const { organization_id: id } = await client.me();

@@ -1,4 +1,5 @@
 import type { Connection } from "../../responses.ts";
+import { UsageError } from "../exit-code.ts";
 import type { PrivateFiles } from "../private-files.ts";
 
 /** The command-line client of one engine. */
@@ -35,6 +36,25 @@ export interface ConninfoForm {
   print(connection: Connection, login: Login, files: Pick<PrivateFiles, "write">): string;
   /** A shell command that connects with the output of a command. */
   example(command: string): string;
+}
+
+/** The listener and node of a connection; the primary's own listener by default. */
+export interface Route {
+  readonly pooled?: boolean | undefined;
+  readonly replica?: boolean | undefined;
+}
+
+/** The connection by a route. Throws UsageError for a pooler that is disabled. */
+export function routed(connection: Connection, { pooled, replica }: Route): Connection {
+  if (pooled === true) {
+    if (connection.pooled_uri === null)
+      throw new UsageError("the service has no pooler: services update SERVICE --pooler transaction enables it");
+    return { ...connection, port: Number(new URL(connection.pooled_uri).port) };
+  }
+  if (replica !== true) return connection;
+  const replicas = connection.nodes.filter((node) => node.role !== "primary" && node.addresses.length > 0);
+  const host = new URL(connection.replica_uri).hostname;
+  return { ...connection, host, nodes: replicas.length > 0 ? replicas : connection.nodes };
 }
 
 /** Address of the primary's machine; undefined without one. */

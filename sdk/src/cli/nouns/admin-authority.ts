@@ -1,5 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import { omitUndefined, integer } from "../flag-values.ts";
+import { hours, omitUndefined } from "../flag-values.ts";
 
 const service = "AuthorityService";
 
@@ -18,8 +18,8 @@ export function addAuthority(admin: CliCommand): void {
     .description("rotate to a new authority; clients must read the trusted authorities again within the overlap")
     .option(
       "--overlap-hours <hours>",
-      "hours in which both are trusted before the new one signs; 720 by default",
-      integer,
+      "time in which both are trusted before the new one signs, such as 720 or 30d; 720 by default",
+      hours,
     )
     .option("--yes", "do not ask for confirmation")
     .example("admin authority rotate --overlap-hours 720")

@@ -1,6 +1,6 @@
 import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
-import { integer } from "../flag-values.ts";
+import { hours, integer } from "../flag-values.ts";
 
 const service = "MaintenanceService";
 
@@ -57,7 +57,7 @@ export function addAdminMaintenance(admin: CliCommand): void {
     .description(
       "require services to update to this image or a newer one by the end of a notice, outside of windows too",
     )
-    .requiredOption("--notice-hours <hours>", "hours of notice; 0 for immediately", integer)
+    .requiredOption("--notice-hours <hours>", "notice, such as 48 or 2d; 0 for immediately", hours)
     .requiredOption("--reason <reason>", "reason, which users see")
     .option("--yes", "do not ask for confirmation")
     .example('admin maintenance urgent trixie-3f2a9c0d51e78b64 --notice-hours 48 --reason "CVE-2026-1234"')

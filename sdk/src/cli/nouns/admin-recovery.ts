@@ -65,6 +65,8 @@ export function addRecovery(admin: CliCommand): void {
     .does(async (context, { objects, masterKey, objectsKey, yes }: RecoverFlags) => {
       const local = await localModule<LocalRecover>("recover-services.ts");
       if (local === undefined) throw new UsageError("this installation of the command line cannot recover");
+      if (objectsKey !== undefined && !objects.startsWith("s3:"))
+        throw new UsageError("--objects-key has no effect without --objects s3://...");
       const { dataDirectory, signal, confirm, output } = context;
       await confirm(`Create an installation in ${dataDirectory} with the services of ${objects}?`, yes);
       const recovered = await local.recoverServices({ dataDirectory, objects, masterKey, objectsKey, signal });

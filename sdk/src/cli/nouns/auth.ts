@@ -65,6 +65,10 @@ export function addAuth(auth: CliCommand): void {
   withSmtp(auth.command("update <app>").description("change the mail server, or who may sign up"))
     .option("--sign-up <how>", "open, or closed: only users that you create")
     .option("--mails-per-hour <count>", "maximum number of mails per hour", integer)
+    .needs("--smtp-user", "--smtp")
+    .needs("--smtp-ca", "--smtp")
+    .needs("--from", "--smtp")
+    .needs("--from-name", "--smtp")
     .example("auth update shop --sign-up closed")
     .does(async (context, app: string, flags: SmtpFlags & { signUp?: string; mailsPerHour?: number }) => {
       const change = omitUndefined({

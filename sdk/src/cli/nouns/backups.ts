@@ -2,7 +2,7 @@ import type { BackupStatus, BackupType } from "../../responses.ts";
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { omitUndefined, take, integer } from "../flag-values.ts";
+import { omitUndefined, take, days, integer } from "../flag-values.ts";
 import { waitForOperation } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
 
@@ -124,7 +124,7 @@ export function addBackups(backups: CliCommand): void {
     .description("show or change the time of daily backups, in UTC, and the retention of automated ones")
     .option("--hour <hour>", "0 to 23", integer)
     .option("--minute <minute>", "0 to 59", integer)
-    .option("--retention-days <days>", "2 to 30", integer)
+    .option("--retention-days <days>", "2 to 30, such as 14 or 14d", days)
     .example("backups settings orders")
     .example("backups settings orders --hour 3 --retention-days 14")
     .does(async ({ client, output, serviceId }, name: string, flags: SettingsFlags) => {

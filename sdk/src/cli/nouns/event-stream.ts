@@ -1,14 +1,14 @@
 import type { EventType, PlatformEvent } from "../../event-types.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { omitUndefined, integer } from "../flag-values.ts";
+import { integer, omitUndefined, since, take } from "../flag-values.ts";
 import { asText, printable } from "../table.ts";
 
 export interface EventFlags {
   /** Type of events; the API refuses unknown ones. */
   readonly type?: EventType;
   readonly since?: string;
-  readonly limit: number;
+  readonly limit?: number;
   readonly follow?: boolean;
 }
 
@@ -16,24 +16,30 @@ export interface EventFlags {
 export function withEventFlags(command: CliCommand): CliCommand {
   return command
     .option("--type <event>", "only of this type, such as service.running")
-    .option("--since <time>", "RFC 3339")
-    .option("--limit <count>", "maximum number of entries", integer, 1_000)
+    .option("--since <time>", "all from this time on: RFC 3339, or an age such as 30m or 7d", since)
+    .option("-n, --limit <count>", "number of newest events; 100 by default, all with --since", integer)
     .option("--follow", "show new events as they come, until Ctrl-C");
 }
 
-/** Shows events, oldest first. `service` is an id. */
+/** Most entries of one page of the API. */
+const pageMax = 200;
+
+/** Shows the newest events, or those since a time, oldest first. `service` is an id. */
 export async function showEvents(
   { client, output, signal }: Context,
   { type, since, limit, follow, service }: EventFlags & { readonly service?: string },
 ): Promise<void> {
+  const count = limit ?? (since === undefined ? 100 : Infinity);
   const filter = omitUndefined({ type, since, service });
-  let remaining = follow === true ? Infinity : limit;
-  const events = follow === true ? client.events.follow(filter, { signal }) : client.events.list(filter);
-  for await (const event of events) {
-    output.entry(event, textOf(event));
-    remaining -= 1;
-    if (remaining <= 0) break;
+  const show = (event: PlatformEvent) => output.entry(event, textOf(event));
+  // More than a page is read from its oldest entry on.
+  const newest = count <= pageMax ? { ...filter, newest: true } : filter;
+  const page = { limit: Math.min(count, pageMax) };
+  if (follow === true) {
+    for await (const event of client.events.follow(newest, { ...page, signal })) show(event);
+    return;
   }
+  for (const event of (await take(client.events.list(newest, page))).slice(-count)) show(event);
 }
 
 function textOf({ timestamp, event_type: type, data }: PlatformEvent): string {

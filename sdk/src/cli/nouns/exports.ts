@@ -5,7 +5,7 @@ import type { DestinationType, ExportDataType, MetricsExport } from "../../respo
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
-import { omitUndefined, pair, several, take, integer } from "../flag-values.ts";
+import { omitUndefined, pair, several, take, seconds } from "../flag-values.ts";
 
 const columns = [
   "id",
@@ -68,7 +68,7 @@ export function addExports(exports: CliCommand): void {
     .option("--service <service>", "service; all services of the organization by default")
     .option("--name <name>", "name; the type by default")
     .addOption(new Option("--export <data>", "exported data").choices(dataTypes))
-    .option("--interval <seconds>", "interval of exports, 30 to 3600", integer)
+    .option("--interval <duration>", "interval of exports, 30s to 1h", seconds)
     .example(
       "exports create --to prometheus_remote_write --set url=https://prometheus.example/api/v1/write --service orders",
     )
@@ -111,7 +111,7 @@ export function addExports(exports: CliCommand): void {
     .description("change an integration; a new destination needs its secrets again")
     .option("--name <name>", "new name")
     .addOption(new Option("--export <data>", "exported data").choices(dataTypes))
-    .option("--interval <seconds>", "interval of exports, 30 to 3600", integer)
+    .option("--interval <duration>", "interval of exports, 30s to 1h", seconds)
     .example("exports update 019a... --interval 30")
     .does(async (context, id: string, flags: ChangeFlags) => {
       const configuration = await configurationOf(flags, context);

@@ -1,5 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import { take } from "../flag-values.ts";
+import { nodeLabels } from "../lookup.ts";
 
 interface HealthFlags {
   readonly history?: boolean;
@@ -13,7 +13,7 @@ export function addHealth(health: CliCommand): void {
     .option("--history", "history of changes, oldest first")
     .example("health orders")
     .example("health orders --history")
-    .does(async ({ client, output, serviceId }, name: string, { history }: HealthFlags) => {
+    .does(async ({ client, output, serviceId, signal }, name: string, { history }: HealthFlags) => {
       const id = await serviceId(name);
       if (history === true) {
         const changes = [];
@@ -23,9 +23,7 @@ export function addHealth(health: CliCommand): void {
       const now = await client.health.get(id);
       if (output.format !== "table") return output.show(now);
       output.info(`${name} is ${now.status}${now.reason === null ? "" : `: ${now.reason}`}`);
-      const labels = new Map(
-        (await take(client.services.nodes(id))).map((node) => [node.id, node.hostname.split(".")[0]]),
-      );
+      const labels = await nodeLabels({ client, signal }, id);
       output.list(
         now.checks.map((check) => ({ ...check, node: labels.get(check.node_id) ?? check.node_id })),
         checkColumns,

@@ -1,7 +1,7 @@
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
-import { integer } from "../flag-values.ts";
+import { hours } from "../flag-values.ts";
 import { saveSession, type Session } from "../profiles.ts";
 
 interface LoginFlags {
@@ -18,7 +18,9 @@ export function addLogin(login: CliCommand): void {
     .option("--set-up", "set your first password with a setup token")
     .option("--api-key <id>", "store an API key instead of a session; asks for its secret")
     .option("--token", "store an existing token instead of a session; asks for it")
-    .option("--ttl-hours <hours>", "lifetime of the session", integer, 12)
+    .option("--ttl-hours <hours>", "lifetime of the session, such as 12 or 7d", hours, 12)
+    .excludes("--api-key", "--token", "--username", "--set-up", "--ttl-hours")
+    .excludes("--token", "--username", "--set-up", "--ttl-hours")
     .example("login")
     .example("login --base-url https://holdfast.example.com --ca-file ca.pem --profile work")
     .example("login --username anna < password.txt")

@@ -1,6 +1,7 @@
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { take, integer } from "../flag-values.ts";
+import { take, seconds } from "../flag-values.ts";
+import { nodeIdOf } from "../lookup.ts";
 import { waitForOperation } from "./operation-wait.ts";
 import { nodeColumns } from "./service-fields.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
@@ -62,21 +63,18 @@ export function addFailover(services: CliCommand): void {
     .command("failover <service> <node>")
     .description("switch over: make a replica the primary without data loss")
     .option("--watch", "show progress until it is completed")
-    .option("--timeout <seconds>", "give up watching after this time", integer, 900)
+    .option("--wait", "the same as --watch")
+    .option("--timeout <duration>", "give up waiting after this time, such as 90s or 30m", seconds, 900)
+    .needs("--timeout", "--watch", "--wait")
+    .excludes("--wait", "--watch")
     .example("services failover orders orders-k3v9q2zt-2.local.holdfast.test --watch")
-    .does(async (context, name: string, node: string, flags: { watch?: boolean; timeout: number }) => {
+    .does(async (context, name: string, node: string, flags: WaitFlags & { watch?: boolean }) => {
       const id = await context.serviceId(name);
       const operation = await context.client.nodes.failover(id, await nodeIdOf(context, id, node));
-      if (flags.watch === true) await waitForOperation(context, operation, `failover of ${name}`, flags.timeout);
+      if (flags.watch === true || flags.wait === true)
+        await waitForOperation(context, operation, `failover of ${name}`, flags.timeout);
       context.output.list(await take(context.client.services.nodes(id)), nodeColumns);
     });
-}
-
-/** The id of a node by its id, host name, or first label of the host name. */
-async function nodeIdOf({ client }: Context, serviceId: string, node: string): Promise<string> {
-  const all = await take(client.services.nodes(serviceId));
-  const found = all.find(({ id, hostname }) => [id, hostname, hostname.split(".")[0]].includes(node));
-  return found?.id ?? node;
 }
 
 async function settle(context: Context, operation: string | null, title: string, flags: WaitFlags): Promise<void> {

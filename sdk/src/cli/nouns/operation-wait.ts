@@ -1,7 +1,7 @@
 import type { Operation } from "../../responses.ts";
 import { OperationFailed } from "../../wait.ts";
 import type { Context } from "../context.ts";
-import type { WaitFlags } from "./service-wait.ts";
+import { throwIfInterrupted, type WaitFlags } from "./service-wait.ts";
 
 /** Waits for an operation and shows its progress. Throws WaitTimedOut and OperationFailed. */
 export async function waitForOperation(
@@ -18,6 +18,8 @@ export async function waitForOperation(
       onProgress: ({ status, step, progress_pct }) => progress.update({ status, current_task: step, progress_pct }),
     });
   } catch (error) {
+    const id = typeof operation === "string" ? operation : operation.id;
+    throwIfInterrupted(context, `operations wait ${id}`);
     if (error instanceof OperationFailed) error.message = `${title}: ${error.message}`;
     throw error;
   } finally {

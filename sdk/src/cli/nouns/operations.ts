@@ -1,5 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import { integer } from "../flag-values.ts";
+import { seconds } from "../flag-values.ts";
 import { waitForOperation } from "./operation-wait.ts";
 
 const fields = ["id", "type", "status", "step", "created_at", "finished_at", "error", "warnings"];
@@ -14,7 +14,7 @@ export function addOperations(operations: CliCommand): void {
   operations
     .command("wait <operation>")
     .description("wait until an operation is completed; fails when the operation fails")
-    .option("--timeout <seconds>", "give up after this time", integer, 900)
+    .option("--timeout <duration>", "give up after this time, such as 90s or 30m", seconds, 900)
     .example("operations wait 019aa3d2-6cf6-7bd1-9f53-6ec1a1b7f1a4")
     .does(async (context, id: string, { timeout }: { timeout: number }) =>
       context.output.show(await waitForOperation(context, id, id, timeout), fields),

@@ -4,7 +4,7 @@ import type { ProjectDescriptor } from "../../projects.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
-import { take, integer } from "../flag-values.ts";
+import { take, seconds } from "../flag-values.ts";
 import { hasChanges, planText } from "./project-plan.ts";
 
 const projectFields = ["id", "name", "status", "status_detail", "health", "last_deployment_id", "monthly_cost"];
@@ -54,7 +54,8 @@ export function addProjects(projects: CliCommand): void {
   withFile(projects.command("apply").description("deploy a descriptor, completely or not at all"))
     .option("--yes", "do not ask for confirmation")
     .option("--no-wait", "return as soon as the request is accepted")
-    .option("--timeout <seconds>", "give up waiting after this time", integer, 1_800)
+    .option("--timeout <duration>", "give up waiting after this time, such as 90s or 30m", seconds, 1_800)
+    .excludes("--timeout", "--no-wait")
     .example("projects apply -f holdfast.yaml")
     .does(async (context, flags: ApplyFlags) => apply(context, flags));
 

@@ -3,7 +3,8 @@ import { readFile } from "node:fs/promises";
 import type { NewQueue } from "../../requests.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { take, integer } from "../flag-values.ts";
+import { UsageError } from "../exit-code.ts";
+import { take, integer, seconds } from "../flag-values.ts";
 
 const columns = ["name", "status", "database_name", "visibility_timeout_seconds", "max_attempts", "dlq_enabled"];
 const messageColumns = ["id", "state", "attempt_count", "visible_at", "payload"];
@@ -65,9 +66,10 @@ export function addQueues(queues: CliCommand): void {
     .command("send <service> <queue> [payload]")
     .description("send a message: a JSON object, or a file with a list of them")
     .option("--file <path>", "a JSON file with an array of payloads, 100 at most")
-    .option("--delay <seconds>", "delay before the messages can be claimed", integer, 0)
+    .option("--delay <duration>", "delay before the messages can be claimed, such as 30s or 1h", seconds, 0)
     .example(`queues send orders jobs '{"order": 17}'`)
     .does(async (context, service: string, name: string, payload: string | undefined, flags: SendFlags) => {
+      if (payload !== undefined && flags.file !== undefined) throw new UsageError("use either a payload or --file");
       const payloads = flags.file === undefined ? [payload ?? "{}"] : await payloadsOf(flags.file);
       const messages = payloads.map((text) => ({
         payload: (typeof text === "string" ? JSON.parse(text) : text) as object,
@@ -161,7 +163,7 @@ function addDead(dead: CliCommand): void {
 
 function withSettings(command: CliCommand): CliCommand {
   return command
-    .option("--visibility-seconds <seconds>", "visibility timeout of claimed messages", integer)
+    .option("--visibility-seconds <duration>", "visibility timeout of claimed messages, such as 60 or 5m", seconds)
     .option("--max-attempts <count>", "number of attempts before a message is dead", integer)
     .option("--dlq <on|off>", "store dead messages for 14 days, or delete them");
 }

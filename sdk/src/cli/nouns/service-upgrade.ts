@@ -17,6 +17,7 @@ export function addServiceUpgrade(services: CliCommand): void {
     .option("--check", "only check: show effects and obstacles of the upgrade")
     .option("--accept-text-order-change", "accept a changed sort order of text")
     .option("--yes", "do not ask for confirmation")
+    .excludes("--check", "--wait")
     .example("services upgrade cache 9 --check")
     .example("services upgrade cache 9 --wait")
     .does(async (context, name: string, version: string, flags: UpgradeFlags) => {

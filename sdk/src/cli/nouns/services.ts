@@ -4,9 +4,10 @@ import type { PoolerChoice, ServiceChange, StorageAutoscaleChoice } from "../../
 import type { Verb } from "../../services.ts";
 import type { CliCommand } from "../command.ts";
 import { findConninfoForm } from "../clients/engine-clients.ts";
-import { removeConninfo, createConninfo } from "../conninfo.ts";
+import { type ConninfoOptions, createConninfo, removeConninfo } from "../conninfo.ts";
 import type { Context } from "../context.ts";
-import { omitUndefined, pair, several, take, integer } from "../flag-values.ts";
+import { UsageError } from "../exit-code.ts";
+import { omitUndefined, pair, several, take, hours, integer } from "../flag-values.ts";
 import { addFailover } from "./nodes.ts";
 import { addServiceCopies } from "./service-copies.ts";
 import { deletedColumns, serviceColumns, serviceFields } from "./service-fields.ts";
@@ -131,7 +132,7 @@ function addCreate(services: CliCommand): void {
     .option("--allow <cidr>", "network that may connect, as CIDR (repeatable)", several)
     .option("--param <name=value>", "parameter of the engine (repeatable)", pair)
     .option("--tag <key=value>", "tag (repeatable)", pair)
-    .option("--ttl-hours <hours>", "delete it after this time", integer)
+    .option("--ttl-hours <hours>", "delete it after this time, such as 24 or 7d", hours)
     .option("--deletion-protection", "protect it from deletion")
     .option("--nodes <count>", "number of nodes, the primary and its replicas, 1 to 5", integer)
     .addOption(
@@ -195,7 +196,7 @@ function addUpdate(services: CliCommand): void {
     .option("--no-allow", "allow no network")
     .option("--tag <key=value>", "tag, replaces all (repeatable)", pair)
     .option("--no-tag", "remove all tags")
-    .option("--ttl-hours <hours>", "delete it after this time", integer)
+    .option("--ttl-hours <hours>", "delete it after this time, such as 24 or 7d", hours)
     .option("--no-ttl-hours", "remove the expiry")
     .option("--deletion-protection", "protect it from deletion")
     .option("--no-deletion-protection", "allow its deletion")
@@ -232,21 +233,28 @@ function addConnect(services: CliCommand): void {
     )
     .option("--user <user>", "user; the default user by default")
     .option("--database <database>", "database; the default database by default")
+    .option("--pooled", "through the connection pooler of the service")
+    .option("--replica", "to a replica, for reads; to the primary while there is none")
+    .excludes("--replica", "--pooled")
     .option("--conninfo", "only print a connection string for libpq; the password is in a file that only you can read")
     .example("services connect orders")
     .example('services connect orders -- -c "SELECT version()"')
     .example("services connect cache -- DBSIZE")
+    .example("services connect orders --user reports --database shop --conninfo")
     .does(
       async (
         context,
         name: string,
         args: string[],
-        flags: { user?: string; database?: string; conninfo?: boolean },
+        { conninfo, ...options }: ConninfoOptions & { readonly conninfo?: boolean },
       ) => {
         const service = await context.service(name);
-        if (flags.conninfo === true) return context.output.print(await createConninfo(context, service));
+        if (conninfo === true) {
+          if (args.length > 0) throw new UsageError("--conninfo starts no client: remove the arguments after --");
+          return context.output.print(await createConninfo(context, service, options));
+        }
         const { connectTo } = await import("../connect.ts");
-        await connectTo(context, service, { user: flags.user, database: flags.database, args });
+        await connectTo(context, service, { ...options, args });
       },
     );
 }

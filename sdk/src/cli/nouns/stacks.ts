@@ -104,6 +104,7 @@ function addUpgrade(stacks: CliCommand): void {
     .description("upgrade a stack to the newest version of its template; without a cost, only show the changes")
     .option("--accept-cost <amount>", "accepted new monthly cost", amount)
     .option("--wait", "wait until it is completed")
+    .needs("--wait", "--accept-cost")
     .example("stacks upgrade shop")
     .example("stacks upgrade shop --accept-cost 64.4 --wait")
     .does(async (context, name: string, { acceptCost, wait }: { acceptCost?: number; wait?: boolean }) => {

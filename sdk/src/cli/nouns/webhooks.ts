@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
-import { omitUndefined, several, take, integer } from "../flag-values.ts";
+import { omitUndefined, several, take, hours } from "../flag-values.ts";
 
 const columns = ["id", "url", "events", "active", "retry_policy", "created_at"];
 const deliveryColumns = [
@@ -65,6 +65,7 @@ export function addWebhooks(webhooks: CliCommand): void {
     .option("--event <event>", "event type to send, replaces all (repeatable)", several)
     .option("--no-event", "send no events")
     .option("--all-events", "send all events")
+    .excludes("--all-events", "--event", "--no-event")
     .option("--active", "enable it, also after the platform disabled it")
     .option("--no-active", "disable it")
     .addOption(retryPolicy())
@@ -96,7 +97,7 @@ export function addWebhooks(webhooks: CliCommand): void {
   webhooks
     .command("rotate-secret <webhook>")
     .description("create a new signing secret, shown only once; both secrets sign until the overlap ends")
-    .option("--overlap-hours <hours>", "hours in which the old secret signs too", integer, 24)
+    .option("--overlap-hours <hours>", "time in which the old secret signs too, such as 24 or 2d", hours, 24)
     .option("--yes", "do not ask for confirmation")
     .example("webhooks rotate-secret 019a... --overlap-hours 1")
     .does(async ({ client, output, confirm }, id: string, flags: { overlapHours: number; yes?: boolean }) => {

@@ -1,0 +1,8 @@
+import { expect, test } from "vitest";
+import { findIgnoredFlags } from "../support/cli/flag-walk.ts";
+
+test("every flag, alone and beside each other flag of its command, changes the effects or is refused", {
+  timeout: 300_000,
+}, async () => {
+  expect(await findIgnoredFlags("all")).toEqual([]);
+});
