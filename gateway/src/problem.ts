@@ -8,6 +8,8 @@ export interface Problem {
   readonly detail: string;
   readonly instance: string;
   readonly code: string;
+  /** Advice for the caller, as on the documentation page of the error; null where there is none. */
+  readonly help: string | null;
   readonly errors: readonly unknown[];
   readonly [member: string]: unknown;
 }
@@ -40,6 +42,7 @@ export function problemOf(error: HoldfastError, requestId: string, baseUrl: stri
     detail: error.detail,
     instance: `urn:uuid:${requestId}`,
     code: error.code,
+    help: error.entry.help || null,
     errors: error.errors,
     ...(error.errorsOmitted > 0 && { errors_omitted: error.errorsOmitted }),
   };

@@ -14,6 +14,8 @@ export interface Problem {
   readonly detail: string;
   readonly instance: string;
   readonly code: string;
+  /** Advice for the caller; absent from older installations. */
+  readonly help?: string | null;
   readonly errors: readonly FieldFault[];
   readonly [member: string]: unknown;
 }
@@ -37,6 +39,11 @@ export class ApiError extends Error {
 
   get code(): string {
     return this.problem.code;
+  }
+
+  /** Advice for the caller; undefined where there is none. */
+  get help(): string | undefined {
+    return this.problem.help ?? undefined;
   }
 
   /** Id of the request in the installation's log. */

@@ -83,6 +83,14 @@ describe("holdfast", () => {
     });
   }
 
+  test("an error is followed by what to do", async () => {
+    expect((await holdfast("services list", { HOLDFAST_TOKEN: "hft_wrong" })).stderr).toMatch(
+      /\(unauthenticated\)\n {2}sign in again with holdfast login/,
+    );
+    const taken = await holdfast("services create waited --type postgresql");
+    expect(taken.stderr).toMatch(/\(name_taken\)\n {2}Choose another name, or wait until/);
+  });
+
   test("a service in Error exits with 7, and help with 0", async () => {
     for (const service of gateway.state.services.values()) service.status = ManagedServiceStatus.ERROR;
     expect((await holdfast("services wait waited")).code).toBe(7);

@@ -6,7 +6,7 @@ import type { JsonSchema } from "./json-schema.ts";
 export const problemSchema: JsonSchema = {
   type: "object",
   description: "An error (RFC 9457).",
-  required: ["type", "title", "status", "detail", "instance", "code", "errors"],
+  required: ["type", "title", "status", "detail", "instance", "code", "help", "errors"],
   properties: {
     type: { type: "string", format: "uri", description: "URL of the documentation page of the error." },
     title: { type: "string" },
@@ -14,6 +14,10 @@ export const problemSchema: JsonSchema = {
     detail: { type: "string" },
     instance: { type: "string", description: "URN of the request's UUID, which is also in the header Request-Id." },
     code: { type: "string", enum: Object.keys(CATALOG).map((key) => key.toLowerCase()) },
+    help: {
+      type: ["string", "null"],
+      description: "Advice for the caller, as on the documentation page of the error; null where there is none.",
+    },
     errors: {
       type: "array",
       description: "The first faults of the input, at most 20.",

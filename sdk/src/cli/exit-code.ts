@@ -26,6 +26,11 @@ export class ChildEnded extends Error {
   }
 }
 
+/** The awaited change or the requested test has failed. */
+export class WorkFailed extends Error {
+  override readonly name = "WorkFailed";
+}
+
 /** Ctrl-C or a signal ended the command. */
 export class Interrupted extends Error {
   override readonly name = "Interrupted";
@@ -47,12 +52,12 @@ export const exitCodes: Readonly<Record<number, string>> = {
   4: "not found",
   5: "not possible now: name taken, another operation in progress, or quota exceeded",
   6: "the wait timed out",
-  7: "the service has the status Error; the deployment, the stack or its migration failed",
+  7: "the service has the status Error; the deployment, stack, migration, sign-in or test failed",
   130: "interrupted",
 };
 
 /** Failures of what was awaited. */
-const failures = [ServiceFailed, DeploymentFailed, StackFailed, MigrationFailed];
+const failures = [WorkFailed, ServiceFailed, DeploymentFailed, StackFailed, MigrationFailed];
 
 /** The exit code of an error; that of a started program is passed on. */
 export function exitCodeOf(error: unknown): number {
@@ -76,9 +81,16 @@ export function messageOf(error: unknown): string | undefined {
   const faults = error.problem.errors.map((fault) => `  ${fault.field === "" ? "body" : fault.field}: ${fault.detail}`);
   const request = error.status >= 500 && error.requestId !== "" ? [`  request ${error.requestId}`] : [];
   const head = faults.length > 0 ? error.problem.title : error.message;
-  const signIn =
-    error instanceof Unauthenticated
-      ? ["  sign in again with holdfast login; holdfast profile show has the current user"]
-      : [];
-  return [`${head} (${error.code})`, ...faults, ...request, ...signIn].join("\n");
+  // The faults say what to change.
+  const help = faults.length > 0 ? undefined : (commandHelp[error.code] ?? error.help);
+  return [`${head} (${error.code})`, ...faults, ...request, ...(help === undefined ? [] : [`  ${help}`])].join("\n");
 }
+
+/** Advice of errors whose remedy is a command; the API's own advice names requests. */
+const commandHelp: Readonly<Record<string, string>> = {
+  unauthenticated: "sign in again with holdfast login; holdfast profile show has the current user",
+  organization_required: "name one of your organizations by --organization; holdfast orgs list has their ids",
+  deletion_protected: "holdfast services update SERVICE --no-deletion-protection allows it",
+  password_not_known: "holdfast users password SERVICE USER --reset sets a new password",
+  smtp_required: "name a mail server by --smtp HOST:PORT and --from ADDRESS; --smtp-ca FILE trusts a private authority",
+};

@@ -4,7 +4,7 @@ import type { AppAuth, AuthTask, NewAuthSmtp } from "../../index.ts";
 import { appOf } from "../lookup.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { UsageError } from "../exit-code.ts";
+import { UsageError, WorkFailed } from "../exit-code.ts";
 import { omitUndefined, several, take, integer } from "../flag-values.ts";
 
 const columns = ["issuer_url", "status", "schema_version_applied", "sign_up", "failure_reason", "health"];
@@ -51,7 +51,10 @@ export function addAuth(auth: CliCommand): void {
         ...omitUndefined({ redirect_uris: flags.redirect }),
         ...(flags.domain !== undefined && { issuer_domain_choice: "custom", custom_domain: flags.domain }),
       });
-      context.output.show(flags.wait ? await untilActive(context, id) : created, columns);
+      const current = flags.wait ? await untilActive(context, id) : created;
+      context.output.show(current, columns);
+      if (current.status === "Failed")
+        throw new WorkFailed(`the sign-in of ${app} has failed: ${current.failure_reason ?? "without a reason"}`);
     });
 
   auth
@@ -115,9 +118,13 @@ export function addAuth(auth: CliCommand): void {
     .command("test-mail <app> <address>")
     .description("send a test mail through the mail server")
     .example("auth test-mail shop me@example.com")
-    .does(async (context, app: string, to: string) =>
-      context.output.show(await context.client.auth.testSmtp((await appOf(context, app)).id, to)),
-    );
+    .does(async (context, app: string, to: string) => {
+      const result = await context.client.auth.testSmtp((await appOf(context, app)).id, to);
+      context.output.show(result);
+      if (result.success) return;
+      const advice = /certificate/i.test(result.error ?? "") ? ": auth update --smtp-ca FILE trusts its authority" : "";
+      throw new WorkFailed(`the mail server has not accepted the mail${advice}`);
+    });
 
   addProviders(auth.command("providers").description("identity providers that users may sign in with"));
   addClients(auth.command("clients").description("OAuth clients that sign users in"));
