@@ -20,3 +20,11 @@ test.each([...eventTypes])("the example of %s has exactly the declared data", (_
   }
   expect(Object.keys(example).filter((name) => !(name in data))).toEqual([]);
 });
+
+// Events of a service are found by this name.
+test("the id of an event's service is service_id", () => {
+  const names = [...eventTypes.values()].flatMap(({ data }) => Object.keys(data));
+  const serviceIds = new Set(names.filter((name) => /service.*_id$/.test(name)));
+  // The other service of a restore, which has an event of its own.
+  expect([...serviceIds].toSorted()).toEqual(["service_id", "source_service_id"]);
+});

@@ -24,6 +24,8 @@ export type MaintenanceEventData = ServiceEventData & {
 export type AuthEventData = {
   readonly app_id: string;
   readonly auth_id: string;
+  /** Service that its users are in. */
+  readonly service_id: string;
   /** Status at the time of the event. */
   readonly status: string;
 };

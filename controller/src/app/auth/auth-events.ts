@@ -34,19 +34,27 @@ function eventOf(type: string, { metadata, spec, status }: AuthObject, more: obj
     organizationId: metadata.organizationId,
     objectKind: appKind.name,
     objectId: metadata.id,
-    data: { app_id: metadata.id, auth_id: spec.authId, status: status.state, ...more },
+    data: {
+      app_id: metadata.id,
+      auth_id: spec.authId,
+      service_id: spec.serviceId,
+      status: status.state,
+      ...more,
+    },
   };
 }
 
 const data = {
   app_id: { type: "uuid", meaning: "the app" },
   auth_id: { type: "uuid", meaning: "its sign-in" },
+  service_id: { type: "uuid", meaning: "the service that its users are in" },
   status: { type: "string", meaning: "its status then" },
 } as const satisfies EventDefinition["data"];
 
 const example = {
   app_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10",
   auth_id: "0198f2a4-8f31-7c02-9d4e-6a1b7c3d5e80",
+  service_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f11",
   status: "Active",
 };
 

@@ -54,14 +54,15 @@ const beginning = "0";
 type Page = MessageInitShape<typeof ListEventsResponseSchema>;
 
 export interface EventPages {
-  page(request: EventsRequest, objectId: string | undefined, call: Call): Promise<Page>;
+  /** A page of the organization's events, or of one service's. */
+  page(request: EventsRequest, serviceId: string | undefined, call: Call): Promise<Page>;
   /**
    * A page of one service's events, also after its deletion. Throws SERVICE_NOT_FOUND if the organization never had it.
    */
   ofService(serviceId: string, request: EventsRequest, call: Call): Promise<Page>;
 }
 
-/** Pages of the events of an organization, or of one of its objects, read from the history. */
+/** Pages of the events of an organization, or of one of its services, read from the history. */
 export function createEventPages({ history, access, cursors, clock }: EventPagesDeps): EventPages {
   const news = createEventNews({ history, clock });
   const lastPages = new WeakMap<Call, LastPage>();
@@ -81,26 +82,28 @@ export function createEventPages({ history, access, cursors, clock }: EventPages
     return { items: items.toReversed(), next: newest, more: false };
   }
 
-  async function page(request: EventsRequest, objectId: string | undefined, call: Call) {
+  async function page(request: EventsRequest, serviceId: string | undefined, call: Call) {
     const version = request.follow === true ? news.version(organizationOf(call)) : undefined;
     if (version !== undefined && isCaughtUp(request, call, version))
       return { events: [], nextCursor: request.cursor ?? "", hasMore: false };
     // The cursor is not bound to `since`, which only selects the first page.
     const filter = {
       organizationId: organizationOf(call),
-      ...(objectId !== undefined && { objectId }),
       ...(request.type !== undefined && { type: request.type }),
     };
-    const { after, limit, cursorAt } = cursors.open(call, "events", filter, request);
+    const ofObject = serviceId === undefined ? {} : { objectId: serviceId };
+    // Cursors name the service as `objectId`, since clients store them.
+    const { after, limit, cursorAt } = cursors.open(call, "events", { ...filter, ...ofObject }, request);
     const since = request.since === undefined ? {} : { since: timestampMs(request.since) };
+    const selected = { ...filter, ...since, ...(serviceId !== undefined && { serviceId }) };
     const { items, next, more } =
       request.newest === true && after === undefined
-        ? await newestPage({ ...filter, ...since }, limit)
-        : await history.events({ ...filter, ...since }, { after, limit, order: "oldest first" });
+        ? await newestPage(selected, limit)
+        : await history.events(selected, { after, limit, order: "oldest first" });
     if (version !== undefined && !more) lastPages.set(call, { version, at: clock.monotonicMs() });
     return {
       // A token that is limited to objects gets the events of those alone, so its pages can be shorter than the limit.
-      events: items.filter((item) => mayTouch(call, item.objectKind, item.objectId)).map(eventMessage),
+      events: items.filter((item) => mayRead(call, item)).map(eventMessage),
       nextCursor: cursorAt(next ?? beginning),
       hasMore: more,
     };
@@ -113,6 +116,15 @@ export function createEventPages({ history, access, cursors, clock }: EventPages
       return page(request, serviceId, call);
     },
   };
+}
+
+/** True if the caller may touch the event's object, or the service that the event names. */
+function mayRead(call: Call, { objectKind, objectId, data }: EventEntry): boolean {
+  const serviceId = data["service_id"];
+  return (
+    mayTouch(call, objectKind, objectId) ||
+    (typeof serviceId === "string" && mayTouch(call, "managed-service", serviceId))
+  );
 }
 
 /** The API message of an event. */

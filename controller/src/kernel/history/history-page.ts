@@ -2,6 +2,8 @@
 export interface HistoryFilter {
   readonly organizationId?: string;
   readonly objectId?: string;
+  /** Matches events only: those whose object is the service, and those that name it as `service_id`. */
+  readonly serviceId?: string;
   /** Matches audit entries only. */
   readonly actor?: string;
   /** Type of an event, or action of an audit entry. */

@@ -132,6 +132,7 @@ test("controllers that start together migrate once", async () => {
     "0009-inference-usage.sql",
     "0010-deployments.sql",
     "0011-auth-erasures.sql",
+    "0012-events-of-a-service.sql",
   ]);
 });
 
@@ -208,4 +209,18 @@ test("the password is read from its file, also after a change", async () => {
   await guarded.ready;
   await guarded.close();
   await rm(directory, { recursive: true });
+});
+
+test("events that name a service in their data are events of that service, oldest first", async () => {
+  const own = event("service-1", "service.running");
+  const backup = { ...event("backup-1", "backup.completed"), objectKind: "backup", data: { service_id: "service-1" } };
+  const other = { ...event("backup-2", "backup.completed"), objectKind: "backup", data: { service_id: "service-2" } };
+  const last = event("service-1", "service.stopped");
+  await history.insert([own, backup, other, last]);
+  expect((await history.events({ organizationId: "o1", serviceId: "service-1" }, first)).items).toEqual([
+    own,
+    backup,
+    last,
+  ]);
+  expect((await history.events({ objectId: "service-1" }, first)).items).toEqual([own, last]);
 });

@@ -142,18 +142,20 @@ async function list<R extends Row>(
   { after, limit, order }: HistoryPage,
 ): Promise<R[]> {
   const newest = order === "newest first";
+  // `?` is the parameter.
   const conditions: readonly (readonly [string, unknown])[] = [
-    ["organization_id =", filter.organizationId],
-    ["object_id =", filter.objectId],
-    ["actor =", filter.actor],
-    [`${type} =`, filter.type],
-    [`${type} = any`, filter.types],
-    ["occurred_at >=", filter.since === undefined ? undefined : new Date(filter.since)],
-    ["occurred_at <", filter.until === undefined ? undefined : new Date(filter.until)],
-    [`sequence ${newest ? "<" : ">"}`, after],
+    ["organization_id = ?", filter.organizationId],
+    ["object_id = ?", filter.objectId],
+    ["(object_id = ? or data->>'service_id' = ?)", filter.serviceId],
+    ["actor = ?", filter.actor],
+    [`${type} = ?`, filter.type],
+    [`${type} = any (?)`, filter.types],
+    ["occurred_at >= ?", filter.since === undefined ? undefined : new Date(filter.since)],
+    ["occurred_at < ?", filter.until === undefined ? undefined : new Date(filter.until)],
+    [`sequence ${newest ? "<" : ">"} ?`, after],
   ];
   const applied = conditions.filter(([, value]) => value !== undefined);
-  const where = applied.map(([condition], index) => `${condition} ($${index + 1})`).join(" and ") || "true";
+  const where = applied.map(([condition], index) => condition.replaceAll("?", `$${index + 1}`)).join(" and ") || "true";
   const direction = newest ? "desc" : "asc";
   return database.read<R>(
     `with page as materialized (
