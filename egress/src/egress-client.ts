@@ -40,10 +40,10 @@ export interface EgressRequest extends Omit<EgressPost, "body"> {
  */
 export interface EgressClient {
   /**
-   * Sends a POST and resolves with the status as soon as it arrives. Redirects are not followed; the response body is
-   * discarded. Throws EgressFailure, with `timeout` after `deadlineMs`.
+   * Sends a POST and resolves with the status and Retry-After as soon as they arrive. Redirects are not followed; the
+   * response body is discarded. Throws EgressFailure, with `timeout` after `deadlineMs`.
    */
-  post(url: string, request: EgressPost): Promise<{ readonly status: number }>;
+  post(url: string, request: EgressPost): Promise<Pick<EgressResponse, "status" | "retryAfterMs">>;
   /**
    * Sends a request, streaming its body if it is a stream, and resolves with the head of the response. Redirects are
    * responses. The body must be read or dropped. Throws EgressFailure, or the signal's reason.
@@ -130,9 +130,9 @@ export function createEgressClient(deps: Deps): EgressClient {
   return {
     async post(url, request) {
       const response = await send(url, { ...request, method: "POST" }, idleAfterPostMs);
-      // Only the status is returned; the body is read only so that the connection can be reused.
+      // Only the head is returned; the body is read only so that the connection can be reused.
       await response.drop();
-      return { status: response.status };
+      return { status: response.status, retryAfterMs: response.retryAfterMs };
     },
     request: (url, request) => send(url, request, idleConnectionMs),
     connect: (target) => openGuardedSocket(target, deps),

@@ -249,7 +249,13 @@ export interface EventData {
   readonly "webhook.test": { readonly webhook_id: string; readonly message: string };
   readonly "channel.confirmation_requested": { readonly channel_id: string };
   readonly "channel.test": { readonly channel_id: string; readonly message: string };
-  readonly "webhook.disabled": { readonly webhook_id: string; readonly url: string; readonly failing_since: string };
+  readonly "webhook.disabled": {
+    readonly webhook_id: string;
+    readonly url: string;
+    /** `gone` for an answer of 410, or `failing`. */
+    readonly reason: string;
+    readonly failing_since: string;
+  };
 }
 
 export type EventType = keyof EventData;

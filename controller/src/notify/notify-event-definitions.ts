@@ -32,12 +32,18 @@ export const notifyEventDefinitions = {
     },
   },
   "webhook.disabled": {
-    when: "the platform disabled an endpoint because it had failed for 5 days",
+    when: "the platform disabled an endpoint because it answered 410 or had failed for 5 days",
     data: {
       ...webhookData,
       url: { type: "string", meaning: "URL of the endpoint" },
+      reason: { type: "string", meaning: "`gone` for an answer of 410, or `failing`" },
       failing_since: { type: "time", meaning: "time of the first of the failed attempts" },
     },
-    example: { webhook_id: webhookId, url: "https://example.com/hooks", failing_since: "2026-11-16T10:00:00.000Z" },
+    example: {
+      webhook_id: webhookId,
+      url: "https://example.com/hooks",
+      reason: "failing",
+      failing_since: "2026-11-16T10:00:00.000Z",
+    },
   },
 } as const satisfies Readonly<Record<NotifyEventType, EventDefinition>>;

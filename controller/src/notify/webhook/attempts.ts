@@ -21,9 +21,9 @@ export async function attemptDelivery(
 ): Promise<EndedAttempt> {
   const beganAt = clock.now();
   const began = clock.monotonicMs();
-  const outcome = await receiver.send(event, signal);
+  const { retryAfterMs, ...outcome } = await receiver.send(event, signal);
   const endedAt = clock.now();
-  const wait = waitAfterMs(receiver.retryPolicy, attempt);
+  const wait = waitAfterMs(receiver.retryPolicy, attempt, retryAfterMs);
   const delivered = outcome.errorMessage === null;
   return {
     ...outcome,

@@ -6,6 +6,7 @@ import {
   DeleteWebhookRequestSchema,
   ListDeliveriesRequestSchema,
   RedeliverRequestSchema,
+  RetryPolicy,
   RotateSecretRequestSchema,
   TestWebhookRequestSchema,
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
@@ -45,8 +46,17 @@ async function receiver(respond?: Respond) {
   return started;
 }
 
-async function endpoint(organizationId: string, url: string, events?: string[]) {
-  const request = create(CreateWebhookRequestSchema, { url, ...(events && { events: { values: events } }) });
+async function endpoint(
+  organizationId: string,
+  url: string,
+  events?: string[],
+  retryPolicy: RetryPolicy = RetryPolicy.STANDARD,
+) {
+  const request = create(CreateWebhookRequestSchema, {
+    url,
+    retryPolicy,
+    ...(events && { events: { values: events } }),
+  });
   const { id = "", secret = "" } = await platform.api.createWebhook(request, platform.call(organizationId));
   return { id, secret, organizationId };
 }
@@ -302,5 +312,48 @@ test("an endpoint that fails for 5 days is disabled, with an event to its organi
   expect(JSON.parse(other.received[0]?.body ?? "{}").data).toMatchObject({
     webhook_id: webhook.id,
     url: `${dead.url}/`,
+    reason: "failing",
   });
+});
+
+test.each([
+  { policy: RetryPolicy.EXTENDED, status: 503, header: "3600", waitMs: 3_600_000 },
+  { policy: RetryPolicy.EXTENDED, status: 429, header: "Sat, 01 Jan 2000 00:00:00 GMT", waitMs: 1_000 },
+  { policy: RetryPolicy.EXTENDED, status: 503, header: "999999999", waitMs: 86_400_000 },
+  { policy: RetryPolicy.EXTENDED, status: 503, header: "soon", waitMs: 1_000 },
+  { policy: RetryPolicy.STANDARD, status: 503, header: "3600", waitMs: 1_000 },
+])("the next attempt after $status with Retry-After $header by policy $policy is due after $waitMs ms", async (row) => {
+  const organizationId = newOrganization();
+  const { clock } = standingClock();
+  deliver({ clock });
+  const busy = await receiver((response) => void response.writeHead(row.status, { "retry-after": row.header }).end());
+  const webhook = await endpoint(organizationId, busy.url, undefined, row.policy);
+  const now = clock.now();
+  await platform.emit(organizationId, "service.running");
+  await until(async () => (await attempts(webhook)).length === 1);
+  const due = `select extract(epoch from due_at) * 1000 as due_at from webhook_delivery where webhook_id = $1`;
+  const rows = await platform.history.sql().query<{ due_at: string }>(due, [webhook.id]);
+  expect(rows.map((delivery) => Math.round(Number(delivery.due_at)) - now)).toEqual([row.waitMs]);
+});
+
+test("an endpoint that answers 410 is disabled at once, with an event to its organization", async () => {
+  const organizationId = newOrganization();
+  deliver();
+  const deleted = await receiver((response) => void response.writeHead(410).end());
+  const other = await receiver();
+  const webhook = await endpoint(organizationId, deleted.url, ["service.error"]);
+  await endpoint(organizationId, other.url, ["webhook.disabled"]);
+  await platform.emit(organizationId, "service.error");
+  await until(() => other.received.length === 1);
+  expect(platform.webhooks.get(webhook.id)?.object).toMatchObject({
+    spec: { active: false },
+    status: { disabledAt: expect.any(Number) },
+  });
+  expect(JSON.parse(other.received[0]?.body ?? "{}").data).toEqual({
+    webhook_id: webhook.id,
+    url: `${deleted.url}/`,
+    reason: "gone",
+    failing_since: expect.any(String),
+  });
+  expect(deleted.received).toHaveLength(1);
 });

@@ -4,6 +4,7 @@ import { nextMetadata } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { Deliveries } from "./deliveries.ts";
+import type { Failure } from "./receiver.ts";
 import { webhookKind, type WebhookObject } from "./webhook.ts";
 
 /** An endpoint that fails for this long is disabled until its owner enables it again. */
@@ -16,15 +17,15 @@ export interface DisableWebhookDeps {
   readonly clock: Clock;
 }
 
-/** Disables the endpoint, with the event `webhook.disabled`, if it has failed for too long. */
+/** Disables the endpoint, with the event `webhook.disabled`, if it answered 410 or has failed for too long. */
 export async function disableIfFailing(
   webhookId: string,
-  failingSince: number,
+  { since, isGone }: Failure,
   { begin, webhooks, deliveries, clock }: DisableWebhookDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const now = clock.now();
-  if (now - failingSince < disableAfterMs) return;
+  if (!isGone && now - since < disableAfterMs) return;
   await retryConflict(signal, async () => {
     const before = await webhooks.getCurrent(webhookId, signal);
     if (before === undefined || !before.object.spec.active) return;
@@ -40,7 +41,12 @@ export async function disableIfFailing(
       organizationId: metadata.organizationId,
       objectKind: "webhook",
       objectId: webhookId,
-      data: { webhook_id: webhookId, url: spec.url, failing_since: new Date(failingSince).toISOString() },
+      data: {
+        webhook_id: webhookId,
+        url: spec.url,
+        reason: isGone ? "gone" : "failing",
+        failing_since: new Date(since).toISOString(),
+      },
     });
     await unit.commit(signal);
   });

@@ -19,6 +19,20 @@ export interface AttemptOutcome {
   readonly responseStatus: number | null;
   /** Null when the attempt succeeded. */
   readonly errorMessage: string | null;
+  /** Wait in milliseconds that the endpoint requests before the next attempt (Retry-After), at most a day. */
+  readonly retryAfterMs?: number | undefined;
+}
+
+/** True for 410 Gone: the endpoint asks for no further deliveries. */
+export function isGone({ responseStatus }: Pick<AttemptOutcome, "responseStatus">): boolean {
+  return responseStatus === 410;
+}
+
+export interface Failure {
+  /** Time since which all attempts failed, in milliseconds since 1970. */
+  readonly since: number;
+  /** True when the endpoint answered 410. */
+  readonly isGone: boolean;
 }
 
 /** The receivers of one type, or of all types. */
@@ -32,8 +46,8 @@ export interface Receivers {
   /** Resolves when the memory has this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
   readonly ready: Promise<unknown>;
-  /** Called after a failed attempt, with the time since which all attempts failed, in milliseconds since 1970. */
-  failing(id: string, since: number, signal: AbortSignal): Promise<void>;
+  /** Called after a failed attempt. */
+  failing(id: string, failure: Failure, signal: AbortSignal): Promise<void>;
 }
 
 /** Joins several types of receivers. */
@@ -54,6 +68,6 @@ export function allReceivers(kinds: readonly Receivers[]): Receivers {
     reached: async (revision, timeoutMs) =>
       void (await Promise.all(kinds.map((kind) => kind.reached(revision, timeoutMs)))),
     ready: Promise.all(kinds.map(({ ready }) => ready)),
-    failing: async (id, since, signal) => owner(id)?.failing(id, since, signal),
+    failing: async (id, failure, signal) => owner(id)?.failing(id, failure, signal),
   };
 }

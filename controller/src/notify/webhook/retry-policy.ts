@@ -10,9 +10,13 @@ const waitsMs = {
 
 export type RetryPolicyName = keyof typeof waitsMs;
 
-/** Delay after this attempt (from 1) failed; undefined when it was the last. */
-export function waitAfterMs(policy: RetryPolicyName, attempt: number): number | undefined {
-  return waitsMs[policy][attempt - 1];
+/**
+ * Delay after this attempt (from 1) failed; undefined when it was the last. A longer wait that the endpoint requests
+ * (Retry-After) applies under `extended` only: the times of `standard` are fixed by spec 2.
+ */
+export function waitAfterMs(policy: RetryPolicyName, attempt: number, retryAfterMs = 0): number | undefined {
+  const wait = waitsMs[policy][attempt - 1];
+  return wait === undefined || policy === "standard" ? wait : Math.max(wait, retryAfterMs);
 }
 
 /** Deadline of one attempt, from name resolution to the response. */

@@ -31,10 +31,16 @@ export async function sendSigned(
   const signatures = signatureHeaders({ id, body, timestampS: Math.floor(sentAt / 1_000) }, secrets);
   const headers = { "content-type": "application/json", "user-agent": "Holdfast-Webhooks/1", ...signatures };
   try {
-    const { status } = await egress.post(url, { headers, body, deadlineMs: attemptMs, signal, organizationId });
+    const { status, retryAfterMs } = await egress.post(url, {
+      headers,
+      body,
+      deadlineMs: attemptMs,
+      signal,
+      organizationId,
+    });
     if (status >= 200 && status < 300) return { responseStatus: status, errorMessage: null };
     const redirect = status >= 300 && status < 400 ? "; redirects are not followed" : "";
-    return { responseStatus: status, errorMessage: `The endpoint answered ${status}${redirect}.` };
+    return { responseStatus: status, errorMessage: `The endpoint answered ${status}${redirect}.`, retryAfterMs };
   } catch (error) {
     if (!(error instanceof EgressFailure)) throw error;
     return { responseStatus: null, errorMessage: error.message };

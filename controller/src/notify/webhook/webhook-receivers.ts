@@ -45,6 +45,6 @@ export function createWebhookReceivers(deps: Deps): Receivers {
     subscribe: (onChange) => webhooks.subscribe(onChange),
     reached: (revision, timeoutMs) => webhooks.reached(revision, timeoutMs),
     ready: webhooks.ready,
-    failing: (id, since, signal) => disableIfFailing(id, since, deps, signal),
+    failing: (id, failure, signal) => disableIfFailing(id, failure, deps, signal),
   };
 }
