@@ -963,7 +963,7 @@ export class QueueMethods extends ApiMethods {
     return this.transport.request("GET", pathOf("managed-services", serviceId, "queues", name), options);
   }
 
-  /** Changes settings, which apply to messages that are enqueued afterwards. */
+  /** Changes settings. The response is sent once the next message gets them, after 5 s at the latest. */
   update(serviceId: string, name: string, body: QueueChange, options?: CallOptions): Promise<Queue> {
     return this.transport.request("PATCH", pathOf("managed-services", serviceId, "queues", name), { ...options, body });
   }

@@ -22,6 +22,7 @@ import type { Cursors } from "#kernel/page/cursor.ts";
 import { pageByName } from "#kernel/page/page-by-name.ts";
 import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Collection } from "#kernel/store/collection.ts";
+import { whenChanged } from "#kernel/store/when-changed.ts";
 import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
 import {
   afterEvent,
@@ -50,6 +51,9 @@ type Definitions = Pick<
   Handlers<typeof QueueService>,
   "createQueue" | "listQueues" | "getQueue" | "updateQueue" | "deleteQueue"
 >;
+
+/** Longest wait for the machine to apply changed settings; it applies them later if it is not reachable. */
+const applyMs = 5_000;
 
 /** The RPCs of queues. They write the spec; the reconciler applies it. */
 export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
@@ -115,6 +119,17 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     });
   }
 
+  /** Resolves when the database has the settings of an Active queue, so that the next message gets them. */
+  async function untilApplied({ serviceId, name }: { readonly serviceId: string; readonly name: string }, call: Call) {
+    if (access.service(serviceId, call).object.spec.power === "off") return;
+    const id = queueObjectId(serviceId, name);
+    const isApplied = () => {
+      const queue = queues.get(id)?.object;
+      return queue?.status.state !== "Active" || queue.status.observedGeneration >= queue.metadata.generation;
+    };
+    await whenChanged(queues, id, isApplied, applyMs, call.signal);
+  }
+
   return {
     async createQueue(request, call) {
       requireUnlimited(call);
@@ -132,15 +147,18 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
 
     getQueue: async ({ serviceId, name }, call) => queueMessage(access.queue(serviceId, name, call).queue.object),
 
-    updateQueue: (request, call) =>
-      change(request, "update", call, (queue) => {
+    async updateQueue(request, call) {
+      const response = await change(request, "update", call, (queue) => {
         const { state } = queue.status;
         if (state === "Deprovisioning" || state === "Failed")
           throw new HoldfastError("WRONG_STATE", `The queue is ${state}.`, { members: { status: state } });
         const { visibilityTimeoutSeconds, maxAttempts, dlqEnabled } = { ...queue.spec, ...givenOf(request) };
         const settings = { visibilityTimeoutSeconds, maxAttempts, dlqEnabled };
         return changedQueue(queue, settings, clock.now());
-      }),
+      });
+      await untilApplied(request, call);
+      return response;
+    },
 
     // Without a row of the table the deletion is in progress already.
     deleteQueue: (request, call) =>

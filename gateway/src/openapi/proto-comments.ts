@@ -981,7 +981,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.QueryResult.truncated": "True when the result was cut at 1,000 rows or 8 MiB.",
   "holdfast.v1.QueueService.CreateQueue": "Creates a queue with the status Pending; it accepts messages once it is Active. 409 for a name in use, for the 201st queue of a service, and while the service does not run. 422 for an engine without queues, and for an unknown database.",
   "holdfast.v1.QueueService.ListQueues": "Lists the queues of a service by name.",
-  "holdfast.v1.QueueService.UpdateQueue": "Changes settings, which apply to messages that are enqueued afterwards.",
+  "holdfast.v1.QueueService.UpdateQueue": "Changes settings. The response is sent once the next message gets them, after 5 s at the latest.",
   "holdfast.v1.QueueService.DeleteQueue": "Deletes a queue with its messages, in any state. A repeated call is 202 during the deletion, then 404.",
   "holdfast.v1.QueueService.EnqueueMessages": "Enqueues messages; the response is sent once they are stored. A repeated request with the same Idempotency-Key finds its messages, also after a 503.",
   "holdfast.v1.QueueService.ListMessages": "With `task_id`: returns the task's result `{message_ids}`, in the order of the request; 202 while the task runs. Without it: lists messages by id, without claiming them.",

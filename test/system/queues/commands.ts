@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { QueuesUnderTest } from "./queues-under-test.ts";
 
@@ -11,6 +12,19 @@ export function commandCases(its: QueuesUnderTest): void {
     return JSON.parse(stdout) as Record<string, unknown>;
   };
 
+  it("have each change of their settings in the next message", async () => {
+    await its.create("changed");
+    for (const max_attempts of [7, 8, 9]) {
+      expectStatus(await its.platform.rest.call("PATCH", its.path("/changed"), { body: { max_attempts } }), 200);
+      await its.enqueue("changed", [{ max_attempts }]);
+    }
+    const { messages } = expectStatus(
+      await its.platform.rest.get<{ messages: { max_attempts: number }[] }>(its.path("/changed/messages")),
+      200,
+    ).json;
+    expect(messages.map((message) => message.max_attempts)).toEqual([7, 8, 9]);
+  });
+
   it("are sent to, inspected, changed, purged and deleted by the command", async () => {
     await its.create("typed", { max_attempts: 1 });
     const sent = await json("send", "orders", "typed", '{"n": 1}');
@@ -21,11 +35,10 @@ export function commandCases(its: QueuesUnderTest): void {
       max_attempts: 7,
       dlq_enabled: false,
     });
-    await waitUntil("messages have the queue's new settings", async () => {
-      await its.enqueue("typed", [{ n: 2 }]);
-      const messages = Object.values(await json("peek", "orders", "typed", "--limit", "100"));
-      return (messages.at(-1) as { max_attempts?: number }).max_attempts === 7;
-    });
+    // The next message has the new settings.
+    await its.enqueue("typed", [{ n: 2 }]);
+    const messages = Object.values(await json("peek", "orders", "typed", "--limit", "100"));
+    expect(messages.at(-1)).toMatchObject({ payload: { n: 2 }, max_attempts: 7 });
     // Messages from before have the attempts, and the dead-letter queue, of their time.
     const [first] = await its.claim("typed", {});
     await its.settle("typed", "nack", [{ receipt: first?.receipt, error: "once" }]);

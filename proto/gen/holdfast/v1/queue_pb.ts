@@ -1939,7 +1939,7 @@ export const QueueService: GenService<{
     output: typeof QueueSchema;
   },
   /**
-   * Changes settings, which apply to messages that are enqueued afterwards.
+   * Changes settings. The response is sent once the next message gets them, after 5 s at the latest.
    *
    * @generated from rpc holdfast.v1.QueueService.UpdateQueue
    */
