@@ -31,7 +31,7 @@ export function valkeyVerifier(password: string): string {
 /** A user's session; the caller ends it. */
 export async function connectPostgresql(
   machine: EngineEndpoint,
-  options: ConnectOptions & { readonly database?: string; readonly plain?: boolean },
+  options: ConnectOptions & { readonly database?: string; readonly plain?: boolean; readonly options?: string },
 ): Promise<pg.Client> {
   const { address, port } = machine.instance.spec;
   const { from = address } = options;
@@ -44,6 +44,7 @@ export async function connectPostgresql(
     port,
     ssl: options.plain === true ? false : { ca: machine.ca, servername },
     stream: () => boundSocket(from),
+    ...(options.options === undefined ? {} : { options: options.options }),
   });
   client.on("error", () => undefined);
   await client.connect();

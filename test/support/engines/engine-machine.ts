@@ -35,8 +35,8 @@ export interface EngineMachine {
   change(spec: Partial<InstanceSpec>): void;
   /** Creates the data directory, owned by the machine's own user. */
   bootstrap(): Promise<void>;
-  /** Writes the files that the driver renders. */
-  writeConfig(): Promise<void>;
+  /** Writes the files that the driver renders, for another state of the instance if one is given. */
+  writeConfig(instance?: Instance): Promise<void>;
   /** Starts the engine and its companions. */
   start(): Promise<void>;
   /**
@@ -168,8 +168,8 @@ export async function createEngineMachine(
         components -= 1;
       }
     },
-    async writeConfig() {
-      for (const { name, content } of driver.render(machine.instance)) await give(join(paths.config, name), content);
+    async writeConfig(instance = machine.instance) {
+      for (const { name, content } of driver.render(instance)) await give(join(paths.config, name), content);
     },
     async start() {
       output = "";

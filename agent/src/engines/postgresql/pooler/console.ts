@@ -8,13 +8,24 @@ import { codeOf } from "../session.ts";
 const startMs = 2_000;
 const pollIntervalMs = 20;
 
-/** Resolves when PgBouncer has reloaded its files and the clients that they forbid were disconnected. */
-export async function reloadFiles(instance: Instance, signal: AbortSignal): Promise<void> {
+/**
+ * Resolves when PgBouncer has reloaded its files and the clients that they forbid were disconnected; with `renew` all
+ * of its clients, and later ones get the engine's settings of now.
+ *
+ * From 1.26 on PgBouncer restores every setting that the engine reports to what it was when the client connected, and
+ * greets new clients with the values of its pool's first session.
+ */
+export async function reloadFiles(
+  instance: Instance,
+  signal: AbortSignal,
+  { renew }: { readonly renew: boolean },
+): Promise<void> {
   for (let remainingMs = startMs; ; remainingMs -= pollIntervalMs) {
     try {
       await withConsole(instance, signal, async (run) => {
         await run("RELOAD");
-        await endForbidden(instance, run);
+        if (renew) await run("RECONNECT");
+        await (renew ? endClients(run, () => true) : endForbidden(instance, run));
       });
       return;
     } catch (error) {
@@ -33,9 +44,13 @@ type RunCommand = (line: string) => Promise<Record<string, string>[]>;
 
 async function endForbidden({ spec }: Instance, run: RunCommand): Promise<void> {
   const isAllowed = createAllowedAddresses(spec.allowedCidrs);
+  await endClients(run, (address) => !isAllowed(address));
+}
+
+/** Disconnects clients by their address, except the platform's own, which use the socket. */
+async function endClients(run: RunCommand, isEnded: (address: string) => boolean): Promise<void> {
   for (const { addr = "", id = "" } of await run("SHOW CLIENTS")) {
-    // The platform's own clients use the socket.
-    if (addr === "unix" || isAllowed(addr)) continue;
+    if (addr === "unix" || !isEnded(addr)) continue;
     // The client may have disconnected already.
     await run(`KILL_CLIENT ${id}`).catch(() => undefined);
   }

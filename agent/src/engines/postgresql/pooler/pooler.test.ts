@@ -16,6 +16,14 @@ import { withSession } from "../session.ts";
 for (const version of ["17", "18"])
   describe.skipIf(!hasEngine("postgresql", version))(`a pooler beside PostgreSQL ${version}`, () => serves(version));
 
+/** Settings that the pooler of each image restores for a client, with a value that is no default. */
+const tracked = (version: string): readonly (readonly [string, string])[] => [
+  ["IntervalStyle", "iso_8601"],
+  ["TimeZone", "Asia/Tokyo"],
+  ["application_name", "reports"],
+  ...(version === "17" ? [] : [["search_path", "sales"] as const]),
+];
+
 function serves(version: string): void {
   let machine: EngineMachine;
   const user = (username: string, role: string, password = "secret") =>
@@ -46,8 +54,11 @@ function serves(version: string): void {
     const { address, pooler } = instance.spec;
     return { ca, serverName, instance: { spec: { address, port: pooler?.port ?? 0 } } };
   };
-  const open = (username: string, password: string, options: { from?: string; database?: string; plain?: true } = {}) =>
-    connectPostgresql(pooled(), { user: username, password, ...options });
+  const open = (
+    username: string,
+    password: string,
+    options: { from?: string; database?: string; plain?: true; options?: string } = {},
+  ) => connectPostgresql(pooled(), { user: username, password, ...options });
   const reload = async (change: Parameters<EngineMachine["change"]>[0]) => {
     machine.change(change);
     await machine.writeConfig();
@@ -136,6 +147,46 @@ function serves(version: string): void {
     expect((await another.query("SHOW work_mem")).rows).not.toEqual([{ work_mem: "5MB" }]);
     expect((await stays.query("SHOW work_mem")).rows).toEqual([{ work_mem: "5MB" }]);
     await Promise.all([stays.end(), another.end()]);
+  });
+
+  it("tracks what the engine reports, and refuses other options by name", async () => {
+    const greeted = (options: string) => open("app_user", "secret", { options });
+    const other = await open("app_user", "secret");
+    for (const [name, value] of tracked(version)) {
+      const client = await greeted(`-c ${name}=${value}`);
+      const show = async (of: typeof client) => Object.values((await of.query(`SHOW ${name}`)).rows[0] ?? {})[0];
+      expect(await show(client), name).toBe(value);
+      expect(await show(other), name).not.toBe(value);
+      await client.end();
+    }
+    await other.end();
+    for (const name of ["statement_timeout", "geqo", "bytea_output", ...(version === "17" ? ["search_path"] : [])])
+      await expect(greeted(`-c ${name}=1`), name).rejects.toThrow(`unsupported startup parameter in options: ${name}`);
+  });
+
+  it("blocks writes while the engine blocks them, also of clients that connected before", async () => {
+    const block = async (writesBlocked: boolean) => {
+      const instance = { ...machine.instance, writesBlocked };
+      await machine.writeConfig(instance);
+      await machine.driver.reload(instance, machine.signal);
+    };
+    const insert = (client: Awaited<ReturnType<typeof open>>) =>
+      client.query("INSERT INTO blocked VALUES (1)").then(
+        () => "written",
+        () => "refused",
+      );
+    const before = await open("app_user", "secret");
+    await before.query("CREATE TABLE blocked (id int)");
+    expect(await insert(before)).toBe("written");
+    await block(true);
+    expect(await insert(before)).toBe("refused");
+    const during = await open("app_user", "secret");
+    expect(await insert(during)).toBe("refused");
+    await block(false);
+    const after = await open("app_user", "secret");
+    expect(await insert(after)).toBe("written");
+    expect(await insert(after)).toBe("written");
+    for (const client of [before, during, after]) client.connection.stream.destroy();
   });
 
   it("takes over a role of its name that a user created first", async () => {

@@ -13,7 +13,7 @@ export interface Pooler {
   companion(instance: Instance): Companion;
   /**
    * Reloads a running pooler and disconnects the clients that its files forbid. One that is not up yet starts with the
-   * files.
+   * files. While users' writes are blocked, and once they are allowed again, all clients are disconnected.
    */
   reload(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
@@ -27,6 +27,8 @@ export function createPooler(deps: EngineDeps): Pooler {
   /** Programs that were not found; an unchecked one is assumed to be installed. */
   const missing = new Set<string>();
   const found = new Set<string>();
+  /** Whether clients of a pooler connected while users' writes were blocked, by node. */
+  const blocked = new Map<string, boolean>();
 
   async function isInstalled({ paths }: Pick<Instance, "paths">, signal: AbortSignal): Promise<boolean> {
     const program = poolerProgram({ paths });
@@ -64,13 +66,18 @@ export function createPooler(deps: EngineDeps): Pooler {
       if (instance.spec.pooler === undefined || isMissing(instance)) return;
       await updateKeyCopy(deps, keyFiles(instance, poolerKeyFile(instance)), signal);
       try {
-        await reloadFiles(instance, signal);
+        const { nodeId } = instance.spec;
+        const isBlocked = instance.writesBlocked === true;
+        await reloadFiles(instance, signal, { renew: isBlocked || blocked.get(nodeId) === true });
+        blocked.set(nodeId, isBlocked);
       } catch (error) {
         if (!isNotRunning(error)) throw error;
       }
     },
     async check(instance, signal) {
       if (instance.spec.pooler === undefined) return undefined;
+      // After a restart of the agent.
+      if (instance.writesBlocked === true) blocked.set(instance.spec.nodeId, true);
       const unhealthy = (reason: string): EngineCheck => ({ name: "pooler", status: "unhealthy", reason });
       if (isMissing(instance)) return unhealthy("The machine's image has no pooler. Update the image.");
       try {
