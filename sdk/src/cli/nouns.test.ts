@@ -27,6 +27,12 @@ describe("every command", () => {
     expect(silent.map(pathOf)).toEqual([]);
   });
 
+  test("that creates a service from another one takes its name by --name", () => {
+    const copies = commands.filter((command) => /services (restore|fork|undelete)$/.test(pathOf(command)));
+    expect(copies).toHaveLength(3);
+    for (const { options } of copies) expect(options.map(({ long }) => long)).toContain("--name");
+  });
+
   test("accepts no secret as a flag or argument", () => {
     const secret = /secret|password|token/;
     const taking = commands.filter(

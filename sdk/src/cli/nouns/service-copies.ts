@@ -15,6 +15,11 @@ interface RestoreFlags extends WaitFlags {
   readonly storageGb?: number;
 }
 
+interface ForkFlags extends WaitFlags {
+  readonly name?: string;
+  readonly backup?: string;
+}
+
 /** Commands that create services from backups. */
 export function addServiceCopies(services: CliCommand): void {
   withWait(services.command("restore <service>"))
@@ -41,11 +46,15 @@ export function addServiceCopies(services: CliCommand): void {
       await showCreated(context, created, flags);
     });
 
-  withWait(services.command("fork <service> <name>"))
+  withWait(services.command("fork <service> [name]"))
     .description("create a service like another one from its newest backup")
+    .option("--name <name>", "name of the new service, as in `services restore`")
     .option("--backup <backup-id>", "completed backup to use")
-    .example("services fork orders orders-staging --wait")
-    .does(async (context, name: string, target: string, flags: WaitFlags & { backup?: string }) => {
+    .example("services fork orders --name orders-staging --wait")
+    .does(async (context, name: string, positional: string | undefined, flags: ForkFlags) => {
+      const target = flags.name ?? positional;
+      if (target === undefined || (flags.name !== undefined && positional !== undefined))
+        throw new InvalidArgumentError("name the new service once: --name <name>");
       const id = await context.serviceId(name);
       await showCreated(context, await context.client.services.fork(id, target, { backupId: flags.backup }), flags);
     });
