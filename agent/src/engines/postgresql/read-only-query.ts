@@ -20,6 +20,9 @@ const semaphore = createSemaphore(maxConcurrent, {
   refusal: () => new EngineBusy(`${maxConcurrent} console queries are running already.`),
 });
 
+/** too_many_connections and cannot_connect_now: the engine has no session for a statement, whatever it is. */
+const noSession = ["53300", "57P03"];
+
 const declare = "DECLARE result NO SCROLL CURSOR FOR ";
 
 /**
@@ -40,6 +43,7 @@ export const readOnlyQuery: ReadOnlyQueryFacet = {
         const limitMib = consoleMemoryBytes(instance) >> 20;
         return refusal(`The statement needs more memory than the ${limitMib} MiB that a console statement may use.`);
       }
+      if (noSession.includes(codeOf(error))) throw new EngineBusy(messageOf(error), { cause: error });
       // A code of five characters is an SQLSTATE of the engine; other errors are failures of the connection.
       if (!/^[0-9A-Z]{5}$/.test(codeOf(error))) throw error;
       return refusal(messageOf(error), { position: positionOf(error, query.sql) });
