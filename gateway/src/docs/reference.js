@@ -3,6 +3,8 @@ globalThis.ui = globalThis.SwaggerUIBundle({
   url: "/openapi.json",
   dom_id: "#reference",
   deepLinking: true,
+  // Tags only: operations are rendered when their tag is opened, which takes long for all of them at once.
+  docExpansion: "none",
   defaultModelsExpandDepth: -1,
   filter: true,
   showExtensions: false,
