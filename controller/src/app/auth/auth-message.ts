@@ -24,16 +24,16 @@ const statuses: Readonly<Record<AuthState, AuthStatus>> = {
   Disabled: AuthStatus.DISABLED,
 };
 
-/** Defaults of a theme. */
-const platformTheme = { displayName: "Sign in", brandColor: "#1f5fbf" } as const;
+const defaultBrandColor = "#1f5fbf";
 
 /** URL of an issuer, without the port if it is 443. */
 export function issuerUrlOf(host: string, port: number): string {
   return port === 443 ? `https://${host}` : `https://${host}:${port}`;
 }
 
-export function themeOf(theme: ThemeSpec): ThemeSpec & Required<Omit<ThemeSpec, "logoUrl">> {
-  return { ...platformTheme, ...theme };
+/** The theme of an app with the defaults of absent fields: the app's name, and a color of the platform. */
+export function themeOf(appName: string, theme: ThemeSpec): ThemeSpec & Required<Omit<ThemeSpec, "logoUrl">> {
+  return { displayName: appName, brandColor: defaultBrandColor, ...theme };
 }
 
 /** The sign-in of an app in the API, without secrets. */
@@ -48,7 +48,7 @@ export function authMessage({ metadata, spec, status }: AuthObject, issuerPort: 
     fallbackDomain: spec.fallbackDomain,
     status: statuses[status.state],
     ...(status.schemaVersion !== null && { schemaVersionApplied: String(status.schemaVersion) }),
-    theme: themeOf(spec.theme),
+    theme: themeOf(metadata.name, spec.theme),
     idpProviders: spec.idps.map((idp) => idpMessage(idp, issuerUrlOf(hostOf(spec), issuerPort))),
     ...(status.state === "Failed" && status.failureReason !== null && { failureReason: status.failureReason }),
     ...(spec.customDomain !== null && { customDomain: spec.customDomain }),

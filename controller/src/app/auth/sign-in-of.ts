@@ -83,7 +83,7 @@ function signInOf(stored: Stored<AuthObject>, primary: Primary, { secrets, issue
       ...primary,
     },
     smtp: { ...mailServerOf(metadata.id, spec.smtp, secrets), fromAddress, fromName },
-    theme: themeOf(spec.theme),
+    theme: themeOf(metadata.name, spec.theme),
     mailTrouble: stored.object.status.mailError !== null,
     mailLimited: stored.object.status.mailLimit !== null,
     mailLimitedForUsers: stored.object.status.mailLimit === "everybody",
