@@ -9,6 +9,7 @@ import { checkout, progress, SetUpError, setUp } from "./set-up.js";
 const local = join(checkout, "local", "src", "main.ts");
 const localCommands = new Map([
   ["up", (args) => [local, ...args]],
+  ["start", ([, ...args]) => [local, "up", ...args]],
   ["host", (args) => [local, ...args]],
   ["clean", (args) => [local, ...args]],
   ["images", ([, ...args]) => [join(checkout, "image", "src", "main.ts"), ...args]],

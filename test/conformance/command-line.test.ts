@@ -83,6 +83,28 @@ describe("holdfast", () => {
     });
   }
 
+  test("commands have the names of other tools", async () => {
+    const listed = await holdfast("services list --output json");
+    for (const line of ["services ls --json", "services ls -o json"]) expect(await holdfast(line)).toEqual(listed);
+    for (const line of ["services show waited", "services info waited"])
+      expect((await holdfast(line)).stdout).toMatch(/^name +waited$/m);
+    const version = (await holdfast("version")).stdout;
+    expect([version, (await holdfast("--version")).stdout]).toEqual([expect.stringMatching(/^\d+\.\d+/), version]);
+    const created = await holdfast("services create named --type postgres --json");
+    expect(JSON.parse(created.stdout)).toMatchObject({ database_type: "postgresql" });
+  });
+
+  test.each(["services config", "services config --help", "help services config"])(
+    "%s names the word that is no command",
+    async (line) => {
+      const { code, stderr } = await holdfast(line);
+      expect([code, stderr]).toEqual([
+        2,
+        "error: unknown command 'services config' (holdfast config is a command)\n(--help shows how)\n",
+      ]);
+    },
+  );
+
   test("an error is followed by what to do", async () => {
     expect((await holdfast("services list", { HOLDFAST_TOKEN: "hft_wrong" })).stderr).toMatch(
       /\(unauthenticated\)\n {2}sign in again with holdfast login/,

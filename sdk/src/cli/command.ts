@@ -3,6 +3,15 @@ import type { CliDeps, Context, ContextOptions } from "./context.ts";
 import { globalFlagsOf, ownFlagsOf } from "./global-flags.ts";
 import { UsageError } from "./exit-code.ts";
 
+/** Names that verbs have in other tools. */
+const verbAliases: Readonly<Record<string, readonly string[]>> = {
+  list: ["ls"],
+  delete: ["rm"],
+  remove: ["rm"],
+  get: ["show", "info"],
+  show: ["info"],
+};
+
 /** A command with examples in its help and an action that gets the context of its run. */
 export class CliCommand extends Command {
   readonly deps: CliDeps;
@@ -20,7 +29,9 @@ export class CliCommand extends Command {
   }
 
   override createCommand(name?: string): CliCommand {
-    return new CliCommand(this.deps, name);
+    const command = new CliCommand(this.deps, name);
+    // Nouns have no aliases: `get` is a verb of each.
+    return this.parent === null ? command : command.aliases(verbAliases[name ?? ""] ?? []);
   }
 
   /** Adds an example command line, without the word holdfast. */

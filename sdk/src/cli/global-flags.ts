@@ -22,12 +22,17 @@ export function addGlobalFlags(root: Command): void {
 
 /** The values of global flags, wherever they stand; the last one wins. */
 export function globalFlagsOf(command: Command): GlobalFlags {
+  const { json, ...flags } = valuesOf(command);
+  return json === true ? { ...flags, output: "json" } : flags;
+}
+
+function valuesOf(command: Command): GlobalFlags & { readonly json?: boolean } {
   const { parent } = command;
-  if (parent === null) return command.opts<GlobalFlags>();
+  if (parent === null) return command.opts<GlobalFlags & { readonly json?: boolean }>();
   const here = inheritedNames(command)
     .filter((name) => command.getOptionValueSource(name) !== undefined)
     .map((name) => [name, command.getOptionValue(name)] as const);
-  return { ...globalFlagsOf(parent), ...Object.fromEntries(here) };
+  return { ...valuesOf(parent), ...Object.fromEntries(here) };
 }
 
 /** The values of a command's own flags, without the global ones: some commands send all their flags. */

@@ -5,6 +5,8 @@ export interface Noun {
   readonly name: string;
   /** The summary in `holdfast --help`. */
   readonly summary: string;
+  /** Further names. */
+  readonly aliases?: readonly string[];
   /** Loads the function that adds the noun's verbs or action. */
   load(): Promise<(noun: CliCommand) => void>;
 }
@@ -63,7 +65,9 @@ export const nounGroups: readonly NounGroup[] = [
   { title: "You", nouns: [
     { name: "login",      summary: "sign in, and store the session in a profile",      load: async () => (await import("./nouns/login.ts")).addLogin },
     { name: "logout",     summary: "end the session of a profile",                     load: async () => (await import("./nouns/logout.ts")).addLogout },
-    { name: "me",         summary: "the caller: user, organization and scopes",        load: async () => (await import("./nouns/me.ts")).addMe },
+    { name: "status",     summary: "the installation and its services",                load: async () => (await import("./nouns/status.ts")).addStatus },
+    { name: "version",    summary: "version of this program",                          load: async () => (await import("./nouns/version.ts")).addVersion },
+    { name: "me",         summary: "the caller: user, organization and scopes",        aliases: ["whoami"], load: async () => (await import("./nouns/me.ts")).addMe },
     { name: "password",   summary: "change your password",                             load: async () => (await import("./nouns/password.ts")).addPassword },
     { name: "profile",    summary: "stored installations and sessions",                load: async () => (await import("./nouns/profile.ts")).addProfile },
     { name: "completion", summary: "script for completion in your shell",              load: async () => (await import("./nouns/completion.ts")).addCompletion },

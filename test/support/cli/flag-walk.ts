@@ -75,7 +75,7 @@ const runs = new Map<string, Run>();
 let respond: (method: string, path: string) => unknown;
 
 /** Runs a command line against the example API, and ends it once it repeats a request without an end. */
-async function run(words: readonly string[]): Promise<Trace> {
+async function run(words: readonly string[], columns?: number): Promise<Trace> {
   const name = `run-${runs.size}`;
   const home = join(root, name);
   mkdirSync(home);
@@ -108,10 +108,11 @@ async function run(words: readonly string[]): Promise<Trace> {
         HOLDFAST_BASE_URL: `https://${name}`,
         HOLDFAST_TOKEN: "hft_x",
         HOLDFAST_ORGANIZATION: id,
+        NO_COLOR: "1",
       },
       defaultDirectory: join(home, ".holdfast"),
       signal: ending.signal,
-      stdout: { write },
+      stdout: { write, ...(columns !== undefined && { isTTY: true, columns }) },
       stderr: { write },
       terminal: {
         isInteractive: true,
@@ -218,11 +219,49 @@ const isRefusal = (trace: Trace) => trace.at(-1) === "exit 2";
  * Flags of all commands that are accepted and change nothing, as lines: each flag alone and beside each other one of
  * the command (`all`), or only beside flags that select a mode.
  */
-export async function findIgnoredFlags(pairs: "all" | "modes"): Promise<string[]> {
+export function findIgnoredFlags(pairs: "all" | "modes"): Promise<string[]> {
+  return withExampleApi(async (commands) =>
+    (await Promise.all(commands.map((command) => ignoredFlags(command, pairs)))).flat(),
+  );
+}
+
+/** Output of all commands that list something, on a terminal of this width, by their command lines. */
+export function printLists(columns: number): Promise<[line: string, output: string][]> {
+  return withExampleApi(async (commands) => {
+    const lists = commands.filter((each) => each.name() === "list" || listing.has(pathOf(each).join(" ")));
+    return Promise.all(
+      lists.map(async (command): Promise<[string, string]> => {
+        const path = pathOf(command);
+        const trace = await run([...path, ...command.registeredArguments.flatMap(wordsOf)], columns);
+        const isOutput = (text: string) => !/^(GET|POST) \/|^exit |^\/|^ask /.test(text);
+        return [path.join(" "), trace.filter(isOutput).join("")];
+      }),
+    );
+  });
+}
+
+/** Commands with tables beside those named list. */
+const listing = new Set([
+  "queries top",
+  "queries running",
+  "backups drills",
+  "services nodes",
+  "services operations",
+  "nodes status",
+  "config get",
+  "audit",
+  "events",
+  "services logs",
+  "health",
+  "webhooks deliveries",
+]);
+
+/** Runs work with the commands that use the API, whose requests get examples as responses. */
+async function withExampleApi<T>(work: (commands: readonly CliCommand[]) => Promise<T>): Promise<T> {
   respond = await createExampleResponses();
   mkdirSync(join(root, "bin"), { recursive: true });
   writeFileSync(file, '{"name": "shop", "resources": []}');
-  writeFileSync(listFile, "[{}]");
+  writeFileSync(listFile, '[{"a": 1}]');
   const program = `#!/bin/sh\nprintf '%s\\n' "$@" > "$HOME/argv"\n`;
   writeFileSync(join(root, "bin", "psql"), program, { mode: 0o755 });
   const before = globalThis.fetch;
@@ -234,8 +273,7 @@ export async function findIgnoredFlags(pairs: "all" | "modes"): Promise<string[]
     return run(init?.method ?? "GET", url, typeof init?.body === "string" ? init.body : "");
   };
   try {
-    const commands = leavesOf(await everyCommand()).filter((each) => !localCommands.has(pathOf(each).join(" ")));
-    return (await Promise.all(commands.map((command) => ignoredFlags(command, pairs)))).flat();
+    return await work(leavesOf(await everyCommand()).filter((each) => !localCommands.has(pathOf(each).join(" "))));
   } finally {
     globalThis.fetch = before;
     rmSync(root, { recursive: true, force: true });

@@ -4,6 +4,8 @@ import type { PrivateFiles } from "../private-files.ts";
 
 /** The command-line client of one engine. */
 export interface EngineClient {
+  /** Further names of its engine. */
+  readonly aliases?: readonly string[];
   /** Names of its program, the preferred one first. */
   readonly programs: readonly [string, ...string[]];
   /** Directory of an image with a directory for each version, which has the program in `bin`. */

@@ -9,6 +9,12 @@ type Service = Pick<ManagedService, "name" | "database_type">;
 /** Clients by `database_type`. */
 const clients: Readonly<Record<string, EngineClient>> = { postgresql, valkey };
 
+/** The `database_type` of an engine's name or alias. */
+export function engineType(name: string): string {
+  const found = Object.entries(clients).find(([, { aliases = [] }]) => aliases.includes(name));
+  return found?.[0] ?? name;
+}
+
 /** Throws UsageError for an engine without a client here. */
 export function engineClientOf({ name, database_type: type }: Service): EngineClient {
   const client = findClient(type);

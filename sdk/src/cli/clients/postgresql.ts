@@ -3,6 +3,7 @@ import type { PrivateFiles } from "../private-files.ts";
 import { type EngineClient, type Login, primaryAddress } from "./engine-client.ts";
 
 export const postgresql: EngineClient = {
+  aliases: ["postgres"],
   programs: ["psql"],
   versionsIn: "usr/lib/postgresql",
   session: (connection, login, files) => ({ args: [print(connection, login, files)], environment: {} }),

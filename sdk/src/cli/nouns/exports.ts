@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import type { DestinationType, ExportDataType, MetricsExport } from "../../responses.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -26,6 +26,26 @@ const types: readonly DestinationType[] = [
   "log_saas",
   "cloud_monitoring",
 ];
+/** Products by their type. */
+const products: Readonly<Record<string, DestinationType>> = {
+  datadog: "apm_platform",
+  prometheus: "prometheus_remote_write",
+  elasticsearch: "search_cluster",
+  loki: "log_aggregator",
+  betterstack: "log_saas",
+  cloudwatch: "cloud_monitoring",
+};
+
+/** The flag --to, with the name of a product or its type. */
+function destination(about: string): Option {
+  const names = [...Object.keys(products), ...types];
+  return new Option("--to <type>", about).choices(names).argParser((text: string): DestinationType => {
+    const type = types.find((each) => each === (Object.hasOwn(products, text) ? products[text] : text));
+    if (type === undefined) throw new InvalidArgumentError(`Allowed choices are ${names.join(", ")}.`);
+    return type;
+  });
+}
+
 const dataTypes: readonly ExportDataType[] = ["metrics", "logs", "both"];
 /** Types that accept only logs or only metrics. */
 const onlyData: Partial<Record<DestinationType, ExportDataType>> = {
@@ -64,7 +84,7 @@ interface CreateFlags extends ChangeFlags {
 export function addExports(exports: CliCommand): void {
   withConfiguration(exports.command("create"))
     .description("export metrics and logs of one service, or of all services, to a destination")
-    .addOption(new Option("--to <type>", "type of the destination").choices(types).makeOptionMandatory())
+    .addOption(destination("product or type of the destination").makeOptionMandatory())
     .option("--service <service>", "service; all services of the organization by default")
     .option("--name <name>", "name; the type by default")
     .addOption(new Option("--export <data>", "exported data").choices(dataTypes))
@@ -91,7 +111,7 @@ export function addExports(exports: CliCommand): void {
     .command("list")
     .description("all integrations with their state")
     .option("--service <service>", "only integrations of this service")
-    .addOption(new Option("--to <type>", "only integrations of this type").choices(types))
+    .addOption(destination("only integrations of this product or type"))
     .example("exports list")
     .does(async ({ client, output, serviceId }, flags: { service?: string; to?: DestinationType }) => {
       const filter = {

@@ -3,7 +3,7 @@ import { Option } from "commander";
 import type { PoolerChoice, ServiceChange, StorageAutoscaleChoice } from "../../requests.ts";
 import type { Verb } from "../../services.ts";
 import type { CliCommand } from "../command.ts";
-import { findConninfoForm } from "../clients/engine-clients.ts";
+import { engineType, findConninfoForm } from "../clients/engine-clients.ts";
 import { type ConninfoOptions, createConninfo, removeConninfo } from "../conninfo.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
@@ -70,7 +70,7 @@ export function addServices(services: CliCommand): void {
     .command("list")
     .description("the services of the organization")
     .addOption(new Option("--status <status>", "only services with this status").choices(statuses))
-    .option("--type <type>", "only services of this engine")
+    .option("--type <type>", "only services of this engine", engineType)
     .option("--tag <key:value>", "only services with this tag")
     .option("--deleted", "deleted services that can be undeleted")
     .example("services list")
@@ -123,7 +123,7 @@ function addCreate(services: CliCommand): void {
   const create = services
     .command("create <name>")
     .description("create a service")
-    .requiredOption("--type <type>", "engine, such as postgresql or valkey")
+    .requiredOption("--type <type>", "engine, such as postgresql or valkey", engineType)
     .option("--plan <plan>", "plan of the catalog", "tier-1")
     .option("--storage-gb <gb>", "size of its disk", integer, 1)
     .option("--engine-version <version>", "version of the engine")
