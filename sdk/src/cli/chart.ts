@@ -37,6 +37,14 @@ export function drawChart(
   });
 }
 
+/** The line below a chart: the times of its first and last column, such as "11:05          12:05". */
+export function timeAxis({ fromS, toS, width }: ChartArea): string {
+  const start = toS - fromS > 86_400 ? 5 : 11;
+  const textOf = (timeS: number) => new Date(timeS * 1_000).toISOString().slice(start, 16).replace("T", " ");
+  const from = textOf(fromS);
+  return `${from}${textOf(toS).padStart(Math.max(width - from.length, from.length + 1))} UTC`;
+}
+
 const scales: readonly (readonly [number, string])[] = [
   [1e12, "T"],
   [1e9, "G"],

@@ -28,14 +28,27 @@ describe("output", () => {
     expect(renderTable([{ name: "a\u001b[2Jb\nc" }], ["name"])).toBe("NAME\na [2Jb c\n");
   });
 
-  test("on a terminal the widest columns are cut until all fit, and states have colors", () => {
-    const rows = [{ name: "a-very-long-name-of-a-service", status: "Running", hostname: "orders.local" }];
-    const style = { columns: 36, color: false };
-    const lines = renderTable(rows, ["name", "status", "hostname"], style).split("\n");
-    expect(lines[1]).toBe("a-very-long-…  Running  orders.local");
-    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(36);
+  test("on a terminal the last columns are left out until all fit, free text is cut, and states have colors", () => {
+    const id = "0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42";
+    const rows = [{ id, status: "Running", reason: "The machine does not answer since an hour.", hostname: "orders" }];
+    const style = { columns: 70, color: false };
+    expect(renderTable(rows, ["id", "status", "reason", "hostname"], style)).toBe(
+      `${"ID".padEnd(36)}  STATUS   REASON\n${id}  Running  The machine does not a…\n`,
+    );
+    expect(renderTable(rows, ["id", "status"], { ...style, columns: 20 })).toBe(`ID\n${id}\n`);
     expect(renderTable(rows, ["status"], { ...style, color: true })).toContain("\u001b[32mRunning\u001b[39m");
     expect(renderObject({ status: "Error" }, ["status"], { ...style, color: true })).toContain("\u001b[31mError");
+  });
+
+  test("numbers have at most four digits, sizes a unit, and times are ages on a terminal", () => {
+    const row = { total_time: 0.16370400000000002, size_bytes: 123_456_789, created_at: "2030-01-31T12:00:00Z" };
+    const columns = ["total_time", "size_bytes", "created_at"];
+    expect(renderTable([row], columns).split("\n")[1]).toBe("0.1637      123 MB  2030-01-31T12:00:00Z");
+    const at = (time: string) =>
+      renderTable([row], ["created_at"], { columns: 80, color: false, now: Date.parse(time) }).split("\n")[1];
+    expect(
+      ["2030-01-31T12:00:05Z", "2030-01-31T12:03:00Z", "2030-02-09T12:00:00Z", "2030-01-31T10:00:00Z"].map(at),
+    ).toEqual(["5s ago", "3m ago", "9d ago", "in 2h"]);
   });
 
   const writeAs = async (format: Format, screen: { isTTY?: boolean; columns?: number }, environment = {}) => {

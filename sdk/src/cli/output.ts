@@ -48,7 +48,8 @@ export async function createOutput(format: Format, screen: Screen, environment: 
     return {
       ...common,
       show: (value, fields) => write(renderObject(value, fields, style)),
-      list: (values, columns) => write(renderTable(values, columns, style)),
+      list: (values, columns) =>
+        write(renderTable(values, columns, isTerminal ? { ...style, now: Date.now() } : style)),
       entry: (_value, text) => write(`${text}\n`),
       info: (text) => write(`${text}\n`),
     };

@@ -61,7 +61,7 @@ export async function createProgram(args: readonly string[], deps: CliDeps, grou
   return root;
 }
 
-/** Throws UsageError for a word that is no command, also where help is requested, which would be that of another one. */
+/** Throws UsageError for a word that is no command, also where help is requested. */
 function refuseUnknown(root: CliCommand, words: readonly string[]): void {
   let command = root;
   const path: string[] = [];

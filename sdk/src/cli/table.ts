@@ -1,16 +1,19 @@
 import { styleText } from "node:util";
+import { shortFigure } from "./chart.ts";
 
 /** The width and colors of a table. */
 export interface TableStyle {
   /** Width of the terminal; undefined to leave lines uncut. */
   readonly columns: number | undefined;
   readonly color: boolean;
+  /** Time in milliseconds since 1970 from which times are visible as ages; undefined to show times. */
+  readonly now?: number | undefined;
 }
 
 const plain: TableStyle = { columns: undefined, color: false };
 const gap = 2;
-/** Minimum width of a cut column. */
-const narrowest = 8;
+/** Minimum width of a column of free text. */
+const narrowest = 16;
 
 type Color = "green" | "yellow" | "red" | "dim" | "bold";
 
@@ -26,17 +29,29 @@ const colors: ReadonlyMap<string, Color> = new Map(
 );
 
 /**
- * Renders a table with columns padded to their widest cell; the widest columns are cut until the line fits the screen.
+ * Renders a table with columns padded to their widest cell. On a screen, the last columns are left out until the line
+ * fits, and columns of free text are cut; ids and names never are.
  */
 export function renderTable(
   values: readonly object[],
-  columns: readonly string[],
-  { columns: screen, color }: TableStyle = plain,
+  allColumns: readonly string[],
+  { columns: screen, color, now }: TableStyle = plain,
 ): string {
-  const head = columns.map(titleOf);
-  const body = values.map((value) => columns.map((column) => tableCell(value, column)));
-  const widest = columns.map((_, index) => Math.max(...[head, ...body].map((row) => row[index]?.length ?? 0)));
-  const widths = screen === undefined ? widest : fit(widest, screen - gap * (columns.length - 1));
+  const widestOf = (column: string, cells: readonly string[]) =>
+    Math.max(titleOf(column).length, ...cells.map(({ length }) => length));
+  const all = allColumns.map((column) => {
+    const cells = values.map((value) => tableCell(value, column, now));
+    const width = widestOf(column, cells);
+    return {
+      column,
+      cells,
+      width,
+      least: cells.some((text) => text.includes(" ")) ? Math.min(width, narrowest) : width,
+    };
+  });
+  const visible = screen === undefined ? all : fitting(all, screen);
+  const widths =
+    screen === undefined ? all.map(({ width }) => width) : fit(visible, screen - gap * (visible.length - 1));
   const line = (row: readonly string[], paint: (text: string, padded: string) => string) => {
     const cells = row.map((text, index) => {
       const width = widths[index] ?? 0;
@@ -47,7 +62,9 @@ export function renderTable(
   };
   const paintHead = (_: string, padded: string) => (color ? painted("bold", padded) : padded);
   const paintCell = (text: string, padded: string) => (color ? painted(colors.get(text), padded) : padded);
-  return [line(head, paintHead), ...body.map((row) => line(row, paintCell))].join("");
+  const head = visible.map(({ column }) => titleOf(column));
+  const rows = values.map((_, index) => visible.map(({ cells }) => cells[index] ?? ""));
+  return [line(head, paintHead), ...rows.map((row) => line(row, paintCell))].join("");
 }
 
 /** Renders one field per line, uncut. */
@@ -67,14 +84,29 @@ export function renderObject(
     .join("");
 }
 
-/** Narrows the widest column until all fit, or all have the minimum width. */
-function fit(widths: readonly number[], width: number): number[] {
-  const fitted = [...widths];
+interface Column {
+  /** Width of the widest cell. */
+  readonly width: number;
+  /** Minimum width, which is smaller for free text. */
+  readonly least: number;
+}
+
+/** The first columns that fit the screen at their minimum widths; at least one. */
+function fitting<T extends Column>(columns: readonly T[], screen: number): readonly T[] {
+  let total = -gap;
+  const end = columns.findIndex(({ least }) => (total += least + gap) > screen);
+  return end < 0 ? columns : columns.slice(0, Math.max(1, end));
+}
+
+/** Narrows the widest columns of free text until all fit. */
+function fit(columns: readonly Column[], width: number): number[] {
+  const fitted = columns.map(({ width }) => width);
   const total = () => fitted.reduce((sum, width) => sum + width, 0);
   for (let excess = total() - width; excess > 0; excess -= 1) {
-    const widest = Math.max(...fitted);
-    if (widest <= narrowest) break;
-    fitted[fitted.lastIndexOf(widest)] = widest - 1;
+    const free = fitted.map((width, index) => (width > (columns[index]?.least ?? 0) ? width : 0));
+    const widest = Math.max(...free);
+    if (widest === 0) break;
+    fitted[free.lastIndexOf(widest)] = widest - 1;
   }
   return fitted;
 }
@@ -83,17 +115,39 @@ function painted(color: Color | undefined, text: string): string {
   return color === undefined ? text : styleText(color, text, { validateStream: false });
 }
 
-/** Fields of Connect responses are in camelCase; they are shown in snake_case as those of REST. */
+/** Fields of Connect responses are in camelCase; they are visible in snake_case as those of REST. */
 function nameOf(field: string): string {
   return field.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function titleOf(column: string): string {
-  return nameOf(column).replaceAll("_", " ").toUpperCase();
+  return nameOf(column)
+    .replace(/_bytes$/, "")
+    .replaceAll("_", " ")
+    .toUpperCase();
 }
 
-/** The text of a table cell; a drain is shown as its state and progress. */
-function tableCell(value: object, column: string): string {
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+const ages = [
+  [86_400, "d"],
+  [3_600, "h"],
+  [60, "m"],
+  [1, "s"],
+] as const;
+
+/** A time as its distance from now, such as "3m ago" or "in 7d". */
+function ageText(text: string, now: number): string {
+  const distance = Math.round((now - Date.parse(text)) / 1_000);
+  const [scale, unit] = ages.find(([seconds]) => Math.abs(distance) >= seconds * (seconds === 1 ? 0 : 2)) ?? ages[3];
+  const amount = `${Math.trunc(Math.abs(distance) / scale)}${unit}`;
+  return distance >= 0 ? `${amount} ago` : `in ${amount}`;
+}
+
+/** The text of a table cell: sizes with a unit, times as ages, and a drain as its state and progress. */
+function tableCell(value: object, column: string, now: number | undefined): string {
+  const content = contentOf(value, column);
+  if (typeof content === "number" && /_bytes$|Bytes$/.test(column)) return shortFigure(content, "bytes");
+  if (now !== undefined && typeof content === "string" && timePattern.test(content)) return ageText(content, now);
   const { drain } = value as {
     readonly drain?: { readonly state?: string; readonly machines?: number; left?: number };
   };
@@ -103,8 +157,16 @@ function tableCell(value: object, column: string): string {
   return printable(remaining === 0 ? state : `${state}, ${remaining} of ${machines} left`);
 }
 
+/** The member of a column; the name of an object that has none is the first label of its hostname. */
+function contentOf(value: object, column: string): unknown {
+  const members = value as Readonly<Record<string, unknown>>;
+  if (Object.hasOwn(members, column)) return members[column];
+  const { hostname } = members;
+  return column === "name" && typeof hostname === "string" ? hostname.split(".")[0] : undefined;
+}
+
 function cell(value: object, column: string): string {
-  const content = Object.hasOwn(value, column) ? (value as Readonly<Record<string, unknown>>)[column] : undefined;
+  const content = contentOf(value, column);
   return printable(column === "health" ? healthText(content) : asText(content));
 }
 
@@ -124,7 +186,13 @@ export function printable(text: string): string {
 export function asText(content: unknown): string {
   if (content === null || content === undefined || content === "") return "-";
   if (Array.isArray(content)) return content.length === 0 ? "-" : content.map(asText).join(", ");
+  if (typeof content === "number") return numberText(content);
   if (typeof content !== "object") return typeof content === "string" ? content : JSON.stringify(content);
   const entries = Object.entries(content);
   return entries.length === 0 ? "-" : entries.map(([key, value]) => `${nameOf(key)}=${asText(value)}`).join(" ");
+}
+
+/** A number with at most four significant digits after the integer part; integers stay as they are. */
+function numberText(value: number): string {
+  return String(Number.isInteger(value) || Math.abs(value) >= 1_000 ? Math.round(value) : Number(value.toPrecision(4)));
 }

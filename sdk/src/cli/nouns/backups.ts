@@ -6,7 +6,7 @@ import { omitUndefined, take, days, integer } from "../flag-values.ts";
 import { waitForOperation } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
 
-const columns = ["id", "type", "status", "kind", "trigger", "size_bytes", "created_at", "restores_to", "expires_at"];
+const columns = ["id", "status", "created_at", "size_bytes", "type", "kind", "trigger", "restores_to", "expires_at"];
 const fields = [
   ...columns,
   "progress_pct",

@@ -34,7 +34,12 @@ export function addConfig(config: CliCommand): void {
       const changed = await configuration.update(id, parameters);
       const isLate = changed.operation !== null;
       const isDone = await settle(context, changed.operation, name, flags);
-      show(context, isLate && isDone ? await configuration.get(id) : changed);
+      const { parameters: all, ...rest } = isLate && isDone ? await configuration.get(id) : changed;
+      const named = Object.entries(all).filter(([parameter]) => Object.hasOwn(parameters, parameter));
+      if (context.output.format !== "table") return show(context, { ...rest, parameters: all });
+      show(context, { ...rest, parameters: Object.fromEntries(named) });
+      if (named.some(([, { status }]) => status === "pending_restart"))
+        context.output.info(`A restart is due: ${context.program} services restart ${name}`);
     });
 }
 

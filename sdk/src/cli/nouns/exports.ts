@@ -10,9 +10,9 @@ import { omitUndefined, pair, several, take, seconds } from "../flag-values.ts";
 const columns = [
   "id",
   "name",
+  "is_enabled",
   "destination_type",
   "service_id",
-  "is_enabled",
   "consecutive_failures",
   "last_export_at",
   "last_export_error",

@@ -2,7 +2,7 @@ import type { ManagedService, MetricSeries, Metrics } from "../../responses.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Option } from "commander";
 import type { MetricPeriod, MetricResolution } from "../../requests.ts";
-import { drawChart, shortFigure } from "../chart.ts";
+import { drawChart, shortFigure, timeAxis } from "../chart.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { omitUndefined, several } from "../flag-values.ts";
@@ -13,6 +13,7 @@ interface MetricFlags {
   readonly resolution?: MetricResolution;
   readonly node?: readonly string[];
   readonly watch?: boolean;
+  readonly table?: boolean;
 }
 
 const periods = { "15m": 900, "1h": 3_600, "6h": 21_600, "24h": 86_400, "7d": 604_800 } as const;
@@ -29,6 +30,7 @@ export function addMetrics(metrics: CliCommand): void {
     .addOption(new Option("--period <period>", "period up to now").choices(Object.keys(periods)).default("1h"))
     .addOption(new Option("--resolution <time>", "interval of one point").choices(Object.keys(stepsS)))
     .option("--node <id>", "only this node (repeatable)", several)
+    .option("--table", "a row for each point instead of a chart")
     .option("--watch", "redraw every 5 seconds, until Ctrl-C")
     .example("metrics orders")
     .example("metrics orders cpu memory --period 24h --watch")
@@ -43,7 +45,8 @@ export function addMetrics(metrics: CliCommand): void {
       for (;;) {
         const answer = await fetchMetrics();
         if (flags.watch === true) context.output.clear();
-        show(context, answer, periods[period]);
+        if (flags.table === true) showTable(context, answer);
+        else show(context, answer, periods[period]);
         if (flags.watch !== true) return;
         await sleep(watchMs, undefined, { signal: context.signal });
       }
@@ -67,7 +70,25 @@ function show({ output }: Context, metrics: Metrics, periodS: number): void {
   for (const series of metrics.series) {
     output.info(headOf(series, several));
     for (const line of drawChart(series.points, topOf(series), area)) output.info(`  ${line.trimEnd()}`);
+    output.info(`  ${timeAxis(area)}`);
   }
+  for (const { metric, reason } of metrics.absent) output.info(`${metric}: ${reason}`);
+}
+
+/** Shows the points of all series, a row each. */
+function showTable({ output }: Context, metrics: Metrics): void {
+  if (output.format !== "table") return output.show(metrics);
+  const rows = metrics.series.flatMap(({ metric, unit, node_id: node, points }) =>
+    points.map(([timeS, average, minimum, maximum]) => ({
+      time: new Date(timeS * 1_000).toISOString(),
+      metric,
+      average: shortFigure(average, unit),
+      minimum: shortFigure(minimum, unit),
+      maximum: shortFigure(maximum, unit),
+      node,
+    })),
+  );
+  output.list(rows, ["time", "metric", "average", "minimum", "maximum", "node"]);
   for (const { metric, reason } of metrics.absent) output.info(`${metric}: ${reason}`);
 }
 

@@ -42,4 +42,5 @@ export const serviceFields = [
   "error",
 ];
 
-export const nodeColumns = ["id", "role", "status", "hostname", "zone"];
+/** `name` is the first label of the hostname, which commands accept as the node. */
+export const nodeColumns = ["name", "role", "status", "zone", "id", "hostname"];

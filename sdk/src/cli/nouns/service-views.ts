@@ -8,7 +8,7 @@ import { integer, omitUndefined, since, take } from "../flag-values.ts";
 import { printable } from "../table.ts";
 import { type EventFlags, showEvents, withEventFlags } from "./event-stream.ts";
 
-const operationColumns = ["id", "type", "status", "step", "progress_pct", "created_at", "finished_at"];
+const operationColumns = ["id", "type", "status", "created_at", "step", "progress_pct", "finished_at"];
 
 interface LogFlags {
   readonly since?: string;

@@ -110,6 +110,11 @@ export function addServices(services: CliCommand): void {
       removeConninfo(context, service.id);
       if (flags.wait === true) await waitForService(context, service, "gone", flags.timeout);
       else context.output.show(deleted, serviceFields);
+      context.output.info(
+        skipFinalBackup === true
+          ? "Nothing of its data stays."
+          : `Its backups stay for 7 days; to create it again: ${context.program} services undelete ${service.id}`,
+      );
     });
 
   addFailover(services);
