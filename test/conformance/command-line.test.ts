@@ -105,6 +105,11 @@ describe("holdfast", () => {
     },
   );
 
+  test("help of a copy names what it lacks", async () => {
+    expect((await holdfast("services fork --help")).stdout).toContain("without its replicas");
+    expect((await holdfast("services restore --help")).stdout).toContain("without its replicas");
+  });
+
   test("an error is followed by what to do", async () => {
     expect((await holdfast("services list", { HOLDFAST_TOKEN: "hft_wrong" })).stderr).toMatch(
       /\(unauthenticated\)\n {2}sign in again with holdfast login/,

@@ -23,7 +23,7 @@ interface ForkFlags extends WaitFlags {
 /** Commands that create services from backups. */
 export function addServiceCopies(services: CliCommand): void {
   withWait(services.command("restore <service>"))
-    .description("create a service with the data of another one, as of a time or of a backup")
+    .description("create a service with the data of another one, as of a time or of a backup, without its replicas")
     .requiredOption("--name <name>", "name of the new service")
     .option("--to <time>", "RFC 3339, with Z or an offset")
     .option("--backup <backup-id>", "completed backup, instead of a time")
@@ -44,10 +44,11 @@ export function addServiceCopies(services: CliCommand): void {
           ? await backups.restoreTo(id, flags.to ?? "", request)
           : await backups.restore(id, flags.backup, request);
       await showCreated(context, created, flags);
+      noteOmissions(context, flags.name);
     });
 
   withWait(services.command("fork <service> [name]"))
-    .description("create a service like another one from its newest backup")
+    .description("create a service like another one from its newest backup, without its replicas")
     .option("--name <name>", "name of the new service, as in `services restore`")
     .option("--backup <backup-id>", "completed backup to use")
     .example("services fork orders --name orders-staging --wait")
@@ -57,6 +58,7 @@ export function addServiceCopies(services: CliCommand): void {
         throw new InvalidArgumentError("name the new service once: --name <name>");
       const id = await context.serviceId(name);
       await showCreated(context, await context.client.services.fork(id, target, { backupId: flags.backup }), flags);
+      noteOmissions(context, target);
     });
 
   withWait(services.command("undelete <service-id>"))
@@ -66,6 +68,13 @@ export function addServiceCopies(services: CliCommand): void {
     .does(async (context, id: string, flags: WaitFlags & { name?: string }) =>
       showCreated(context, await context.client.services.undelete(id, { name: flags.name }), flags),
     );
+}
+
+/** Prints what a copy does not have of its source, with the commands that add it. */
+function noteOmissions({ output, program }: Context, name: string): void {
+  output.info("\nThe copy has no replicas, and users that were created in SQL have no password:");
+  output.info(`${program} nodes add ${name}`);
+  output.info(`${program} users password ${name} USER --reset`);
 }
 
 async function showCreated(context: Context, created: ManagedService, flags: WaitFlags): Promise<void> {
