@@ -8,7 +8,7 @@ import type { Instance } from "./instance.ts";
 export interface PeersFacet {
   /**
    * Replaces the data by those of a first member of the cluster, with all members of the settings. The engine is
-   * stopped. A repetition after a crash must form the same cluster.
+   * stopped. A repetition after a crash must form the same cluster. Data that were restored here stay.
    */
   formCluster(instance: Instance, signal: AbortSignal): Promise<void>;
   /** Replaces the data by those of a new member of an existing cluster. The engine is stopped. */

@@ -8,6 +8,7 @@ import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { DeletedService } from "./archive.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "../service/service-operations.ts";
+import { firstNodes, isCluster } from "../service/member/peers/first-peer.ts";
 
 /**
  * Pure: a deleted service, restored from its backup, with its id, hostname, users and passwords, under a higher term.
@@ -74,14 +75,14 @@ export function recreated(
       ttlHours: null,
       expiresAt: null,
       power: "on",
-      nodes: [{ id: nodeId, hostname, zone: spec.zone }],
+      ...firstNodes({ id: nodeId, hostname, zone: spec.zone }, spec.databaseType),
       instanceGeneration,
       origin,
     },
     status: {
       state: "Pending",
       operationId,
-      primaryNodeId: nodeId,
+      primaryNodeId: isCluster(spec.databaseType) ? "" : nodeId,
       term: status.term + 1,
       nodes: [{ id: nodeId, status: "Provisioning", address: "", publicAddress: "" }],
       health: { status: "unknown", since: now, reason: "The machine is being made.", checks: [] },

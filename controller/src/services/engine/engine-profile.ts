@@ -28,6 +28,8 @@ export interface EngineProfile {
   readonly nameMax?: { readonly user?: number; readonly database?: number };
   /** Users with the attribute REPLICATION consume changes through logical slots. */
   readonly hasLogicalSlots?: true;
+  /** Numbers of nodes of a service whose members elect their leader; absent: 1, 3, 4 and 5. */
+  readonly memberCounts?: readonly number[];
   /** Absent for an engine without replicas. */
   readonly replicas?: {
     /** Comparison of the positions that members report. */

@@ -2,12 +2,11 @@ import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema, type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { planOf } from "#catalog/catalog.ts";
 import { engineProfileOf } from "../engine/engine-profiles.ts";
-import { isReplicated } from "./member/members.ts";
 import { clientPorts, poolerOf, poolerPortOf } from "./pooler.ts";
 import { restartsOf } from "./member/restarts.ts";
 import { nodeVersionOf } from "./canary/node-image.ts";
 import type { SpecArgs } from "./spec-args.ts";
-import { replicationOf } from "./member/primary-replicas/replication-settings.ts";
+import { memberSettingsOf } from "./member/member-settings.ts";
 
 const gib = 1024 ** 3;
 
@@ -50,6 +49,6 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     writesAllowedUntilMs: BigInt(spec.writesAllowedUntil ?? 0),
     databases: [...engineProfileOf(spec.databaseType).databases],
     ...(pooler !== undefined && poolerPort !== undefined && { pooler: { mode: pooler.mode, port: poolerPort } }),
-    ...(isReplicated(spec) && { replication: replicationOf(args) }),
+    ...memberSettingsOf(args),
   });
 }

@@ -1,7 +1,7 @@
 import type { OperationObject } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ManagedServiceEvent } from "./managed-service-lifecycle.ts";
-import { faultOf, isHealthy, isUpgraded, servesByItsPrimary } from "./managed-service-plan.ts";
+import { faultOf, isHealthy, isUpgraded, servesWithoutOthers } from "./managed-service-plan.ts";
 import type { ObservedService } from "./observed-service.ts";
 import type { Upgrade } from "./procedure/procedure.ts";
 import { procedureOf } from "./procedure/procedures.ts";
@@ -32,7 +32,7 @@ export function managedServiceEvent(
   // A primary that does not come up is handled by its primary change, or by the failover that is about to begin.
   const isReplaced = strategyOf(service).isRepairing(service, observed);
   // An operation stuck at a replica does not fail a service whose primary serves.
-  const answersFor = state === "Running" && servesByItsPrimary(service, observed) ? undefined : operation;
+  const answersFor = state === "Running" && servesWithoutOthers(service, observed) ? undefined : operation;
   const fault = isReplaced ? undefined : faultOf(observed, answersFor, now);
   if (state === "Upgrading") {
     if (isDone(service, observed, operation)) return "upgradeEnded";

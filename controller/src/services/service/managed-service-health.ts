@@ -6,7 +6,7 @@ import type { ObservedNode, ObservedService } from "./observed-service.ts";
 import { isStaying } from "./member/members.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import { serviceEvent } from "./service-events.ts";
-import { isNeeded } from "./member/member-roles.ts";
+import { isNeeded, memberChecks } from "./member/member-roles.ts";
 
 type Level = ServiceHealth["status"];
 const order: readonly Level[] = ["healthy", "degraded", "unknown", "unhealthy"];
@@ -24,6 +24,7 @@ export function healthOf(service: ManagedServiceObject, observed: ObservedServic
   const members = observed.nodes.filter(({ node }) => isStaying(node));
   const checks = [
     ...members.flatMap((node) => checksOf(service, node, now).map((check) => weighed(service, node, check))),
+    ...memberChecks(service, observed.nodes, now),
     ...[archivingCheck(service, observed, now)].filter((check) => check !== undefined),
   ].map((check) => withEarlierSince(check, before.checks));
   const worst = checks.reduce<Level>(

@@ -13,7 +13,7 @@ import { replacementOf } from "./service-operations.ts";
 import { stuckFault } from "./stuck-fault.ts";
 import { memberOperations } from "./service-operations.ts";
 import { awaitsRollout } from "./member/rollout-state.ts";
-import { homeOf, isNeeded, takesWrites } from "./member/member-roles.ts";
+import { homeOf, isNeeded, takesWrites, serves } from "./member/member-roles.ts";
 import { strategyOf } from "./member/strategies.ts";
 
 /** Time after which a failed engine makes the service fail. */
@@ -132,6 +132,7 @@ function hasGeneration(generation: number, instance: InstanceObservation | undef
  */
 export function isHealthy(service: ManagedServiceObject, observed: ObservedService): boolean {
   if (observed.names !== "verified" || service.spec.primaryChange !== undefined) return false;
+  if (!serves(service, observed.nodes)) return false;
   return observed.nodes.every((node) =>
     isNeeded(service, node.node) ? nodeIsHealthy(service, node) : replicaIsSettled(service, node),
   );
@@ -170,13 +171,16 @@ function admitsClients({ checks }: InstanceObservation): boolean {
   return checks.every(({ name, status }) => !neededChecks.has(name) || status !== "unhealthy");
 }
 
-/** True if the primary of a service with replicas serves under its name, with any settings. */
-export function servesByItsPrimary(service: ManagedServiceObject, { nodes, names }: ObservedService): boolean {
+/** True if the members that a service of several needs serve under its name, with any settings. */
+export function servesWithoutOthers(service: ManagedServiceObject, { nodes, names }: ObservedService): boolean {
   if (service.spec.nodes.length === 1 || service.spec.canary !== undefined || names !== "verified") return false;
-  const primary = nodes.find(({ node }) => isNeeded(service, node));
-  if (primary?.machine?.status.state !== "running" || !primary.connected || !primary.isCurrent) return false;
-  const { instance } = primary;
-  return instance?.state === "running" && hasItsData(service, instance) && admitsClients(instance);
+  if (!serves(service, nodes)) return false;
+  return nodes
+    .filter(({ node }) => isNeeded(service, node))
+    .every(({ machine, connected, isCurrent, instance }) => {
+      if (machine?.status.state !== "running" || !connected || !isCurrent) return false;
+      return instance?.state === "running" && hasItsData(service, instance) && admitsClients(instance);
+    });
 }
 
 /**

@@ -141,6 +141,8 @@ export interface NodeSpec {
   readonly number?: number;
   /** It has not followed the primary yet. */
   readonly joining?: true;
+  /** A first member of a cluster: it forms that, until it reports that it is a member. */
+  readonly forms?: true;
   /** It is being removed. */
   readonly leaving?: true;
   /**
@@ -212,9 +214,12 @@ export interface ManagedServiceStatus {
   readonly state: ManagedServiceState;
   /** Id of the operation in progress. */
   readonly operationId: string | null;
+  /** Empty for members that elect their leader. */
   readonly primaryNodeId: string;
   /** Raised each time a primary is named. */
   readonly term: number;
+  /** Only of members that elect their leader; absent until the first report. */
+  readonly cluster?: ClusterMemory;
   readonly nodes: readonly NodeStatus[];
   readonly health: ServiceHealth;
   /** Absent until the first reconcile of a service that was restored. */
@@ -238,6 +243,14 @@ export interface ManagedServiceStatus {
   readonly expiryWarnings: readonly number[];
   readonly announcedProtectedExpiry: boolean;
   readonly maintenance: MaintenanceMemory;
+}
+
+/** Cluster of members that elect their leader. */
+export interface ClusterMemory {
+  /** All first members have reported that they are members. From then on none forms a cluster. */
+  readonly formed: boolean;
+  /** Node id of the leader that was reported last; empty before the first election. */
+  readonly leader: string;
 }
 
 /** Observed state of one node. */

@@ -24,6 +24,7 @@ import { chosenPooler, poolerFault } from "./pooler.ts";
 import { reservedNameFault } from "./service-names.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "./service-operations.ts";
+import { firstPeer, isCluster, requireMemberCount } from "./member/peers/first-peer.ts";
 
 /** Inputs of a new service besides the request. */
 export interface NewServiceContext {
@@ -57,7 +58,7 @@ export function newService(
     status: {
       state: "Pending",
       operationId,
-      primaryNodeId: nodeId,
+      primaryNodeId: isCluster(spec.databaseType) ? "" : nodeId,
       term: 1,
       nodes: spec.nodes.map(({ id }) => ({ id, status: "Provisioning", address: "", publicAddress: "" })),
       health: { status: "unknown", since: now, reason: "The machine is being created.", checks: [] },
@@ -104,7 +105,9 @@ function specOf(request: CreateManagedServiceRequest, context: NewServiceContext
   assert(engine !== undefined, "the request was checked against the catalog");
   const hostname = hostnameOf(request.name, context.shortId, zone, context.domain);
   const { nodeCount = 1 } = request;
-  if (nodeCount > 1) requireReplicas(request.databaseType);
+  const hasPeers = isCluster(request.databaseType);
+  if (hasPeers) requireMemberCount(request.databaseType, nodeCount);
+  else if (nodeCount > 1) requireReplicas(request.databaseType);
   const replicationMode = (request.replicationMode ?? "async") as ReplicationMode;
   requireReplicationMode(request.databaseType, replicationMode);
   const ttlHours = request.ttlHours ?? null;
@@ -125,7 +128,8 @@ function specOf(request: CreateManagedServiceRequest, context: NewServiceContext
     tags: { ...request.tags },
     hostname,
     port: engine.port,
-    nodes: membersOf(context, nodeCount, hostname, zone),
+    nodes: membersOf(context, nodeCount, hostname, zone).map((node) => (hasPeers ? firstPeer(node) : node)),
+    ...(hasPeers && { nextNodeNumber: nodeCount + 1 }),
     ...(replicationMode !== "async" && { replicationMode }),
     power: "on",
     image: "",

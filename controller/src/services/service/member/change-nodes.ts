@@ -1,7 +1,7 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { maxNodes, nextNumberOf } from "./members.ts";
-import { replicaNode, requireReplicas } from "./new-replica.ts";
+import { replicaNode } from "./new-replica.ts";
 import { memberVerbsOf } from "./member-verbs.ts";
 import { beginNodeChange, type NodeChange, type OperationArgs } from "./node-change.ts";
 
@@ -11,7 +11,7 @@ export function addNode(
   { nodeId, zone, ...args }: OperationArgs & { readonly nodeId: string; readonly zone: string | undefined },
 ): NodeChange {
   const { spec } = service;
-  requireReplicas(spec.databaseType);
+  memberVerbsOf(service).requireAddable(service);
   if (spec.nodes.length >= maxNodes) {
     const figures = { quota: "nodes", used: spec.nodes.length, args: 1, limit: maxNodes };
     const detail = `The service has ${spec.nodes.length} of ${maxNodes} nodes; 1 more is too many.`;

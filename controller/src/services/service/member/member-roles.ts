@@ -1,10 +1,11 @@
 import { topologyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { Topology } from "@holdfast/common/engine-catalog/engine-row.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
+import { peerRoles } from "./peers/peer-roles.ts";
 import { primaryRoles } from "./primary-replicas/primary-roles.ts";
 import type { MemberRoles } from "./topology-roles.ts";
 
-const byTopology: Readonly<Record<Topology, MemberRoles>> = { primary_replicas: primaryRoles, peers: primaryRoles };
+const byTopology: Readonly<Record<Topology, MemberRoles>> = { primary_replicas: primaryRoles, peers: peerRoles };
 
 function rolesOf({ spec }: Pick<ManagedServiceObject, "spec">): MemberRoles {
   return byTopology[topologyOf(spec.databaseType)];
@@ -21,4 +22,7 @@ export const takesBackups: MemberRoles["takesBackups"] = (service, node) =>
   rolesOf(service).takesBackups(service, node);
 export const mayLeave: MemberRoles["mayLeave"] = (service, node) => rolesOf(service).mayLeave(service, node);
 export const isInSync: MemberRoles["isInSync"] = (service, seen) => rolesOf(service).isInSync(service, seen);
+export const serves: MemberRoles["serves"] = (service, nodes) => rolesOf(service).serves(service, nodes);
+export const memberChecks: MemberRoles["checks"] = (service, nodes, now) =>
+  rolesOf(service).checks(service, nodes, now);
 export const addressees: MemberRoles["addressees"] = (service, nodes) => rolesOf(service).addressees(service, nodes);

@@ -30,16 +30,20 @@ export function isRolledOut({ spec }: ManagedServiceObject, node: NodeSpec): boo
   return spec.nodes.some(({ id }) => id === node.id) && !awaitsRollout(spec, node);
 }
 
-/** Pure: true if the node serves or follows with the newest settings and all restarts of its settings. */
-export function isSettled(service: ManagedServiceObject, seen: ObservedNode): boolean {
+/** Pure: true if the node runs with the newest settings and all restarts of its settings. */
+export function hasNewestSettings(service: ManagedServiceObject, seen: ObservedNode): boolean {
   const { spec } = service;
   const { node, machine, connected, isCurrent, instance } = seen;
   if (machine?.status.state !== "running" || !connected || !isCurrent || instance?.state !== "running") return false;
   if (Number(instance.generation) < spec.instanceGeneration) return false;
   if (Number(instance.restartCount) < restartsOf(spec, node).delivered) return false;
   if (spec.resizing !== undefined && !hasRequestedSize(machine)) return false;
-  if (hasDifferentImage(service, machine)) return false;
-  return isInSync(service, seen);
+  return !hasDifferentImage(service, machine);
+}
+
+/** Pure: true if it also does its part with the other members. */
+export function isSettled(service: ManagedServiceObject, seen: ObservedNode): boolean {
+  return hasNewestSettings(service, seen) && isInSync(service, seen);
 }
 
 /** True if the member may come back soon. An agent takes a moment to find another controller. */

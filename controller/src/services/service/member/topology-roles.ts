@@ -1,4 +1,4 @@
-import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
+import type { HealthCheck, ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode } from "../observed-service.ts";
 
 /** Role of a member as it is shown. */
@@ -32,5 +32,9 @@ export interface MemberRoles {
   mayLeave(service: ManagedServiceObject, node: Pick<NodeSpec, "id">): boolean;
   /** True if the member does its part with the others, by its agent's last report. */
   isInSync(service: ManagedServiceObject, seen: ObservedNode): boolean;
+  /** True if the members together serve clients. */
+  serves(service: ManagedServiceObject, nodes: readonly ObservedNode[]): boolean;
   addressees(service: ManagedServiceObject, nodes: readonly ObservedNode[]): Addressees;
+  /** Health checks of the members together. */
+  checks(service: ManagedServiceObject, nodes: readonly ObservedNode[], now: number): readonly HealthCheck[];
 }

@@ -26,6 +26,8 @@ export const primaryRoles: MemberRoles = {
   takesBackups: (service, node) => namedPrimary(service) === node.id,
   mayLeave: (service, node) => !isPrimary(service, node),
   isInSync: (service, seen) => isPrimary(service, seen.node) || follows(seen),
+  serves: (service, nodes) => nodes.some(({ node }) => isPrimary(service, node)),
+  checks: () => [],
   addressees(service, nodes) {
     // Clients are directed to a new primary once it has taken a write.
     const primary = service.spec.primaryChange?.from ?? service.status.primaryNodeId;

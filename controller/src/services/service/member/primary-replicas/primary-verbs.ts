@@ -3,6 +3,7 @@ import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
 import { hasOutdatedData } from "../../canary/node-image.ts";
 import { operationMembers } from "../../operation-members.ts";
 import type { MemberVerbs } from "../topology-verbs.ts";
+import { requireReplicas } from "../new-replica.ts";
 import { isStaying } from "../members.ts";
 import { beginNodeChange, type NodeChange, type OperationArgs } from "../node-change.ts";
 import { requireReadyForSwitchover } from "./failover-readiness.ts";
@@ -11,6 +12,7 @@ import { replicationStatus } from "./replication-status.ts";
 import { refuseLastStandby } from "./sync-standbys.ts";
 
 export const primaryVerbs: MemberVerbs = {
+  requireAddable: ({ spec }) => requireReplicas(spec.databaseType),
   requireRemovable(service, node) {
     if (isPrimary(service, node)) {
       const anotherNode = service.spec.nodes.find((each) => each.id !== node.id);

@@ -1,0 +1,13 @@
+import { topologyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { Peers, Replication } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { SpecArgs } from "../spec-args.ts";
+import { isReplicated } from "./members.ts";
+import { peersOf } from "./peers/peer-settings.ts";
+import { replicationOf } from "./primary-replicas/replication-settings.ts";
+
+/** Pure: the part of a member's settings that is about the other members, by the topology of the engine. */
+export function memberSettingsOf(args: SpecArgs): { readonly peers: Peers } | { readonly replication?: Replication } {
+  const { spec } = args.service;
+  if (topologyOf(spec.databaseType) === "peers") return { peers: peersOf(args) };
+  return isReplicated(spec) ? { replication: replicationOf(args) } : {};
+}

@@ -1,0 +1,35 @@
+import { topologyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { engineProfileOf } from "../../../engine/engine-profiles.ts";
+import type { ManagedServiceSpec, NodeSpec } from "../../managed-service.ts";
+
+/** With two members, the loss of either loses the majority. */
+const defaultMemberCounts: readonly number[] = [1, 3, 4, 5];
+
+/** True if the members of the engine's services elect their leader. */
+export function isCluster(databaseType: string): boolean {
+  return topologyOf(databaseType) === "peers";
+}
+
+/** Pure: the only node of a service that begins with one. */
+export function firstNodes(
+  node: NodeSpec,
+  databaseType: string,
+): Pick<ManagedServiceSpec, "nodes"> & Partial<Pick<ManagedServiceSpec, "nextNodeNumber">> {
+  return isCluster(databaseType) ? { nodes: [firstPeer(node)], nextNodeNumber: 2 } : { nodes: [node] };
+}
+
+/** Pure: a member of a new cluster, which forms it together with the other first members. */
+export function firstPeer(node: NodeSpec): NodeSpec {
+  return { ...node, joining: true, forms: true };
+}
+
+/** Throws NOT_POSSIBLE for a number of nodes that a service of the engine never has. */
+export function requireMemberCount(databaseType: string, count: number): void {
+  const counts = engineProfileOf(databaseType).memberCounts ?? defaultMemberCounts;
+  if (counts.includes(count)) return;
+  throw new HoldfastError(
+    "NOT_POSSIBLE",
+    `A service of ${databaseType} has ${counts.join(", ")} nodes: with ${count} it could lose its majority at once.`,
+  );
+}

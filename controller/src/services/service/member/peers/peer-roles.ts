@@ -1,0 +1,78 @@
+import type { HealthCheck, ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
+import type { ObservedNode } from "../../observed-service.ts";
+import { isStaying, numberOf } from "../members.ts";
+import { awaitsRestart } from "../restarts.ts";
+import type { MemberRoles } from "../topology-roles.ts";
+import { clusterReportOf, peerReportOf } from "./cluster-report.ts";
+
+type Members = Pick<ManagedServiceObject, "spec" | "status">;
+
+/** Roles of members that elect their leader: all take clients, and none is the service's alone. */
+export const peerRoles: MemberRoles = {
+  taskTarget(service) {
+    const running = service.status.nodes.filter(({ status }) => status === "Running").map(({ id }) => id);
+    const staying = service.spec.nodes.filter(isStaying);
+    const healthy = staying.filter(({ id }) => running.includes(id));
+    return healthy.find((node) => isLeader(service, node)) ?? healthy[0] ?? staying[0] ?? firstOf(service);
+  },
+  homeOf: firstOf,
+  onMachine(service, machineId) {
+    const { spec, status } = service;
+    const home = firstOf(service);
+    const withMachineId = <N extends { readonly id: string }>(node: N): N =>
+      node.id === home.id ? { ...node, id: machineId } : node;
+    return {
+      ...service,
+      spec: { ...spec, nodes: spec.nodes.map(withMachineId) },
+      status: { ...status, nodes: status.nodes.map(withMachineId) },
+    };
+  },
+  roleOf: (service, node) => (isLeader(service, node) ? "primary" : "replica"),
+  isLeader,
+  isNeeded: isForming,
+  takesWrites: (_service, node) => node.joining !== true,
+  takesBackups: (service, node) => peerRoles.taskTarget(service).id === node.id,
+  mayLeave: () => true,
+  isInSync: (_service, seen) => isPeerInSync(seen),
+  serves: (service, nodes) => isForming(service) || clusterReportOf(nodes) !== undefined,
+  addressees(service, nodes) {
+    const staying = nodes.filter(({ node }) => isStaying(node));
+    const healthy = staying.filter(isPeerInSync).map(({ node }) => node.id);
+    // A service without a healthy member keeps its names: clients connect again as soon as one is back.
+    const ids = healthy.length > 0 ? healthy : service.spec.nodes.map(({ id }) => id);
+    return { service: ids, replicas: ids };
+  },
+  checks: (service, nodes, now) => (isForming(service) ? [] : [quorumCheck(service, nodes, now)]),
+};
+
+/** Pure: true until all first members have formed the cluster; a later failure of one member is none of the service. */
+export function isForming({ status }: Members): boolean {
+  return status.cluster?.formed !== true;
+}
+
+function isLeader({ status }: Members, { id }: Pick<NodeSpec, "id">): boolean {
+  return status.cluster?.leader === id;
+}
+
+function firstOf({ metadata, spec }: ManagedServiceObject): NodeSpec {
+  const [first] = spec.nodes;
+  if (first === undefined) throw new Error(`service ${metadata.id} has no node`);
+  return first;
+}
+
+/** Pure: true if the member takes part in the majority with all data that it should have. */
+export function isPeerInSync(seen: ObservedNode): boolean {
+  const report = peerReportOf(seen);
+  return report !== undefined && report.isMember && report.hasMajority && report.inSync;
+}
+
+function quorumCheck(service: ManagedServiceObject, nodes: readonly ObservedNode[], now: number): HealthCheck {
+  const check = { name: "quorum", nodeId: firstOf(service).id, since: now };
+  const report = clusterReportOf(nodes);
+  if (report === undefined)
+    return { ...check, status: "unhealthy", reason: "No majority of the members agrees on a leader." };
+  const waiting = nodes.filter((seen) => awaitsRestart(service.spec, seen.node) && isPeerInSync(seen));
+  if (waiting.length > 0 && !waiting.some(({ node }) => report.safeToRestart.includes(numberOf(node))))
+    return { ...check, status: "degraded", reason: "Restarts wait until the cluster can spare a member." };
+  return { ...check, status: "healthy", reason: "" };
+}

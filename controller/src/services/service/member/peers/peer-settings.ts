@@ -1,0 +1,23 @@
+import { create } from "@bufbuild/protobuf";
+import { type Peers, PeersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { privateNameOf } from "#fleet/zone/private-name.ts";
+import type { SpecArgs } from "../../spec-args.ts";
+import { numberOf } from "../members.ts";
+import { leavingOf } from "./peer-plan.ts";
+
+/** Pure: the settings of a member's agent about its cluster. */
+export function peersOf({ service, node, addressOf }: SpecArgs): Peers {
+  const { metadata, spec } = service;
+  return create(PeersSchema, {
+    // A service that is recreated from a backup has another cluster than before.
+    clusterId: spec.origin?.restoreId ?? metadata.id,
+    form: node.forms === true,
+    leaving: leavingOf(service).map(numberOf),
+    members: spec.nodes.map((member) => ({
+      nodeId: member.id,
+      number: numberOf(member),
+      hostname: privateNameOf(member.hostname),
+      address: addressOf(member.id),
+    })),
+  });
+}

@@ -1,0 +1,39 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { ReplicationStatusSchema, SyncState } from "@holdfast/proto/holdfast/v1/node_pb.ts";
+import { nodeRoleOf } from "../../managed-service-message.ts";
+import { isStaying } from "../members.ts";
+import { requireMemberCount } from "./first-peer.ts";
+import type { MemberVerbs } from "../topology-verbs.ts";
+
+function refuseSwitchover(): never {
+  throw new HoldfastError("NOT_POSSIBLE", "The members elect their leader: leadership moves by itself.");
+}
+
+export const peerVerbs: MemberVerbs = {
+  requireAddable: ({ spec }) => requireMemberCount(spec.databaseType, spec.nodes.length + 1),
+  requireRemovable: ({ spec }) => requireMemberCount(spec.databaseType, spec.nodes.length - 1),
+  failOver: refuseSwitchover,
+  requireReadyForSwitchover: async () => refuseSwitchover(),
+  async replicationStatus(service, node, { fleet, clock }) {
+    const { bootId, instance } = fleet.observation(node.id) ?? {};
+    const isCurrent = bootId !== undefined && bootId === fleet.session(node.id)?.bootId;
+    const report = isCurrent && instance?.state === "running" ? instance.peers : undefined;
+    const isConnected = report?.hasMajority === true;
+    const syncState = !isStaying(node)
+      ? SyncState.STARTING
+      : !isConnected
+        ? SyncState.DISCONNECTED
+        : report.inSync
+          ? SyncState.STREAMING
+          : SyncState.CATCHUP;
+    return create(ReplicationStatusSchema, {
+      nodeId: node.id,
+      role: nodeRoleOf(service, node),
+      measuredAt: timestampFromMs(clock.now()),
+      connected: isConnected,
+      syncState,
+    });
+  },
+};

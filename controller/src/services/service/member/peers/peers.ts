@@ -1,0 +1,67 @@
+import type { NewEvent } from "#kernel/store/outbox-entry.ts";
+import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
+import type { ObservedService } from "../../observed-service.ts";
+import type { MemberStrategy } from "../member-strategy.ts";
+import { disconnectedAfterMs, numberOf } from "../members.ts";
+import { nodeEvent } from "../node-event.ts";
+import { withRolloutStep } from "../rolling-update.ts";
+import { clusterReportOf, peerReportOf } from "./cluster-report.ts";
+import { nextPeerInRollout, planPeers } from "./peer-plan.ts";
+import { isForming, isPeerInSync } from "./peer-roles.ts";
+
+/** Members that elect their leader: no terms, no leases and no promotion. A member starts by itself. */
+export const peers: MemberStrategy = {
+  combine: () => ({}),
+  query: async (_service, observed) => observed,
+  plan: planPeers,
+  note: notePeers,
+  advance: (service, observed) => withRolloutStep(service, nextPeerInRollout(service, observed)),
+  repair: async () => undefined,
+  isRepairing: () => false,
+  isSuspect: () => false,
+  recheckInMs(_service, { nodes }) {
+    const delays = nodes.flatMap(({ disconnectedMs: awayMs }) =>
+      awayMs !== undefined && awayMs < disconnectedAfterMs ? [disconnectedAfterMs - awayMs] : [],
+    );
+    return delays.length === 0 ? null : Math.min(...delays);
+  },
+};
+
+/**
+ * Pure: the service with the members that joined. A first member forms no cluster from its first report on. The cluster
+ * counts as formed once all first members have reported, which is stored forever.
+ */
+export function notePeers(
+  before: ManagedServiceObject,
+  observed: ObservedService,
+  _now: number,
+): { readonly service: ManagedServiceObject; readonly events: readonly NewEvent[] } {
+  const report = clusterReportOf(observed.nodes);
+  const seenOf = ({ id }: NodeSpec) => observed.nodes.find(({ node }) => node.id === id);
+  const forming = isForming(before);
+  const events: NewEvent[] = [];
+  const nodes = before.spec.nodes.map((node) => {
+    const seen = seenOf(node);
+    if (seen === undefined || node.joining !== true) return node;
+    if (node.forms === true) {
+      if (peerReportOf(seen)?.isMember !== true) return node;
+      return joined(node);
+    }
+    if (forming || !isPeerInSync(seen) || report?.members.includes(numberOf(node)) !== true) return node;
+    events.push(nodeEvent("node.added", before, node));
+    return joined(node);
+  });
+  const isFormed = !forming || (nodes.every(({ joining }) => joining !== true) && report !== undefined);
+  const leader = report?.leader ?? before.status.cluster?.leader ?? "";
+  const hasChanged = nodes.some((node, index) => node !== before.spec.nodes[index]);
+  // The settings of a member that forms no longer change, and those of members that may leave now.
+  const instanceGeneration = before.spec.instanceGeneration + 1;
+  const spec = hasChanged ? { ...before.spec, nodes, instanceGeneration } : before.spec;
+  const status = { ...before.status, cluster: { formed: isFormed, leader } };
+  return { service: { ...before, spec, status }, events };
+}
+
+function joined(node: NodeSpec): NodeSpec {
+  const { joining: _joining, forms: _forms, ...rest } = node;
+  return rest;
+}

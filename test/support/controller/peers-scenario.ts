@@ -1,0 +1,308 @@
+import { create } from "@bufbuild/protobuf";
+import { silentLog } from "@holdfast/common/log.ts";
+import type { MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
+import { isFinished, type OperationObject } from "@holdfast/controller/operation/operation.ts";
+import type { ManagedServiceObject, NodeSpec } from "@holdfast/controller/services/service/managed-service.ts";
+import { addNode, removeNode } from "@holdfast/controller/services/service/member/change-nodes.ts";
+import { isNeeded } from "@holdfast/controller/services/service/member/member-roles.ts";
+import { numberOf } from "@holdfast/controller/services/service/member/members.ts";
+import { beginMove, nodeToMove } from "@holdfast/controller/services/service/member/move-node.ts";
+import { firstPeer } from "@holdfast/controller/services/service/member/peers/first-peer.ts";
+import { peersOf } from "@holdfast/controller/services/service/member/peers/peer-settings.ts";
+import { restartsOf } from "@holdfast/controller/services/service/member/restarts.ts";
+import type { ObservedService, ServiceStep } from "@holdfast/controller/services/service/observed-service.ts";
+import { procedureOf } from "@holdfast/controller/services/service/procedure/procedures.ts";
+import { advance } from "@holdfast/controller/services/service/service-advance.ts";
+import { requestVerb } from "@holdfast/controller/services/service/service-verbs.ts";
+import { type InstanceObservation, InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { runningMachine } from "../machines/machine-object.ts";
+import { newServiceObject } from "./service-object.ts";
+
+interface Settings {
+  readonly generation: number;
+  readonly restarts: number;
+  readonly running: boolean;
+  readonly form: boolean;
+  readonly leaving: readonly number[];
+  readonly first: readonly number[];
+}
+
+interface Member {
+  readonly number: number;
+  machine: MachineObject;
+  settings: Settings | undefined;
+  /** Restarts that its engine started with; undefined while that does not run. */
+  runs: number | undefined;
+  isMember: boolean;
+  /** Acknowledged writes on its disk. */
+  writes: number;
+  /** Its host is lost: nothing of it ever answers again. */
+  isLost: boolean;
+  reported: InstanceObservation | undefined;
+}
+
+/**
+ * A service of members that elect their leader under the real plan and procedures, with a model of the engine's
+ * cluster: a configuration that changes only with a majority, and writes that a majority must have. Agents and machines
+ * take one step at a time, and a controller may act on an old view.
+ */
+export class PeersScenario {
+  object: ManagedServiceObject;
+  operation: OperationObject | undefined;
+  readonly members = new Map<string, Member>();
+  /** Numbers of the cluster's members; empty until it is formed. */
+  cluster: number[] = [];
+  now = 1_000_000;
+  /** Acknowledged writes. */
+  acknowledged = 0;
+  /** Stops by an order that an agent refused because the cluster needed the member. */
+  refusedStops = 0;
+  readonly violations: string[] = [];
+  readonly numbersUsed = new Set<number>();
+  private readonly drained = new Map<number, number>();
+  private ids = 0;
+  private seen: { readonly object: ManagedServiceObject; readonly observed: ObservedService } | undefined;
+
+  constructor(count: number) {
+    const { service, operation } = newServiceObject();
+    const nodes = Array.from({ length: count }, (_, index): NodeSpec => {
+      const number = index + 1;
+      return firstPeer({ id: `n-${number}`, hostname: `db-${number}.local`, zone: "local", number });
+    });
+    const spec = { ...service.spec, databaseType: "valkey", nodes, nextNodeNumber: count + 1 };
+    const status = nodes.map(({ id }) => ({ id, status: "Provisioning", address: "", publicAddress: "" }) as const);
+    this.object = { ...service, spec, status: { ...service.status, primaryNodeId: "", nodes: status } };
+    this.operation = operation;
+  }
+
+  get isBusy(): boolean {
+    return this.object.status.operationId !== null;
+  }
+
+  private up(): Member[] {
+    const running = [...this.members.values()].filter(({ runs, isMember }) => runs !== undefined && isMember);
+    return running.filter(({ number }) => this.cluster.includes(number));
+  }
+
+  hasMajority(without?: Member): boolean {
+    return 2 * this.up().filter((member) => member !== without).length > this.cluster.length;
+  }
+
+  private leader(): Member | undefined {
+    if (!this.hasMajority()) return undefined;
+    return this.up().toSorted((a, b) => b.writes - a.writes || a.number - b.number)[0];
+  }
+
+  /** Begins a request of a user; a refused one changes nothing. */
+  request(kind: "restart" | "add" | "remove"): void {
+    if (this.isBusy || this.object.status.state !== "Running") return;
+    const args = { operationId: `op-${(this.ids += 1)}`, now: this.now };
+    try {
+      if (kind === "restart") {
+        const outcome = requestVerb(this.object, "restart", undefined, args);
+        if (outcome.kind === "change") [this.object, this.operation] = [outcome.after, outcome.operation];
+        return;
+      }
+      const last = this.object.spec.nodes.at(-1) as NodeSpec;
+      const change =
+        kind === "add"
+          ? addNode(this.object, { ...args, nodeId: `n-${this.object.spec.nextNodeNumber}`, zone: undefined })
+          : removeNode(this.object, last, args);
+      [this.object, this.operation] = [change.after, change.operation];
+    } catch (error) {
+      if (!(error as Error).message.includes("nodes")) throw error;
+    }
+  }
+
+  /** The engine of a member ends by itself, and its agent starts it again. */
+  crash(id: string): void {
+    const own = this.members.get(id);
+    if (own !== undefined) own.runs = undefined;
+  }
+
+  /** The host of a member is lost, while the cluster can spare that member. */
+  lose(id: string): void {
+    const own = this.members.get(id);
+    const spare = own !== undefined && this.hasMajority(own) && this.up().length === this.cluster.length;
+    if (!spare || this.cluster.length === 1 || [...this.members.values()].some(({ isLost }) => isLost)) return;
+    own.isLost = true;
+    own.runs = undefined;
+  }
+
+  observe(): ObservedService {
+    const nodes = this.object.spec.nodes.map((node) => {
+      const own = this.members.get(node.id);
+      const connected = own !== undefined && !own.isLost && own.machine.status.state === "running";
+      return {
+        node,
+        ...(!isNeeded(this.object, node) && { isReplica: true as const }),
+        machine: own?.machine,
+        connected,
+        isCurrent: connected && own.reported !== undefined,
+        instance: own?.reported,
+        stoppedForDrain: false,
+        silentHost: own?.isLost === true ? "host" : undefined,
+        ...(own?.isLost === true && { mustMove: true as const, disconnectedMs: 60_000 }),
+      };
+    });
+    return { nodes, names: "verified", isChanging: false };
+  }
+
+  look(): void {
+    this.seen = { object: this.object, observed: this.observe() };
+  }
+
+  /** A controller takes all pending steps, by its current view or, when it was paused, by its old one. */
+  control(isPaused = false): void {
+    if (!isPaused || this.seen === undefined) this.look();
+    const { object, observed } = this.seen as NonNullable<typeof this.seen>;
+    const open = this.operation === undefined || isFinished(this.operation) ? undefined : this.operation;
+    for (const step of procedureOf(open).plan(object, observed, open)) this.perform(step, object);
+    // Every write is conditional on the service being unchanged.
+    if (object !== this.object) return;
+    const moved = nodeToMove(object, this.observe());
+    if (moved !== undefined) {
+      const nodeId = `n-${object.spec.nextNodeNumber}`;
+      const begun = beginMove(object, moved, { nodeId, operationId: `op-${(this.ids += 1)}`, now: this.now });
+      [this.object, this.operation] = [begun.after, begun.operation];
+      return;
+    }
+    const written = advance(object, this.observe(), open, this.now, silentLog);
+    this.object = written.after;
+    this.operation = written.operation ?? this.operation;
+  }
+
+  private perform(step: ServiceStep, object: ManagedServiceObject): void {
+    if (step.kind === "converge") return this.take(step.node, object, step.running, step.generation);
+    if (object !== this.object || !("node" in step)) return;
+    const own = this.members.get(step.node.id);
+    if (step.kind === "createMachine") {
+      const number = numberOf(step.node);
+      if (this.numbersUsed.has(number)) this.violations.push(`number ${number} is used again`);
+      this.numbersUsed.add(number);
+      const machine = runningMachine(step.node.id, { engine: "valkey", version: "17", power: "on" });
+      const none = { settings: undefined, runs: undefined, isMember: false, writes: 0, isLost: false };
+      this.members.set(step.node.id, { number, machine, reported: undefined, ...none });
+    } else if (step.kind === "deleteMachine" && own !== undefined) {
+      if (this.cluster.includes(own.number)) this.violations.push(`machine of member ${own.number} is deleted`);
+      this.members.delete(step.node.id);
+    } else if (step.kind === "removeNode") {
+      const nodes = object.spec.nodes.filter(({ id }) => id !== step.node.id);
+      this.object = { ...object, spec: { ...object.spec, nodes } };
+    } else if (step.kind === "powerMachine" && own !== undefined) {
+      this.violations.push(`machine of member ${own.number} is stopped`);
+    }
+  }
+
+  private take(node: NodeSpec, object: ManagedServiceObject, running: boolean, generation: number): void {
+    const own = this.members.get(node.id);
+    if (own === undefined || own.isLost || generation < (own.settings?.generation ?? 0)) return;
+    const peers = peersOf({ service: object, node, addressOf: () => "a" } as unknown as Parameters<typeof peersOf>[0]);
+    own.settings = {
+      generation,
+      running,
+      restarts: restartsOf(object.spec, node).delivered,
+      form: peers.form,
+      leaving: peers.leaving,
+      first: peers.members.map(({ number }) => number),
+    };
+    const joining = [...this.members.values()].filter(
+      ({ isMember, settings }) => !isMember && settings?.form === false,
+    );
+    if (joining.length > 1) this.violations.push("two members join at once");
+  }
+
+  /** The next step of a member's agent and engine. */
+  tick(id: string): void {
+    const own = this.members.get(id);
+    if (own === undefined || own.isLost || own.settings === undefined) return;
+    const { settings } = own;
+    if (!own.isMember) this.becomeMember(own, settings);
+    else if (own.runs === undefined) own.runs = settings.restarts;
+    else if (own.runs < settings.restarts) this.restart(own);
+    this.write();
+    if (this.leader() === own) this.removeNext(settings);
+    this.report(own, settings);
+  }
+
+  private becomeMember(own: Member, { form, first, restarts }: Settings): void {
+    if (form) {
+      if (this.cluster.length > 0 && !this.cluster.includes(own.number)) this.violations.push("a second cluster");
+      if (this.acknowledged > 0 && own.writes === 0 && this.object.status.cluster?.formed === true)
+        this.violations.push(`member ${own.number} forms a cluster that exists`);
+      this.cluster = this.cluster.length === 0 ? [...first] : this.cluster;
+    } else {
+      if (!this.hasMajority()) return;
+      if (!this.cluster.includes(own.number)) this.cluster = [...this.cluster, own.number];
+    }
+    own.isMember = true;
+    own.runs = restarts;
+  }
+
+  private restart(own: Member): void {
+    if (this.cluster.length > 1 && !this.hasMajority(own)) {
+      this.refusedStops += 1;
+      return;
+    }
+    own.runs = undefined;
+  }
+
+  /** A write is acknowledged once a majority has it; members that are up receive all earlier ones. */
+  private write(): void {
+    const leader = this.leader();
+    if (leader === undefined) return;
+    if (leader.writes < this.acknowledged)
+      this.violations.push(`the leader lacks ${this.acknowledged - leader.writes} writes`);
+    this.acknowledged += 1;
+    for (const member of this.up()) member.writes = this.acknowledged;
+  }
+
+  private removeNext({ leaving }: Settings): void {
+    const number = leaving.find((each) => this.cluster.includes(each));
+    if (number === undefined) return;
+    const rounds = this.drained.get(number) ?? 0;
+    this.drained.set(number, rounds + 1);
+    if (rounds < 2) return;
+    const remaining = this.cluster.filter((each) => each !== number);
+    const isMajority = 2 * this.up().filter((member) => member.number !== number).length > remaining.length;
+    if (isMajority) this.cluster = remaining;
+  }
+
+  private report(own: Member, settings: Settings): void {
+    const isUp = own.runs !== undefined;
+    const hasMajority = this.hasMajority() && this.cluster.includes(own.number);
+    const isSpare = (number: number) => {
+      const member = [...this.members.values()].find((each) => each.number === number);
+      return this.cluster.length === 1 || this.hasMajority(member);
+    };
+    own.reported = create(InstanceObservationSchema, {
+      state: isUp ? "running" : "starting",
+      since: { seconds: BigInt(Math.floor(this.now / 1_000)), nanos: 0 },
+      generation: BigInt(settings.generation),
+      restartCount: BigInt(own.runs ?? settings.restarts),
+      engineVersion: "17.0",
+      checks: [{ name: "liveness", status: "healthy" }],
+      ...(isUp && {
+        peers: {
+          isMember: own.isMember,
+          isLeader: this.leader() === own,
+          voters: this.cluster.length,
+          reachableVoters: this.up().length,
+          hasMajority,
+          inSync: own.writes === this.acknowledged,
+          members: [...this.cluster],
+          safeToRestart: hasMajority ? this.cluster.filter(isSpare) : [],
+        },
+      }),
+    });
+  }
+
+  /** All parts take turns without a further fault. */
+  settle(rounds: number, roundMs = 1_000): void {
+    for (let round = 0; round < rounds; round += 1) {
+      this.now += roundMs;
+      this.control();
+      for (const id of this.members.keys()) this.tick(id);
+    }
+  }
+}
