@@ -180,7 +180,7 @@ export class PeersScenario {
       const number = numberOf(step.node);
       if (this.numbersUsed.has(number)) this.violations.push(`number ${number} is used again`);
       this.numbersUsed.add(number);
-      const machine = runningMachine(step.node.id, { engine: "valkey", version: "17", power: "on" });
+      const machine = runningMachine(step.node.id, { software: { name: "valkey", version: "17" }, power: "on" });
       const none = { settings: undefined, runs: undefined, isMember: false, writes: 0, isLost: false };
       this.members.set(step.node.id, { number, machine, reported: undefined, ...none });
     } else if (step.kind === "deleteMachine" && own !== undefined) {
