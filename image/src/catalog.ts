@@ -4,7 +4,7 @@ import type { ArtifactRequest } from "./artifact.ts";
 export type Suite = "trixie" | "sid";
 
 /** A database engine, or a program of the platform itself. */
-export type Program = "postgresql" | "valkey" | "etcd";
+export type Program = "postgresql" | "mysql" | "valkey" | "etcd";
 
 export interface Software {
   readonly program: Program;
@@ -28,7 +28,7 @@ export interface Recipe {
 }
 
 /** Name of a recipe, in lower-case letters: ids of its images begin with it. */
-export type RecipeName = "trixie" | "sid";
+export type RecipeName = "trixie" | "sid" | "mysql";
 
 /**
  * Packages of every image: namespaces, users and mounts; the first process; XFS tools; libraries of the Node binary.
@@ -73,6 +73,11 @@ export const recipes: Readonly<Record<RecipeName, Recipe>> = {
     ],
     // pg_upgrade starts the old engine on the old data; no service runs on these.
     beside: { suite: "trixie", packages: ["postgresql-17", "postgresql-17-pgvector"] },
+  },
+  mysql: {
+    suite: "sid",
+    packages: [...base, "haproxy", "mysql-client", "mysql-server-core"],
+    software: [{ program: "mysql", version: "9.7", path: "/usr", package: "mysql-server-core" }],
   },
 };
 

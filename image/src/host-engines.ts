@@ -13,6 +13,7 @@ export interface HostEngine {
 
 const executables: Readonly<Record<Program, string>> = {
   postgresql: "postgres",
+  mysql: "mysqld",
   valkey: "valkey-server",
   etcd: "etcd",
 };
