@@ -8,6 +8,7 @@ import type { EngineDriver } from "./engine-driver.ts";
 /** A missing engine is a compile error. Drivers are loaded on demand: an agent runs one engine and starts fast. */
 const loaders = {
   postgresql: async () => (await import("./postgresql/driver.ts")).createPostgresqlDriver,
+  mysql: async () => (await import("./mysql/driver.ts")).createMysqlDriver,
   valkey: async () => (await import("./valkey/driver.ts")).createValkeyDriver,
 } satisfies Record<Engine, () => Promise<(deps: EngineDeps) => EngineDriver>>;
 

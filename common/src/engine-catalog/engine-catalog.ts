@@ -1,9 +1,10 @@
 import type { EngineRow, Topology } from "./engine-row.ts";
 import type { Parameter } from "./parameter.ts";
+import { mysql } from "./mysql.ts";
 import { postgresql } from "./postgresql.ts";
 import { valkey } from "./valkey.ts";
 
-const rows = { postgresql, valkey } satisfies Readonly<Record<string, EngineRow>>;
+const rows = { postgresql, mysql, valkey } satisfies Readonly<Record<string, EngineRow>>;
 
 /** Supported values of database_type. */
 export type Engine = keyof typeof rows;

@@ -2,11 +2,11 @@ import type { Metric } from "./metric.ts";
 
 const mysql = ["mysql"];
 
-/** Metrics of MySQL, which is planned. */
+/** Metrics of MySQL. */
 // biome-ignore format: a table, aligned so that it reads as one
 export const mysqlMetrics: readonly Metric[] = [
-  { slot: 16, name: "mysql_queries_per_second",           unit: "per second",       engines: mysql,      kind: "rate",  source: null,      description: "Executed statements" },
-  { slot: 17, name: "mysql_innodb_buffer_pool_hit_rate",  unit: "percent",          engines: mysql,      kind: "rate",  source: null,      description: "Share of requested pages found in the buffer pool" },
-  { slot: 18, name: "mysql_replication_lag_seconds",      unit: "seconds",          engines: mysql,      kind: "gauge", source: null,      description: "Lag of a replica behind its primary", nodes: "replicas" },
-  { slot: 19, name: "mysql_open_files",                   unit: "count",            engines: mysql,      kind: "gauge", source: null,      description: "Open files of the server" },
+  { slot: 16, name: "mysql_queries_per_second",           unit: "per second",       engines: mysql,      kind: "rate",  source: "engine",  description: "Executed statements" },
+  { slot: 17, name: "mysql_innodb_buffer_pool_hit_rate",  unit: "percent",          engines: mysql,      kind: "rate",  source: "engine",  description: "Share of requested pages found in the buffer pool" },
+  { slot: 18, name: "mysql_replication_lag_seconds",      unit: "seconds",          engines: mysql,      kind: "gauge", source: "engine",  description: "Lag of a replica behind its primary", nodes: "replicas" },
+  { slot: 19, name: "mysql_open_files",                   unit: "count",            engines: mysql,      kind: "gauge", source: "engine",  description: "Open files of the server" },
 ];

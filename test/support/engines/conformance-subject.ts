@@ -27,6 +27,8 @@ export interface ConformanceSubject {
   /** A parameter that applies live and one that needs a restart, with values other than the defaults. */
   readonly live: readonly [name: string, value: string];
   readonly atStart: readonly [name: string, value: string];
+  /** False for a driver without backups. */
+  readonly hasBackups?: false;
   /** Statements of the query console; undefined for an engine without one. */
   readonly console?: {
     readonly database: string;

@@ -313,7 +313,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
       });
     },
   );
-  conformsToBackupFacet(subject, user);
+  if (subject.hasBackups !== false) conformsToBackupFacet(subject, user);
 }
 
 function unknown(): never {

@@ -39,7 +39,7 @@ export interface PlatformProcesses {
   readonly all: readonly number[];
 }
 
-const engineNames = ["postgres", "valkey-server", "redis-server"];
+const engineNames = ["postgres", "mysqld", "valkey-server", "redis-server"];
 
 /** Finds them below the supervisor, and machines by the data directory in their environment. */
 export function findProcesses(dataDirectory: string, supervisor: number | undefined): PlatformProcesses {

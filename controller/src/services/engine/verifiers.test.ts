@@ -2,6 +2,8 @@ import pg from "pg";
 import { expect, test } from "vitest";
 import { startTestPostgresql } from "../../../../test/support/engines/postgresql.ts";
 import { makePassword } from "#kernel/secrets/passwords.ts";
+import { cachingSha2Verifier } from "./caching-sha2-verifier.ts";
+import { mysql } from "./mysql.ts";
 import { scramSha256Verifier } from "./scram-verifier.ts";
 import { valkey } from "./valkey.ts";
 
@@ -10,6 +12,25 @@ test("the verifier matches the example of RFC 7677", () => {
   expect(verifier).toBe(
     "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=",
   );
+});
+
+// SHA-256-crypt of OpenSSL (`openssl passwd -5`), which takes 16 characters of salt.
+test.each([
+  ["saltstringsaltst", "Hello world!", "a5C8Ofk71MUIoKve2QuP9FMl.dwNgseF5tR1LGAL7iB"],
+  ["abcdefghijklmnop", "x", "fiUnwzJyCDn7Dx53oezcP81DtfKy73q.P999JrS8fsB"],
+  [
+    "./0AZaz.........",
+    "a password of more than thirty-two bytes, ä and ö",
+    "8z5y6PM/mnWDjJ82iXOUF6HJ2r2nk71wyevNPZCeOKB",
+  ],
+])("MySQL's verifier with the salt %s is SHA-256-crypt", (salt, password, hash) => {
+  expect(cachingSha2Verifier(password, salt)).toBe(`$A$005$${salt}${hash}`);
+});
+
+test("MySQL's verifier has a salt of its own", () => {
+  const [one, two] = [mysql.verifierOf("x"), mysql.verifierOf("x")];
+  expect(one).toMatch(/^\$A\$005\$[./0-9A-Za-z]{63}$/);
+  expect(one).not.toBe(two);
 });
 
 test("valkey's verifier is a SHA-256 hash", () => {

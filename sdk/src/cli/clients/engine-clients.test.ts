@@ -5,6 +5,7 @@ const service = (type: string) => ({ name: "orders", database_type: type });
 
 test("each engine has its own client", () => {
   expect(engineClientOf(service("postgresql")).programs).toEqual(["psql"]);
+  expect(engineClientOf(service("mysql")).programs).toEqual(["mysql"]);
   expect(engineClientOf(service("valkey")).programs).toEqual(["valkey-cli", "redis-cli"]);
 });
 

@@ -1,0 +1,76 @@
+import { listenersOf } from "../addresses.ts";
+import type { EngineDeps } from "../engine-deps.ts";
+import type { EngineCommand, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
+import { frontCompanion, missingFront } from "../front/front.ts";
+import { bootstrap } from "./bootstrap.ts";
+import { databases } from "./databases.ts";
+import { frontOf } from "./front.ts";
+import { createGlobalLocks } from "./global-locks.ts";
+import { dataDirectory, frontProgram, serverProgram } from "./layout.ts";
+import { explainFailure, parseLog } from "./log.ts";
+import { metrics } from "./metrics.ts";
+import { observe } from "./observe.ts";
+import { createProbe } from "./probe.ts";
+import { ready } from "./ready.ts";
+import { createSpaceReclaimer } from "./reclaim-space.ts";
+import { reload } from "./reload.ts";
+import { optionsName, render } from "./render.ts";
+import { messageOf } from "./session.ts";
+import { users } from "./users.ts";
+
+/**
+ * Driver of MySQL.
+ *
+ * The engine listens on a Unix socket only. Its front (front.ts) enforces the allow-list and passes TLS on, which
+ * begins inside the engine's protocol. The agent signs in over the socket as the platform's account, whose random
+ * password is stored beside the data. Users' roles are privileges over all databases, restricted in those of the engine
+ * and of the platform (access.ts).
+ */
+export function createMysqlDriver(deps: EngineDeps): EngineDriver {
+  const monotonic = () => performance.now();
+  const own = { probe: createProbe(), locks: createGlobalLocks(monotonic) };
+  return {
+    engine: "mysql",
+    topology: "single_primary",
+    software: () => "/usr",
+    fingerprint: (software, signal) => fingerprint(deps, software, signal),
+    render,
+    listeners: listenersOf,
+    bootstrap: (instance, signal) => bootstrap(deps, instance, signal),
+    command,
+    companions: (instance) => [frontCompanion(frontOf(instance))],
+    ready,
+    stop: { signal: "SIGTERM", graceMs: 60_000 },
+    reclaimSpace: createSpaceReclaimer(monotonic),
+    reload,
+    observe: (instance, signal) => observe(own, instance, signal),
+    parseLog,
+    explainFailure,
+    users,
+    databases,
+    metrics,
+  };
+}
+
+/** Without HAProxy the allow-list cannot be enforced, so the engine counts as absent. */
+async function fingerprint({ run }: EngineDeps, software: string, signal: AbortSignal): Promise<Fingerprint> {
+  const missing = await missingFront(run, frontProgram(software), signal);
+  if (missing !== undefined) return { present: false, reason: missing };
+  const program = serverProgram(software);
+  try {
+    const version = /Ver (\d[\d.]*)/.exec(await run([program, "--no-defaults", "--version"], { signal }))?.[1];
+    if (version !== undefined) return { present: true, version };
+    return { present: false, reason: `${program} did not print its version` };
+  } catch (error) {
+    return { present: false, reason: messageOf(error) };
+  }
+}
+
+function command(instance: Instance): EngineCommand {
+  const { software, config } = instance.paths;
+  return {
+    argv: [serverProgram(software), `--defaults-file=${config}/${optionsName}`],
+    env: { LC_ALL: "C", TZ: "UTC" },
+    cwd: dataDirectory(instance),
+  };
+}

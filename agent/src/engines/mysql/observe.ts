@@ -1,0 +1,132 @@
+import { statfs } from "node:fs/promises";
+import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { connectionsCheck } from "../connections-check.ts";
+import { effectiveParameters } from "../effective-parameters.ts";
+import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
+import { endForbiddenSessions } from "../front/front-commands.ts";
+import { repairAccounts } from "./accounts-check.ts";
+import { dataBytes } from "./data-size.ts";
+import { frontOf, userSessions } from "./front.ts";
+import type { GlobalLocks } from "./global-locks.ts";
+import type { Probe } from "./probe.ts";
+import { codeOf, messageOf, numberOf, type Session, withSession } from "./session.ts";
+import { countSessions, runningParameters } from "./variables.ts";
+
+const probeMs = 2_000;
+/** With less space than this the engine may wait for some inside a write. */
+const fullBytes = 1 << 20;
+
+interface Deps {
+  readonly probe: Probe;
+  readonly locks: GlobalLocks;
+}
+
+/**
+ * Reads the engine's state through new sessions; a failed probe is a result. The engine also counts as down if its
+ * front does not respond, since no client can connect.
+ */
+export async function observe(deps: Deps, instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs + 500)]);
+  const [engine, frontChecks] = await Promise.all([
+    observeEngine(deps, instance, { bounded, signal }).catch((error: unknown): EngineObservation => {
+      signal.throwIfAborted();
+      const check = bounded.aborted ? unhealthy(`no answer in ${probeMs} ms`) : livenessFailure(error);
+      return { ...unknown, responded: !bounded.aborted && numberOf(error) !== 0, checks: [check] };
+    }),
+    endForbiddenSessions(frontOf(instance), bounded).then(
+      () => [],
+      () => {
+        signal.throwIfAborted();
+        return [unhealthy("the listener does not answer")];
+      },
+    ),
+  ]);
+  return frontChecks.length === 0 || engine.version === "" ? engine : { ...engine, checks: frontChecks };
+}
+
+const unknown: EngineObservation = {
+  responded: false,
+  version: "",
+  checks: [],
+  pendingRestart: [],
+  effectiveParameters: {},
+  dataBytes: 0,
+};
+
+async function observeEngine(
+  { probe, locks }: Deps,
+  instance: Instance,
+  { bounded, signal }: { readonly bounded: AbortSignal; readonly signal: AbortSignal },
+) {
+  // The write's own session outlives this observation if the write hangs.
+  const written = await probe.write(instance, probeMs, AbortSignal.timeout(probeMs)).then(
+    (isDone) => (isDone ? undefined : "late"),
+    (error: unknown) => {
+      if (numberOf(error) === 0) throw error;
+      return error;
+    },
+  );
+  return withSession(
+    instance,
+    // After a write that hangs, its cause has time of its own.
+    written === undefined ? bounded : AbortSignal.any([signal, AbortSignal.timeout(probeMs)]),
+    async (session) => {
+      const holder = await locks.check(session);
+      const liveness = written === undefined ? healthy("liveness") : await writeFailure(instance, written, holder);
+      const limit = userSessions(instance);
+      return {
+        ...(await readSettings(instance, session)),
+        responded: true,
+        checks: [liveness, connectionsCheck(await countSessions(session), limit)],
+        dataBytes: await dataBytes(session),
+      };
+    },
+    { withinMs: probeMs },
+  );
+}
+
+async function readSettings(instance: Instance, session: Session) {
+  const [row] = await session.rows<{ version: string }>("SELECT VERSION() AS version");
+  await repairAccounts(session);
+  const running = await runningParameters(instance, session);
+  const catalog = parametersOf(instance.spec.engine, instance.spec.version);
+  const pendingRestart = [...effectiveParameters(instance)]
+    .filter(([name, value]) => catalog.get(name)?.needsRestart === true && running.get(name) !== value)
+    .map(([name]) => name);
+  return { version: row?.version ?? "", pendingRestart, effectiveParameters: Object.fromEntries(running) };
+}
+
+/** Liveness while the engine answers but did not commit the probe's write. */
+async function writeFailure(instance: Instance, failure: unknown, holder: string | undefined): Promise<EngineCheck> {
+  // A user's lock is no fault of the engine.
+  if (holder !== undefined) return { name: "liveness", status: "degraded", reason: holder };
+  const { bavail, bsize } = await statfs(instance.paths.data);
+  if (bavail * bsize < fullBytes) return unhealthy("disk full");
+  return failure === "late" ? unhealthy(`no write in ${probeMs} ms`) : livenessFailure(failure);
+}
+
+/** ER_CON_COUNT_ERROR and ER_TOO_MANY_USER_CONNECTIONS. */
+const sessionsUsed = [1040, 1203];
+/** ER_DISK_FULL and ER_RECORD_FILE_FULL. */
+const full = [1021, 1114];
+/** ER_OPTION_PREVENTS_STATEMENT. */
+const readOnly = 1290;
+
+/** Pure: the liveness check for a failed probe. */
+function livenessFailure(error: unknown): EngineCheck {
+  const number = numberOf(error);
+  if (sessionsUsed.includes(number)) return { name: "liveness", status: "degraded", reason: "too many clients" };
+  if (full.includes(number)) return unhealthy("disk full");
+  if (number === readOnly) return { name: "liveness", status: "degraded", reason: "read only" };
+  if (number === 1053) return unhealthy("shutting down");
+  if (["ENOENT", "ECONNREFUSED"].includes(codeOf(error))) return unhealthy("not listening");
+  return unhealthy(messageOf(error));
+}
+
+function healthy(name: string): EngineCheck {
+  return { name, status: "healthy", reason: "" };
+}
+
+function unhealthy(reason: string): EngineCheck {
+  return { name: "liveness", status: "unhealthy", reason };
+}

@@ -1,0 +1,58 @@
+import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createEngineMachine, type EngineMachine } from "../../../../test/support/engines/engine-machine.ts";
+import { requireRecipes } from "../../../../test/support/engines/required-recipes.ts";
+import { effectiveParameters } from "../effective-parameters.ts";
+import { createMysqlDriver } from "./driver.ts";
+
+const skip = await requireRecipes(import.meta.filename, "mysql");
+const catalog = parametersOf("mysql", "9.7");
+
+describe.skipIf(skip !== undefined)("the parameters of mysql 9.7", () => {
+  let machine: EngineMachine;
+
+  beforeAll(async () => {
+    machine = await createEngineMachine(async (deps) => createMysqlDriver(deps), "mysql", "9.7");
+    await machine.bringUp();
+  });
+  afterAll(() => machine?.remove());
+
+  async function running(): Promise<Readonly<Record<string, string>>> {
+    await machine.writeConfig();
+    await machine.driver.reload(machine.instance, machine.signal);
+    return (await machine.driver.observe(machine.instance, machine.signal)).effectiveParameters;
+  }
+
+  it("have the defaults that the catalog has", async () => {
+    expect(await running()).toEqual(Object.fromEntries(effectiveParameters(machine.instance)));
+  });
+
+  it("limit the sessions of an account, and not those of the platform", async () => {
+    machine.change({ parameters: { max_user_connections: "1" } });
+    await running();
+    const sessions = [1, 2, 3].map(() => machine.driver.observe(machine.instance, machine.signal));
+    for (const { checks } of await Promise.all(sessions)) expect(checks[0]?.status).toBe("healthy");
+  });
+
+  it("are applied to the running engine at their limits", async () => {
+    const live = [...catalog.values()].filter(({ needsRestart }) => !needsRestart);
+    expect(live.length).toBeGreaterThan(40);
+    for (const limit of ["minimum", "maximum"] as const) {
+      const parameters = Object.fromEntries(live.flatMap((each) => valueAt(each, limit)));
+      machine.change({ parameters });
+      expect(await running()).toMatchObject(parameters);
+    }
+    machine.change({ parameters: { innodb_io_capacity: "300", innodb_io_capacity_max: "200" } });
+    await expect(running()).rejects.toThrow("MySQL does not take innodb_io_capacity = 300");
+    machine.change({ parameters: {} });
+    await running();
+  });
+});
+
+/** Memory at its maximum would not fit on this machine. */
+function valueAt({ name, type, values, ...limits }: Parameter, limit: "minimum" | "maximum"): [string, string][] {
+  if (values.length > 0) return [[name, values.at(limit === "minimum" ? 0 : -1) ?? ""]];
+  if (type === "bytes" || type === "text" || type === "real") return [];
+  return [[name, String(limits[limit])]];
+}

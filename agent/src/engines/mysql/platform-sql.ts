@@ -1,0 +1,24 @@
+import { identifier, literal } from "./session.ts";
+import { platform } from "./layout.ts";
+
+/**
+ * Pure: statements of a new data directory, one a line. The platform's account has every privilege, SYSTEM_USER
+ * included, so that no user ends its sessions or changes it, and a limit of sessions of its own in place of the
+ * parameter `max_user_connections`.
+ */
+export function platformSql(secret: string): string {
+  const own = `${literal(platform)}@'localhost'`;
+  return [
+    `CREATE USER ${own} IDENTIFIED WITH caching_sha2_password BY ${literal(secret)} WITH MAX_USER_CONNECTIONS 1000`,
+    `GRANT ALL ON *.* TO ${own} WITH GRANT OPTION`,
+    `CREATE DATABASE ${identifier(platform)} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+    `CREATE TABLE ${platform}.heartbeat (id TINYINT PRIMARY KEY, at TIMESTAMP(6) NOT NULL)`,
+    `INSERT INTO ${platform}.heartbeat VALUES (1, UTC_TIMESTAMP(6))`,
+    `CREATE TABLE ${platform}.instance (id TINYINT PRIMARY KEY, users_created BOOLEAN NOT NULL)`,
+    `INSERT INTO ${platform}.instance VALUES (1, FALSE)`,
+    `CREATE TABLE ${platform}.marks (name VARCHAR(64) PRIMARY KEY, owner VARCHAR(64) NOT NULL, mark VARCHAR(255) NOT NULL)`,
+    "DROP USER 'root'@'localhost'",
+  ]
+    .map((statement) => `${statement};\n`)
+    .join("");
+}

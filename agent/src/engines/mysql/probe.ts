@@ -1,0 +1,46 @@
+import type { Instance } from "../engine-driver.ts";
+import { platform } from "./layout.ts";
+import { openSession, type OpenSession } from "./session.ts";
+
+export const probeSql = `UPDATE ${platform}.heartbeat SET at = UTC_TIMESTAMP(6) WHERE id = 1`;
+
+/** One write at a time, each in a session of its own, since an open one would not notice that no client can connect. */
+export interface Probe {
+  /** Resolves with true once a write is committed, with false if it takes longer; rejects if the engine refuses it. */
+  write(instance: Instance, withinMs: number, signal: AbortSignal): Promise<boolean>;
+}
+
+/**
+ * On a full disk the engine waits inside the write, without an end, and so does the session: a second write would take
+ * a second session, until no client could connect.
+ */
+export function createProbe(): Probe {
+  let pending: Promise<void> | undefined;
+
+  async function begin(instance: Instance, withinMs: number, signal: AbortSignal): Promise<void> {
+    const session: OpenSession = await openSession(instance, signal, { withinMs });
+    try {
+      await session.rows(probeSql);
+    } finally {
+      session.close();
+    }
+  }
+
+  return {
+    async write(instance, withinMs, signal) {
+      pending ??= begin(instance, withinMs, signal).finally(() => {
+        pending = undefined;
+      });
+      const late = Promise.withResolvers<boolean>();
+      const timer = setTimeout(() => late.resolve(false), withinMs);
+      const current = pending;
+      // A failure after the time limit is the next probe's.
+      current.catch(() => undefined);
+      try {
+        return await Promise.race([current.then(() => true), late.promise]);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import type { Instance, WritableSpace } from "../engine-driver.ts";
+import { withSession } from "./session.ts";
+
+/** With less of the disk free, binary logs of earlier hours are removed. */
+const tightShare = 1 / 6;
+const pauseMs = 10_000;
+
+/**
+ * Removes all binary logs but the current one on a disk that fills up. `now` is a monotonic clock in milliseconds. It
+ * never throws: the disk guard blocks writes if nothing was gained.
+ */
+export function createSpaceReclaimer(now: () => number) {
+  let nextAtMs = Number.NEGATIVE_INFINITY;
+  return async (
+    instance: Instance,
+    { totalBytes, writableBytes }: WritableSpace,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    if (writableBytes >= totalBytes * tightShare || now() < nextAtMs) return;
+    nextAtMs = now() + pauseMs;
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(pauseMs)]);
+    await withSession(instance, bounded, async (session) => {
+      const logs = await session.rows<{ Log_name: string }>("SHOW BINARY LOGS");
+      const current = logs.at(-1)?.Log_name;
+      if (current !== undefined && logs.length > 1) await session.rows("PURGE BINARY LOGS TO ?", [current]);
+    }).catch(() => undefined);
+  };
+}

@@ -1,0 +1,63 @@
+import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
+import { effectiveParameters } from "../effective-parameters.ts";
+import type { Instance } from "../engine-driver.ts";
+import { EngineRefused } from "../engine-errors.ts";
+import { applyAllowLists } from "../front/front-commands.ts";
+import { frontOf } from "./front.ts";
+import { literal, messageOf, numberOf, type Session, withSession } from "./session.ts";
+import { killAll } from "./users.ts";
+import { runningParameters } from "./variables.ts";
+import { platform } from "./layout.ts";
+
+/**
+ * Applies changed settings to the running engine, the allow-list first, so that forbidden sessions end without delay.
+ * Throws EngineRefused for a parameter that the engine rejects.
+ */
+export async function reload(instance: Instance, signal: AbortSignal): Promise<void> {
+  await applyAllowLists(frontOf(instance), signal);
+  await withSession(instance, signal, async (session) => {
+    await session.rows("ALTER INSTANCE RELOAD TLS");
+    await limitWrites(instance, session);
+    // Limits of one parameter by another, such as innodb_io_capacity by its maximum, depend on the order.
+    for (const parameter of await differing(instance, session)) await setGlobal(session, parameter);
+    for (const parameter of await differing(instance, session)) await setGlobal(session, parameter);
+    const refused = await differing(instance, session);
+    // Sizes are rounded.
+    const values = refused.filter(({ type }) => type !== "bytes").map(({ name, value }) => `${name} = ${value}`);
+    if (values.length > 0) throw new EngineRefused(`MySQL does not take ${values.join(", ")}`);
+  });
+}
+
+type Setting = Pick<Parameter, "name" | "type"> & { readonly value: string };
+
+/** Live parameters that the engine runs with another value of. */
+async function differing(instance: Instance, session: Session): Promise<Setting[]> {
+  const now = await runningParameters(instance, session);
+  const catalog = parametersOf(instance.spec.engine, instance.spec.version);
+  return [...effectiveParameters(instance)].flatMap(([name, value]) => {
+    const parameter = catalog.get(name);
+    if (parameter === undefined || parameter.needsRestart || now.get(name) === value) return [];
+    return [{ name, type: parameter.type, value }];
+  });
+}
+
+/** Open transactions would delay the change, and then could not commit: their sessions end. */
+async function limitWrites({ writesBlocked }: Instance, session: Session): Promise<void> {
+  const [row] = await session.rows<{ blocked: number }>("SELECT @@GLOBAL.read_only AS blocked");
+  if ((Number(row?.blocked) === 1) === (writesBlocked === true)) return;
+  if (writesBlocked === true) await killAll(session, "user <> ?", platform);
+  await session.rows(`SET GLOBAL read_only = ${writesBlocked === true ? "ON" : "OFF"}`);
+  // Sessions that began between the two.
+  if (writesBlocked === true) await killAll(session, "user <> ?", platform);
+}
+
+async function setGlobal(session: Session, { name, type, value }: Setting): Promise<void> {
+  const isNumber = ["integer", "real", "bytes", "duration"].includes(type);
+  try {
+    await session.rows(`SET GLOBAL ${name} = ${isNumber ? Number(value) : literal(value)}`);
+  } catch (error) {
+    if (numberOf(error) === 0) throw error;
+    throw new EngineRefused(messageOf(error), { cause: error });
+  }
+}

@@ -1,0 +1,174 @@
+import { create } from "@bufbuild/protobuf";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { type EngineUser, EngineUserStateSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { PutUserOptions, UsersFacet } from "../contents-facets.ts";
+import { EngineRefused } from "../engine-errors.ts";
+import { accessOf, grantSql, roleOf } from "./access.ts";
+import { isReservedUser } from "./layout.ts";
+import { account, literal, numberOf, type Session, withNamedLock, withSession } from "./session.ts";
+
+export const users: UsersFacet = {
+  list: (instance, signal) =>
+    withSession(instance, signal, async (session) => {
+      const rows = await session.rows<{ name: string }>("SELECT user AS name FROM mysql.user WHERE host = '%'");
+      const roles = await session.rows<{ name: string }>("SELECT DISTINCT FROM_USER AS name FROM mysql.role_edges");
+      const isRole = new Set(roles.map(({ name }) => name));
+      const names = rows.map(({ name }) => name).filter((name) => !isReservedUser(name) && !isRole.has(name));
+      const states = [];
+      for (const username of names.sort())
+        states.push(create(EngineUserStateSchema, { username, role: await currentRoleOf(session, username) }));
+      return states;
+    }),
+
+  put: (instance, user, signal, options) =>
+    withNamedLock(instance, `user ${user.username}`, signal, options, (session) =>
+      putUser(session, user, options?.expected),
+    ),
+
+  /** Ends the user's sessions and drops it. Views and routines that run with its privileges are in the way. */
+  drop: (instance, username, signal, options) =>
+    withNamedLock(instance, `user ${username}`, signal, options, async (session) => {
+      if (username === defaultUser) throw new EngineRefused(`${defaultUser} cannot be dropped`);
+      const before = await stateOf(session, username);
+      if (before === undefined) return { existed: false };
+      const defined = await definedBy(session, username);
+      if (defined.length > 0) {
+        const message = `${username} is the definer of ${defined.join(", ")}. Drop them, or create them again as another user.`;
+        throw new EngineRefused(message, { code: "not_possible" });
+      }
+      // A locked account cannot sign in again meanwhile.
+      await session.rows(`ALTER USER ${account(username)} ACCOUNT LOCK`);
+      await endSessions(session, username);
+      await session.rows(`DROP USER ${account(username)}`);
+      return { existed: true };
+    }),
+
+  check: (instance, username, verifier, signal) =>
+    withSession(instance, signal, async (session) => {
+      const state = await stateOf(session, username);
+      return { exists: state !== undefined, matches: state?.verifier === verifier };
+    }),
+
+  settled: (instance, username, verifier, signal, options) =>
+    withNamedLock(instance, `user ${username}`, signal, options, async (session) => {
+      const state = await stateOf(session, username);
+      if (state === undefined) return { exists: false, matches: false, role: "" };
+      return { exists: true, matches: state.verifier === verifier, role: await currentRoleOf(session, username) };
+    }),
+};
+
+/** A verifier of caching_sha2_password with a printable salt. */
+const verifierPattern = /^\$A\$005\$[./0-9A-Za-z]{20}[./0-9A-Za-z]{43}$/;
+
+async function putUser(
+  session: Session,
+  requested: EngineUser,
+  expected: PutUserOptions["expected"],
+): Promise<{ changed: boolean; role: string }> {
+  const { username } = requested;
+  if (isReservedUser(username)) throw new EngineRefused(`the name ${username} is the platform's`);
+  const before = await stateOf(session, username);
+  const roleBefore = before && (await currentRoleOf(session, username));
+  const role = expected === "present" ? unchangedRole(roleBefore, username) : requested.role;
+  const hasVerifier = before?.verifier === requested.verifier;
+  if (hasVerifier && before.isUsable && roleBefore === role) return { changed: false, role };
+  if (before !== undefined && !hasVerifier && expected === "absent")
+    throw new EngineRefused(`The engine has a user ${username} already.`, { code: "name_taken" });
+  if (username === defaultUser && role !== "admin") throw new EngineRefused(`${defaultUser} is always an admin`);
+  await setUser(session, { ...requested, role }, roleBefore);
+  return { changed: true, role };
+}
+
+/**
+ * Creates the user, or gives it another role or password. None of it is one transaction: until the last statement the
+ * account is locked, unless it has its role already.
+ */
+export async function setUser(session: Session, user: EngineUser, roleBefore: string | undefined): Promise<void> {
+  const { username, role, verifier } = user;
+  const access = accessOf(role);
+  if (isReservedUser(username)) throw new EngineRefused(`the name ${username} is the platform's`);
+  if (!verifierPattern.test(verifier)) throw new Error("the verifier is none of caching_sha2_password");
+  const name = account(username);
+  if (roleBefore !== role) {
+    await session.rows(`CREATE USER IF NOT EXISTS ${name} ACCOUNT LOCK`);
+    await session.rows(`ALTER USER ${name} ACCOUNT LOCK`);
+    await session.rows(`REVOKE ALL PRIVILEGES, GRANT OPTION FROM ${name}`);
+    for (const statement of grantSql(name, access)) await session.rows(statement);
+  }
+  const password = `IDENTIFIED WITH caching_sha2_password AS ${literal(verifier)}`;
+  await session.rows(`ALTER USER ${name} ${password} REQUIRE SSL PASSWORD EXPIRE NEVER ACCOUNT UNLOCK`);
+  // Open sessions have the privileges of their start.
+  if (roleBefore !== undefined && roleBefore !== role) await endSessions(session, username);
+}
+
+/**
+ * Current role of a user that is to have it unchanged. Throws EngineRefused if there is no such user or its role is
+ * `custom`.
+ */
+function unchangedRole(role: string | undefined, username: string): string {
+  if (role === undefined)
+    throw new EngineRefused(`The engine has no user ${username}.`, { code: "database_user_not_found" });
+  if (role !== "custom") return role;
+  const message = `${username} has privileges of its own; change its password in the engine.`;
+  throw new EngineRefused(message, { code: "not_possible" });
+}
+
+interface UserState {
+  readonly verifier: string;
+  /** It can sign in, and only with TLS. */
+  readonly isUsable: boolean;
+}
+
+async function stateOf(session: Session, username: string): Promise<UserState | undefined> {
+  if (isReservedUser(username)) return undefined;
+  const [row] = await session.rows<{ verifier: string; locked: string; tls: string }>(
+    `SELECT CONVERT(authentication_string USING utf8mb4) AS verifier, account_locked AS locked,
+       CONVERT(ssl_type USING utf8mb4) AS tls
+     FROM mysql.user WHERE user = ? AND host = '%'`,
+    [username],
+  );
+  return row && { verifier: row.verifier, isUsable: row.locked === "N" && row.tls !== "" };
+}
+
+async function currentRoleOf(session: Session, username: string): Promise<string> {
+  const rows = await session.rows<Record<string, string>>(`SHOW GRANTS FOR ${account(username)}`);
+  return roleOf(rows.flatMap((row) => Object.values(row)));
+}
+
+async function endSessions(session: Session, username: string): Promise<void> {
+  await killAll(session, "user = ?", username);
+}
+
+/** Ends sessions that this condition on the process list selects. */
+export async function killAll(session: Session, condition: string, value: string): Promise<void> {
+  const rows = await session.rows<{ id: string }>(
+    `SELECT id FROM performance_schema.processlist WHERE ${condition} AND command <> 'Daemon'`,
+    [value],
+  );
+  for (const { id } of rows) {
+    try {
+      await session.rows(`KILL ${Number(id)}`);
+    } catch (error) {
+      // ER_NO_SUCH_THREAD: it ended by itself.
+      if (numberOf(error) !== 1094) throw error;
+    }
+  }
+}
+
+const namedMax = 5;
+
+/** Views, routines, triggers and events whose definer the user is, the first few by name. */
+async function definedBy(session: Session, username: string): Promise<string[]> {
+  const definer = `${username}@%`;
+  const rows = await session.rows<{ what: string }>(
+    `SELECT CONCAT('view ', table_schema, '.', table_name) AS what FROM information_schema.views WHERE definer = ?
+     UNION ALL SELECT CONCAT(LOWER(routine_type), ' ', routine_schema, '.', routine_name)
+       FROM information_schema.routines WHERE definer = ?
+     UNION ALL SELECT CONCAT('trigger ', trigger_schema, '.', trigger_name)
+       FROM information_schema.triggers WHERE definer = ?
+     UNION ALL SELECT CONCAT('event ', event_schema, '.', event_name) FROM information_schema.events WHERE definer = ?
+     LIMIT ${namedMax}`,
+    [definer, definer, definer, definer],
+  );
+  return rows.map(({ what }) => what);
+}

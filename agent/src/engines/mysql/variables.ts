@@ -1,0 +1,44 @@
+import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { ParameterType } from "@holdfast/common/engine-catalog/parameter.ts";
+import { effectiveParameters } from "../effective-parameters.ts";
+import type { Instance } from "../engine-driver.ts";
+import { reservedSessions } from "./front.ts";
+import { sessionsParameter } from "./render.ts";
+import type { Session } from "./session.ts";
+
+/** Values of the catalog's parameters that the engine runs with. */
+export async function runningParameters(instance: Instance, session: Session): Promise<Map<string, string>> {
+  const names = [...effectiveParameters(instance).keys()];
+  const rows = await session.rows<{ name: string; value: string }>(
+    `SELECT VARIABLE_NAME AS name, VARIABLE_VALUE AS value FROM performance_schema.global_variables
+     WHERE VARIABLE_NAME IN (?)`,
+    [names],
+  );
+  const catalog = parametersOf(instance.spec.engine, instance.spec.version);
+  return new Map(rows.map(({ name, value }) => [name, asCatalog(name, value, catalog.get(name)?.type)]));
+}
+
+/** The engine prints fractions with six digits, and counts the platform's sessions. */
+function asCatalog(name: string, value: string, type: ParameterType | undefined): string {
+  if (name === sessionsParameter) return String(Number(value) - reservedSessions);
+  return type === "real" ? String(Number(value)) : value;
+}
+
+/** Counters of the engine by name. */
+export async function readStatus(session: Session, names: readonly string[]): Promise<Map<string, number>> {
+  const rows = await session.rows<{ name: string; value: string }>(
+    "SELECT VARIABLE_NAME AS name, VARIABLE_VALUE AS value FROM performance_schema.global_status WHERE VARIABLE_NAME IN (?)",
+    [names],
+  );
+  return new Map(rows.map(({ name, value }) => [name, Number(value)]));
+}
+
+/** Users' sessions. */
+export async function countSessions(session: Session): Promise<number> {
+  const [row] = await session.rows<{ count: number }>(
+    `SELECT COUNT(*) AS count FROM performance_schema.threads
+     WHERE type = 'FOREGROUND' AND processlist_command <> 'Daemon'
+       AND processlist_user NOT IN ('holdfast', 'event_scheduler', 'unauthenticated user')`,
+  );
+  return Number(row?.count ?? 0);
+}

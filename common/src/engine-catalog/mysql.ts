@@ -1,0 +1,20 @@
+import type { EngineRow } from "./engine-row.ts";
+import { mysqlManaged, mysqlParameters } from "./mysql-parameters.ts";
+import { mysqlSizing } from "./mysql-sizing.ts";
+
+export const mysql: EngineRow = {
+  title: "MySQL",
+  port: 3306,
+  versions: ["9.7"],
+  defaultVersion: "9.7",
+  parameters: mysqlParameters,
+  managedParameters: mysqlManaged,
+  sizing: mysqlSizing,
+  extensions: [],
+  hasDatabases: true,
+  hasQueues: false,
+  hasQueryStatistics: false,
+  hasWarmPool: false,
+  hasPreparedDisks: false,
+  upgradesInPlace: true,
+};

@@ -1,0 +1,165 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync, chmodSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
+import { type Connection, createConnection } from "mysql2/promise";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { addressOf } from "../support/api/clients.ts";
+import type { PageJson, ProblemJson } from "../support/api/service-json.ts";
+import { requireRecipes } from "../support/engines/required-recipes.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { asRoot, testUid } from "../support/platform/platform-software.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface MetricsJson {
+  readonly series: readonly { readonly metric: string; readonly points: readonly unknown[] }[];
+  readonly absent: readonly { readonly metric: string; readonly reason: string }[];
+}
+
+const execute = promisify(execFile);
+const skip = await requireRecipes(import.meta.filename, "mysql");
+
+describe.skipIf(skip !== undefined)("a managed MySQL", () => {
+  let platform: Platform;
+  let services: Services;
+  let shop: RunningService;
+
+  beforeAll(async () => {
+    platform = await startPlatform();
+    services = createServices(platform);
+    shop = await services.createRunning("shop", { database_type: "mysql" });
+  });
+  afterAll(() => platform?.remove());
+
+  const path = (rest = "") => `/managed-services/${shop.service.id}${rest}`;
+
+  async function open({ user = "app_user", password = shop.password, plain = false } = {}): Promise<Connection> {
+    const { host, port, ca_certificate: ca } = shop.connection;
+    const stream = connect({ host: await addressOf(platform, host), port });
+    const ssl = plain ? {} : { ssl: { ca, verifyIdentity: true } };
+    const client = await createConnection({ host, user, password, database: "defaultdb", stream, ...ssl });
+    client.on("error", () => undefined);
+    return client;
+  }
+
+  async function ask<Row extends object>(sql: string, login = {}): Promise<Row[]> {
+    const client = await open(login);
+    try {
+      return (await client.query(sql))[0] as Row[];
+    } finally {
+      client.destroy();
+    }
+  }
+
+  const reveal = async (user: string) =>
+    expectStatus(await platform.rest.post<{ password: string }>(path(`/database-users/${user}/reveal-password`)), 200)
+      .json.password;
+
+  it("is entered over TLS with the certificate verified against its name, and not without TLS", async () => {
+    await ask("CREATE TABLE items (id INT PRIMARY KEY, name TEXT)");
+    await ask("INSERT INTO items VALUES (1, 'one')");
+    expect(await ask("SELECT name FROM items")).toEqual([{ name: "one" }]);
+    await expect(open({ plain: true })).rejects.toThrow("Access denied");
+    expect(shop.connection.uri).toContain("mysql://app_user@");
+  });
+
+  it.skipIf(!asRoot)("is entered by the mysql client by name", async () => {
+    const image = findImage(imagesDirectory(process.env), "mysql");
+    const directory = mkdtempSync(join(tmpdir(), "holdfast-client-"));
+    chmodSync(directory, 0o755);
+    const { host, port, ca_certificate: ca } = shop.connection;
+    writeFileSync(join(directory, "ca.pem"), ca);
+    writeFileSync(join(directory, "hosts"), `${await addressOf(platform, host)} ${host}\n`);
+    const tls = ["--ssl-mode=VERIFY_IDENTITY", "--ssl-ca=/mnt/ca.pem"];
+    const target = ["--protocol=TCP", "-h", host, "-P", String(port), "-u", "app_user"];
+    const argv = ["mysql", "--no-defaults", ...target, ...tls, "-Ne", "SELECT name FROM items", "defaultdb"];
+    // The client of the image resolves the name by a file of hosts over the image's own.
+    const script =
+      'mount --bind "$1/hosts" "$2/etc/hosts" && mount --bind "$1" "$2/mnt" && shift 2 && exec chroot "$@"';
+    const root = image?.root ?? "";
+    const inside = [`--userspec=${testUid}:${testUid}`, root, ...argv];
+    const env = { ...process.env, MYSQL_PWD: shop.password };
+    const mounted = ["--mount", "sh", "-c", script, "sh", directory, root, ...inside];
+    const { stdout } = await execute("unshare", mounted, { env, cwd: "/" });
+    expect(stdout).toBe("one\n");
+    rmSync(directory, { recursive: true });
+  });
+
+  it("has users with the privileges of their roles, and passwords that can be revealed and reset", async () => {
+    for (const [username, role] of Object.entries({ reader: "readonly", writer: "readwrite" }))
+      expectStatus(await platform.rest.post(path("/database-users"), { username, role }), 201);
+    await ask("INSERT INTO items VALUES (2, 'two')", { user: "writer", password: await reveal("writer") });
+    const reader = { user: "reader", password: await reveal("reader") };
+    expect(await ask("SELECT id FROM items ORDER BY id", reader)).toEqual([{ id: 1 }, { id: 2 }]);
+    await expect(ask("DELETE FROM items", reader)).rejects.toThrow(/denied/);
+    expectStatus(await platform.rest.post(path("/database-users/writer/reset-password")), 200);
+    expect(await ask("SELECT 1 AS one", { user: "writer", password: await reveal("writer") })).toEqual([{ one: 1 }]);
+    // A password that was changed in SQL is not the platform's any more.
+    await ask("ALTER USER 'writer'@'%' IDENTIFIED BY 'by hand'");
+    expectStatus(await platform.rest.post(path("/database-users/writer/reveal-password")), 409);
+    const long = { username: "u".repeat(33), role: "readonly" };
+    expect(expectStatus(await platform.rest.post<ProblemJson>(path("/database-users"), long), 400).text).toContain(
+      "32",
+    );
+    expectStatus(await platform.rest.delete(path("/database-users/reader")), 204);
+    const { json } = await platform.rest.get<PageJson<"users", { username: string }>>(path("/database-users"));
+    expect(json.users.map(({ username }) => username)).toEqual(["app_user", "writer"]);
+  });
+
+  it("has databases that are created, listed and dropped", async () => {
+    expectStatus(await platform.rest.post(path("/databases"), { name: "orders-2026" }), 201);
+    await ask("CREATE TABLE `orders-2026`.t (a INT)");
+    const list = async () =>
+      expectStatus(await platform.rest.get<PageJson<"databases", { name: string }>>(path("/databases")), 200).json
+        .databases;
+    expect((await list()).map(({ name }) => name)).toEqual(["defaultdb", "orders-2026"]);
+    expectStatus(await platform.rest.delete(path("/databases/orders-2026")), 204);
+    expect((await list()).map(({ name }) => name)).toEqual(["defaultdb"]);
+  });
+
+  it("applies a parameter at once", async () => {
+    const parameters = { long_query_time: "2", sort_buffer_size: "1MB" };
+    expectStatus(await platform.rest.patch(path("/configuration"), { parameters }), 200);
+    const rows = await ask("SELECT @@GLOBAL.long_query_time AS slow, @@GLOBAL.sort_buffer_size AS size");
+    expect(rows).toEqual([{ slow: 2, size: 1_048_576 }]);
+  });
+
+  it("refuses what it does not have yet, with the engine's name", async () => {
+    const backup = await platform.rest.post<ProblemJson>(path("/backups"), { backup_type: "manual" });
+    expect(expectStatus(backup, 422).json.code).toBe("not_supported");
+    const node = await platform.rest.post<ProblemJson>(path("/nodes"), {});
+    expect([400, 422]).toContain(node.status);
+  });
+
+  it("retains its data over a stop, a start and a killed engine", async () => {
+    await services.verb(shop.service.id, "stop");
+    await services.verb(shop.service.id, "start");
+    expect(await ask("SELECT COUNT(*) AS count FROM items")).toEqual([{ count: 2 }]);
+    const engine = platform.processes().machines.find(({ id }) => id === shop.service.nodes[0]?.id)?.engine;
+    expect(engine).toBeGreaterThan(1);
+    killAtOnce(engine ?? 0);
+    const counted = () => ask<{ count: number }>("SELECT COUNT(*) AS count FROM items").catch(() => []);
+    await waitUntil("the engine is back with its rows", async () => (await counted())[0]?.count === 2);
+  });
+
+  it("is measured", async () => {
+    const names = ["connections", "mysql_queries_per_second", "mysql_innodb_buffer_pool_hit_rate", "mysql_open_files"];
+    const query = [...names, "mysql_replication_lag_seconds"].map((name) => `metric=${name}`).join("&");
+    const found = await waitUntil("samples of all metrics", async () => {
+      const answer = await platform.rest.get<MetricsJson>(path(`/metrics?${query}&period=15m`));
+      const { series } = expectStatus(answer, 200).json;
+      const measured = series.filter(({ points }) => points.length > 0).map(({ metric }) => metric);
+      return names.every((name) => measured.includes(name)) && answer.json;
+    });
+    expect(found.absent.map(({ metric }) => metric)).toEqual(["mysql_replication_lag_seconds"]);
+  });
+
+  it("is deleted", async () => {
+    await services.delete(shop.service.id);
+  });
+});
