@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { expect, test } from "vitest";
+import { ProgramFailed } from "../os/program.ts";
 import { JobFailed } from "./job-failed.ts";
 
 test("words of the operating system are no words of a failure", async () => {
@@ -13,6 +14,14 @@ test("words of the operating system are no words of a failure", async () => {
 test("a full disk is named as such, whatever the words for it", () => {
   const failed = JobFailed.from("failed", new Error("could not write to file: No space left on device"));
   expect(failed).toMatchObject({ code: "no_room", message: expect.stringContaining("expand the storage") });
+});
+
+test("a full disk that ends an engine is named as such, though other lines follow it", () => {
+  const lines = Array.from({ length: 8 }, (_, index) => `LOG:  line ${index}`);
+  const output = ['FATAL:  could not write to file "x": No space left on device', ...lines].join("\n");
+  const error = new ProgramFailed("postgres", "ended with 1", output);
+  expect(error.message).toContain("FATAL");
+  expect(JobFailed.from("failed", error)).toMatchObject({ code: "no_room" });
 });
 
 test("words of the engine stay", () => {

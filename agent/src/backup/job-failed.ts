@@ -2,6 +2,7 @@ import { BackupDamaged } from "@holdfast/common/backup/backup-reader.ts";
 import { failureMessage } from "@holdfast/common/backup/failure-message.ts";
 import { isSystemError } from "@holdfast/common/system-error.ts";
 import { PlanTooSmall, TargetNotReached } from "../engines/backup-facet.ts";
+import { ProgramFailed } from "../os/program.ts";
 import { StoreRefused } from "./store-client.ts";
 
 export type JobFailure =
@@ -35,7 +36,8 @@ export class JobFailed extends Error {
     if (error instanceof TargetNotReached) return new JobFailed("target_not_reached", message, { cause: error });
     if (error instanceof PlanTooSmall) return new JobFailed("plan_too_small", message, { cause: error });
     if (error instanceof StoreRefused) return new JobFailed("store_failed", message, { cause: error });
-    if (/ENOSPC|No space left on device/.test(text))
+    const output = error instanceof ProgramFailed ? error.output : text;
+    if (/ENOSPC|No space left on device/.test(output))
       return new JobFailed("no_room", failureMessage("no_room", text), { cause: error });
     return new JobFailed(code, message, { cause: error });
   }

@@ -10,13 +10,18 @@ export interface RunOptions {
   readonly signal: AbortSignal;
 }
 
-/** A program failed. The message ends with the last lines of its output. */
+/**
+ * A program failed. The message ends with the last lines of its output: those of a fatal error, where there are any, as
+ * others may follow it.
+ */
 export class ProgramFailed extends Error {
   override readonly name = "ProgramFailed";
   readonly output: string;
 
   constructor(program: string, outcome: string, output: string) {
-    super(`${program} ${outcome}: ${output.trim().split("\n").slice(-5).join(" | ")}`);
+    const lines = output.trim().split("\n");
+    const fatal = lines.filter((line) => /\b(FATAL|PANIC):/.test(line));
+    super(`${program} ${outcome}: ${(fatal.length > 0 ? fatal : lines).slice(-5).join(" | ")}`);
     this.output = output;
   }
 }

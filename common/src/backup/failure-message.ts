@@ -3,7 +3,7 @@ const messages: Readonly<Record<string, string>> = {
   interrupted: "The engine, the agent or the machine restarted meanwhile.",
   source_failed: "The engine's data could not be read completely.",
   store_failed: "The object store refused, lost or did not return an object.",
-  no_room: "The machine's disk is full: expand the storage.",
+  no_room: "The machine's disk is full: expand the storage, or restore with a larger storage_size_gb.",
   failed: "The machine could not complete it.",
 };
 

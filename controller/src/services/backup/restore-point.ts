@@ -38,11 +38,15 @@ export function choosePoint(
 
 function unavailable(point: number, span: TimeSpan | undefined, gaps: readonly TimeSpan[]): HoldfastError {
   const text = (ms: number) => new Date(ms).toISOString();
-  const detail =
-    span === undefined
-      ? "Nothing can be restored yet."
-      : `${text(point)} cannot be restored to; the earliest moment is ${text(span.from)}, the latest ${text(span.to)}.`;
-  return new HoldfastError("RESTORE_POINT_UNAVAILABLE", detail, {
+  const gap = gaps.find(({ from, to }) => point > from && point < to);
+  const reason = () => {
+    if (span === undefined) return "Nothing can be restored yet.";
+    if (gap === undefined)
+      return `${text(point)} cannot be restored to; the earliest moment is ${text(span.from)}, the latest ${text(span.to)}.`;
+    const nearest = `restore to ${text(gap.from)} or earlier, or to ${text(gap.to)} or later`;
+    return `${text(point)} is in a gap of the log from ${text(gap.from)} to ${text(gap.to)}: ${nearest}.`;
+  };
+  return new HoldfastError("RESTORE_POINT_UNAVAILABLE", reason(), {
     members: {
       earliest: span === undefined ? null : text(span.from),
       latest: span === undefined ? null : text(span.to),

@@ -143,7 +143,7 @@ function ownSettings({ spec }: Instance, scratch: string, socket: string): Recor
     hba_file: join(scratch, "pg_hba.conf"),
     ident_file: join(scratch, "pg_ident.conf"),
     hot_standby: "on",
-    max_wal_size: "4GB",
+    ...logSpaceOf(Number(spec.storageBytes / 1_048_576n)),
     wal_level: "replica",
     wal_log_hints: "on",
     // Otherwise the end of the recovery removes the commit timestamps in the data.
@@ -154,6 +154,15 @@ function ownSettings({ spec }: Instance, scratch: string, socket: string): Recor
     log_min_error_statement: "panic",
     huge_pages: "off",
   };
+}
+
+/**
+ * Replayed log stays on the disk until a restartpoint, so that a small disk needs many of them. The log itself decides
+ * how often there can be one: at each checkpoint of the engine that wrote it.
+ */
+function logSpaceOf(storageMib: number): Record<string, string> {
+  const mib = Math.min(Math.max(Math.floor(storageMib / 32), 32), 4_096);
+  return { max_wal_size: `${mib}MB`, min_wal_size: "32MB", checkpoint_completion_target: "0" };
 }
 
 function configOf(settings: Readonly<Record<string, string | number>>, buffersMib: number): string {
