@@ -7,6 +7,7 @@ export const mysql: EngineRow = {
   port: 3306,
   versions: ["9.7"],
   defaultVersion: "9.7",
+  topology: "primary_replicas",
   parameters: mysqlParameters,
   managedParameters: mysqlManaged,
   sizing: mysqlSizing,

@@ -31,7 +31,7 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
   const own = { probe: createProbe(), locks: createGlobalLocks(monotonic) };
   return {
     engine: "mysql",
-    topology: "single_primary",
+    topology: "primary_replicas",
     software: () => "/usr",
     fingerprint: (software, signal) => fingerprint(deps, software, signal),
     render,

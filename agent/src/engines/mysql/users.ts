@@ -49,7 +49,7 @@ export const users: UsersFacet = {
       return { exists: state !== undefined, matches: state?.verifier === verifier };
     }),
 
-  settled: (instance, username, verifier, signal, options) =>
+  settled: (instance, { username, verifier }, signal, options) =>
     withNamedLock(instance, `user ${username}`, signal, options, async (session) => {
       const state = await stateOf(session, username);
       if (state === undefined) return { exists: false, matches: false, role: "" };
