@@ -4,13 +4,13 @@ import { globalFlagsOf, ownFlagsOf } from "./global-flags.ts";
 import { UsageError } from "./exit-code.ts";
 
 /** Names that verbs have in other tools. */
-const verbAliases: Readonly<Record<string, readonly string[]>> = {
-  list: ["ls"],
-  delete: ["rm"],
-  remove: ["rm"],
-  get: ["show", "info"],
-  show: ["info"],
-};
+const verbAliases: ReadonlyMap<string, readonly string[]> = new Map([
+  ["list", ["ls"]],
+  ["delete", ["rm"]],
+  ["remove", ["rm"]],
+  ["get", ["show", "info"]],
+  ["show", ["info"]],
+]);
 
 /** A command with examples in its help and an action that gets the context of its run. */
 export class CliCommand extends Command {
@@ -31,7 +31,7 @@ export class CliCommand extends Command {
   override createCommand(name?: string): CliCommand {
     const command = new CliCommand(this.deps, name);
     // Nouns have no aliases: `get` is a verb of each.
-    return this.parent === null ? command : command.aliases(verbAliases[name ?? ""] ?? []);
+    return this.parent === null ? command : command.aliases(verbAliases.get(name ?? "") ?? []);
   }
 
   /** Adds an example command line, without the word holdfast. */

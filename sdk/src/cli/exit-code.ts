@@ -82,15 +82,18 @@ export function messageOf(error: unknown): string | undefined {
   const request = error.status >= 500 && error.requestId !== "" ? [`  request ${error.requestId}`] : [];
   const head = faults.length > 0 ? error.problem.title : error.message;
   // The faults say what to change.
-  const help = faults.length > 0 ? undefined : (commandHelp[error.code] ?? error.help);
+  const help = faults.length > 0 ? undefined : (commandHelp.get(error.code) ?? error.help);
   return [`${head} (${error.code})`, ...faults, ...request, ...(help === undefined ? [] : [`  ${help}`])].join("\n");
 }
 
 /** Advice of errors whose remedy is a command; the API's own advice names requests. */
-const commandHelp: Readonly<Record<string, string>> = {
-  unauthenticated: "sign in again with holdfast login; holdfast profile show has the current user",
-  organization_required: "name one of your organizations by --organization; holdfast orgs list has their ids",
-  deletion_protected: "holdfast services update SERVICE --no-deletion-protection allows it",
-  password_not_known: "holdfast users password SERVICE USER --reset sets a new password",
-  smtp_required: "name a mail server by --smtp HOST:PORT and --from ADDRESS; --smtp-ca FILE trusts a private authority",
-};
+const commandHelp: ReadonlyMap<string, string> = new Map(
+  Object.entries<string>({
+    unauthenticated: "sign in again with holdfast login; holdfast profile show has the current user",
+    organization_required: "name one of your organizations by --organization; holdfast orgs list has their ids",
+    deletion_protected: "holdfast services update SERVICE --no-deletion-protection allows it",
+    password_not_known: "holdfast users password SERVICE USER --reset sets a new password",
+    smtp_required:
+      "name a mail server by --smtp HOST:PORT and --from ADDRESS; --smtp-ca FILE trusts a private authority",
+  }),
+);

@@ -6,13 +6,18 @@ export function integer(text: string): number {
   return Number(text);
 }
 
-const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+const secondsOf: ReadonlyMap<string, number> = new Map([
+  ["s", 1],
+  ["m", 60],
+  ["h", 3_600],
+  ["d", 86_400],
+]);
 
 /** The parser of a duration: `30m`, `24h` or `7d`, or a number of `unit`. Its result is a whole number of `unit`. */
 function duration(unit: "s" | "m" | "h" | "d", name: string): (text: string) => number {
   return (text) => {
     const [, number, letter = unit] = /^(\d{1,9})([smhd]?)$/.exec(text) ?? [];
-    const total = (Number(number) * (secondsOf[letter || unit] ?? 1)) / (secondsOf[unit] ?? 1);
+    const total = (Number(number) * (secondsOf.get(letter || unit) ?? 1)) / (secondsOf.get(unit) ?? 1);
     if (number === undefined)
       throw new InvalidArgumentError(`it is not a duration such as 30m, 24h, 7d or 5 (${name})`);
     if (!Number.isInteger(total)) throw new InvalidArgumentError(`it is not a whole number of ${name}`);

@@ -266,7 +266,7 @@ async function withExampleApi<T>(work: (commands: readonly CliCommand[]) => Prom
   writeFileSync(join(root, "bin", "psql"), program, { mode: 0o755 });
   const before = globalThis.fetch;
   globalThis.fetch = async (input, init) => {
-    const url = new URL(String(input));
+    const url = new URL(input instanceof Request ? input.url : input);
     const run = runs.get(url.hostname);
     if (run === undefined) throw new Error(`${url.href} is no run`);
     init?.signal?.throwIfAborted();
