@@ -5,7 +5,7 @@ const mib = 1024 ** 2;
 const gib = 1024 ** 3;
 
 /** The engine rounds the buffer pool up to multiples of this size. */
-export const bufferPoolStep = 128 * mib;
+const bufferPoolStep = 128 * mib;
 /** Memory of the server apart from the buffer pool: code, performance schema, caches and a few sessions. */
 const serverBytes = 400 * mib;
 /** Memory of a usual session. */

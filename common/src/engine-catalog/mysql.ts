@@ -14,7 +14,7 @@ export const mysql: EngineRow = {
   extensions: [],
   hasDatabases: true,
   hasQueues: false,
-  hasQueryStatistics: false,
+  hasQueryStatistics: true,
   hasWarmPool: false,
   hasPreparedDisks: false,
   upgradesInPlace: true,

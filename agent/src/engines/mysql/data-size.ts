@@ -17,6 +17,6 @@ export async function dataBytes(session: Session): Promise<number> {
 }
 
 /** File names have each special character of a database's name as `@` and its code, such as `@002d` for a hyphen. */
-export function decoded(fileName: string): string {
+function decoded(fileName: string): string {
   return fileName.replaceAll(/@([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }

@@ -11,11 +11,13 @@ import { explainFailure, parseLog } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
 import { createProbe } from "./probe.ts";
+import { queryStats } from "./query-stats.ts";
 import { ready } from "./ready.ts";
 import { createSpaceReclaimer } from "./reclaim-space.ts";
 import { reload } from "./reload.ts";
 import { optionsName, render } from "./render.ts";
 import { messageOf } from "./session.ts";
+import { sessions } from "./sessions.ts";
 import { users } from "./users.ts";
 
 /**
@@ -49,6 +51,8 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
     users,
     databases,
     metrics,
+    queryStats,
+    sessions,
   };
 }
 

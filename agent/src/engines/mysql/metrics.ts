@@ -1,7 +1,7 @@
-import { stat } from "node:fs/promises";
 import type { Instance } from "../engine-driver.ts";
 import type { EngineMetrics, MetricsFacet } from "../insight-facets.ts";
-import { engineSocket, platform } from "./layout.ts";
+import { startOf } from "./engine-start.ts";
+import { platform } from "./layout.ts";
 import { type Session, withSession } from "./session.ts";
 import { countSessions, readStatus } from "./variables.ts";
 
@@ -27,8 +27,7 @@ async function readMetrics(instance: Instance, session: Session): Promise<Engine
     [platform],
   );
   const requests = valueOf("Innodb_buffer_pool_read_requests");
-  // The engine creates its socket at each start.
-  const { ino, mtimeMs } = await stat(engineSocket(instance));
+  const { ino, mtimeMs } = await startOf(instance);
   const lag = ["replication_lag_seconds", "replication_lag_bytes", "mysql_replication_lag_seconds"];
   return {
     gauges: {

@@ -149,7 +149,7 @@ export function literal(text: string): string {
 const busy = [1205, 1317, 3024, 3058];
 
 /** Converts a refusal of the engine to EngineRefused or EngineBusy; returns other errors as they are. */
-export function refusalOf(error: unknown): unknown {
+function refusalOf(error: unknown): unknown {
   const number = numberOf(error);
   if (busy.includes(number)) return new EngineBusy(messageOf(error), { cause: error });
   const state = error instanceof Error && "sqlState" in error ? String(error.sqlState) : "";
