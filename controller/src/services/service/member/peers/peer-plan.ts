@@ -31,7 +31,7 @@ export function planPeers(
 }
 
 /** Pure: the member that joins now: the next one waits until this one is a member. */
-export function joiningNext({ spec }: ManagedServiceObject): NodeSpec | undefined {
+function joiningNext({ spec }: ManagedServiceObject): NodeSpec | undefined {
   return spec.nodes.find(({ joining, leaving }) => joining === true && leaving !== true);
 }
 
@@ -95,6 +95,6 @@ function nextMember(
 }
 
 /** Pure: true if the member runs with the newest settings and takes part in the majority with all its data. */
-export function isPeerSettled(service: ManagedServiceObject, seen: ObservedNode): boolean {
+function isPeerSettled(service: ManagedServiceObject, seen: ObservedNode): boolean {
   return hasNewestSettings(service, seen) && isPeerInSync(seen);
 }

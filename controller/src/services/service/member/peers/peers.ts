@@ -31,10 +31,9 @@ export const peers: MemberStrategy = {
  * Pure: the service with the members that joined. A first member forms no cluster from its first report on. The cluster
  * counts as formed once all first members have reported, which is stored forever.
  */
-export function notePeers(
+function notePeers(
   before: ManagedServiceObject,
   observed: ObservedService,
-  _now: number,
 ): { readonly service: ManagedServiceObject; readonly events: readonly NewEvent[] } {
   const report = clusterReportOf(observed.nodes);
   const seenOf = ({ id }: NodeSpec) => observed.nodes.find(({ node }) => node.id === id);
@@ -44,8 +43,7 @@ export function notePeers(
     const seen = seenOf(node);
     if (seen === undefined || node.joining !== true) return node;
     if (node.forms === true) {
-      if (peerReportOf(seen)?.isMember !== true) return node;
-      return joined(node);
+      return peerReportOf(seen)?.isMember === true ? joined(node) : node;
     }
     if (forming || !isPeerInSync(seen) || report?.members.includes(numberOf(node)) !== true) return node;
     events.push(nodeEvent("node.added", before, node));
