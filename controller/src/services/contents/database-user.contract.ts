@@ -29,7 +29,7 @@ export default {
   sdk: [
     sdkCalls(DatabaseUserService, {
       listDatabaseUsers: (c) => c.databaseUsers.list("i", page),
-      createDatabaseUser: (c) => c.databaseUsers.create("i", { username: "u", role: "readonly" }),
+      createDatabaseUser: (c) => c.databaseUsers.create("i", { username: "u", role: "readonly", replication: true }),
       getDatabaseUser: (c) => c.databaseUsers.get("i", "u"),
       updateDatabaseUser: (c) => c.databaseUsers.update("i", "u", { replication: true }),
       deleteDatabaseUser: (c) => c.databaseUsers.delete("i", "u"),
