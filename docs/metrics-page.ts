@@ -100,7 +100,7 @@ const introduction = [
   "",
   "## Sources of engine metrics",
   "",
-  "The agent queries the engine with each sample, by one session and one statement (PostgreSQL) or one `INFO` (Valkey), with a deadline of 3 s.",
+  "The agent queries the engine with each sample, by one session and one statement (PostgreSQL), a few statements (MySQL) or one `INFO` (Valkey), with a deadline of 3 s.",
   "",
   "- Sessions of the platform, and its work in its own database, are excluded everywhere.",
   "- An engine that does not respond in time has no values: a gap, never a zero. The same holds for a rate whose counter was reset, by a",
