@@ -12,10 +12,12 @@ import { peersOf } from "@holdfast/controller/services/service/member/peers/peer
 import { restartsOf } from "@holdfast/controller/services/service/member/restarts.ts";
 import type { ObservedService, ServiceStep } from "@holdfast/controller/services/service/observed-service.ts";
 import { procedureOf } from "@holdfast/controller/services/service/procedure/procedures.ts";
+import type { SpecArgs } from "@holdfast/controller/services/service/spec-args.ts";
 import { advance } from "@holdfast/controller/services/service/service-advance.ts";
 import { requestVerb } from "@holdfast/controller/services/service/service-verbs.ts";
 import { type InstanceObservation, InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { runningMachine } from "../machines/machine-object.ts";
+import { partial } from "../partial.ts";
 import { newServiceObject } from "./service-object.ts";
 
 interface Settings {
@@ -197,7 +199,7 @@ export class PeersScenario {
   private take(node: NodeSpec, object: ManagedServiceObject, running: boolean, generation: number): void {
     const own = this.members.get(node.id);
     if (own === undefined || own.isLost || generation < (own.settings?.generation ?? 0)) return;
-    const peers = peersOf({ service: object, node, addressOf: () => "a" } as unknown as Parameters<typeof peersOf>[0]);
+    const peers = peersOf(partial<SpecArgs>({ service: object, node, addressOf: () => "a" }));
     own.settings = {
       generation,
       running,

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { RowDataPacket } from "mysql2";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEngineMachine, type EngineMachine } from "../../../../test/support/engines/engine-machine.ts";
 import { connectMysql, mysqlVerifier } from "../../../../test/support/engines/mysql-clients.ts";
@@ -32,7 +33,7 @@ describe.skipIf(skip !== undefined)("running queries of mysql 9.7", () => {
     await first.query("INSERT INTO t VALUES (1, 1)");
     await first.query("BEGIN");
     await first.query("UPDATE t SET n = 2");
-    const [[row]] = (await first.query("SELECT CONNECTION_ID() AS id")) as unknown as [[{ id: number }]];
+    const [[row]] = await first.query<RowDataPacket[]>("SELECT CONNECTION_ID() AS id");
     const waiting = second.query("UPDATE t SET n = 3").then(
       () => "done",
       ({ errno }: { errno: number }) => errno,
@@ -41,7 +42,7 @@ describe.skipIf(skip !== undefined)("running queries of mysql 9.7", () => {
       const found = (await running()).find(({ query }) => query.includes("n = 3"));
       return found !== undefined && found.blockedBy.length > 0 && found;
     });
-    expect(blocked).toMatchObject({ username: "app_user", database: "defaultdb", blockedBy: [row.id] });
+    expect(blocked).toMatchObject({ username: "app_user", database: "defaultdb", blockedBy: [row?.["id"]] });
     const { sessions } = machine.driver;
     const options = { terminate: false };
     const other = { ...blocked.session, startedUs: 1n };

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { PeersScenario } from "../../../../../../test/support/controller/peers-scenario.ts";
+import { partial } from "../../../../../../test/support/partial.ts";
 import { create } from "@bufbuild/protobuf";
 import { CreateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
-import { type CatalogData, defaultCatalog } from "#catalog/catalog.ts";
+import { defaultCatalog } from "#catalog/catalog.ts";
 import { isFinished } from "#operation/operation.ts";
 import type { NodeSpec } from "../../managed-service.ts";
 import { newService, type NewServiceContext } from "../../new-service.ts";
@@ -118,7 +119,7 @@ test("only first members form a cluster, each until its first report", () => {
   const scenario = new PeersScenario(3);
   const settingsOf = (index: number) => {
     const node = scenario.object.spec.nodes[index] as NodeSpec;
-    return memberSettingsOf({ service: scenario.object, node, addressOf: (id: string) => id } as unknown as SpecArgs);
+    return memberSettingsOf(partial<SpecArgs>({ service: scenario.object, node, addressOf: (id) => id }));
   };
   const members = [1, 2, 3].map((number) => ({ nodeId: `n-${number}`, number, address: `n-${number}` }));
   expect(settingsOf(0)).toMatchObject({ peers: { clusterId: "service-1", form: true, leaving: [], members } });
@@ -144,7 +145,7 @@ test("a new service of peers has no primary, and all first members form its clus
       storageSizeGb: 1,
       nodeCount,
     });
-  const context = {
+  const context = partial<NewServiceContext>({
     organizationId: "o",
     serviceId: "s",
     nodeId: "n-1",
@@ -154,7 +155,7 @@ test("a new service of peers has no primary, and all first members form its clus
     domain: "test",
     now: 1,
     defaultAllowedCidrs: [],
-    catalog: { ...defaultCatalog, zones: [{ zone: "local", storageTiers: [] }] } as unknown as CatalogData,
+    catalog: { ...defaultCatalog, zones: [{ zone: "local" }] },
     engines: [
       {
         databaseType: "valkey",
@@ -164,7 +165,7 @@ test("a new service of peers has no primary, and all first members form its clus
         planExcesses: () => [],
       },
     ],
-  } as unknown as NewServiceContext;
+  });
   const { service } = newService(request(3), context);
   expect(service.status.primaryNodeId).toBe("");
   expect(service.spec).toMatchObject({
