@@ -39,8 +39,11 @@ export function jittered(value: number, random: () => number = Math.random): num
 
 /** The text of an error of a handler, which may be any value. Never throws. */
 export function errorText(error: unknown): ErrorText {
-  // A cut can divide a surrogate pair, so the text is made well-formed afterwards.
-  return textOf(error).slice(0, errorTextMax).replaceAll("\0", "").toWellFormed() as ErrorText;
+  // A cut can divide a surrogate pair, so lone surrogates are replaced afterwards.
+  return textOf(error)
+    .slice(0, errorTextMax)
+    .replaceAll("\0", "")
+    .replace(/\p{Surrogate}/gu, "\uFFFD") as ErrorText;
 }
 
 function textOf(error: unknown): string {

@@ -53,7 +53,7 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
     plant("header of an export", header);
     const path = "/api/v1/metrics-exports";
     for (const [destination_type, configuration] of [
-      ["prometheus_remote_write", { url: "https://exports.invalid/", bearer_token: token }],
+      ["prometheus_remote_write", { url: "https://exports.invalid/api/v1/write", bearer_token: token }],
       ["otlp", { endpoint: "https://exports.invalid/", headers: { "x-api-key": header } }],
     ] as const) {
       const body = { service_id: postgresql.service.id, name: "planted", destination_type, data_type: "metrics" };

@@ -33,6 +33,7 @@ const values: Readonly<Record<string, string>> = {
   "--timeout": "0",
   "--limit": "1",
   "--file": listFile,
+  "--lost-owner": `managed-service/${id}`,
 };
 
 /** Commands on files of this host, which this test must not change. */
@@ -44,6 +45,7 @@ const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["--to", time],
     ["--backup", id],
   ],
+  "services fork": [["--name", "copy"]],
   query: [
     ["--sql", "SELECT 1"],
     ["--ask", "x"],

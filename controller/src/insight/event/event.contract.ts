@@ -18,8 +18,8 @@ export default {
   ],
   sdk: [
     sdkCalls(EventService, {
-      listEvents: (c) => c.events.list({ type: "service.running", service: "s", since: time }, page),
-      listServiceEvents: (c) => c.events.listOfService("i", { type: "webhook.test", since: time }, page),
+      listEvents: (c) => c.events.list({ type: "service.running", service: "s", since: time, newest: true }, page),
+      listServiceEvents: (c) => c.events.listOfService("i", { type: "webhook.test", since: time, newest: true }, page),
     }),
   ],
   sdkInputs: sameInputs<{

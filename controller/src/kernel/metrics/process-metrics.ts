@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
 /** A gauge that is read at each scrape. */
 export interface ProcessGauge {
@@ -33,19 +33,20 @@ export function createProcessMetrics(): ProcessMetrics {
   for (const name of ["handles", "requests", "resources"]) registry.removeSingleMetric(`nodejs_active_${name}_total`);
   return {
     add({ name, help, read }) {
-      // Read before the gauge exists: the label names of a gauge are fixed.
+      // Read before the metric exists: its label names are fixed.
       const first = read();
       const labelNames = typeof first === "number" ? [] : [first.label];
-      const gauge: Gauge = new Gauge({
+      const Type = name.endsWith("_total") ? Counter : Gauge;
+      const metric: Counter | Gauge = new Type({
         name: `holdfast_${name}`,
         help,
         labelNames,
         registers: [registry],
         collect() {
           const reading = read();
-          gauge.reset();
-          if (typeof reading === "number") gauge.set(reading);
-          else for (const [label, value] of reading.values) gauge.set({ [reading.label]: label }, value);
+          metric.reset();
+          if (typeof reading === "number") metric.inc(reading);
+          else for (const [label, value] of reading.values) metric.inc({ [reading.label]: label }, value);
         },
       });
     },

@@ -87,7 +87,8 @@ export default {
       deleteManagedService: (c) => c.services.delete("i", { skipFinalBackup: true }),
       getConnection: (c) => c.services.connection("i"),
       listNodes: (c) => c.services.nodes("i", page),
-      listLogs: (c) => c.services.logs("i", { since: time, level: "info" }, page),
+      listLogs: (c) =>
+        c.services.logs("i", { since: time, level: "info", node_id: "n", contains: "x", newest: true }, page),
       getTaskSummary: (c) => c.services.taskSummary("i"),
     }),
   ],
