@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 
-/** A gauge that is read at each scrape. */
+/** A gauge that is read at each scrape, or a counter, whose name ends with `_total`. */
 export interface ProcessGauge {
   /** Without the prefix `holdfast_`; it ends with its unit. */
   readonly name: string;
