@@ -108,10 +108,11 @@ describe("the API's contract", () => {
         default_allowed_cidrs: string[];
         currency: string;
       }>("/catalog");
-      expect(json.engines.map((engine) => engine.database_type)).toEqual(["postgresql", "valkey"]);
+      expect(json.engines.map((engine) => engine.database_type)).toEqual(["postgresql", "mysql", "valkey"]);
       expect(json.engines[0]?.default_version).toBe("17");
       expect(json.engines.map(({ backups }) => backups)).toEqual([
         { kind: "full", restore_points: "any_second", fork: true, increments: true },
+        null,
         { kind: "snapshot", restore_points: "snapshots", fork: true, increments: false },
       ]);
       expect(json.engines[0]?.parameters).toContainEqual(

@@ -2,7 +2,14 @@ import { existsSync } from "node:fs";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { Instance } from "../engine-driver.ts";
-import { dataDirectory, engineDirectory, secretFile, serverProgram, temporaryDirectory } from "./layout.ts";
+import {
+  type DataPath,
+  dataDirectory,
+  engineDirectory,
+  secretFile,
+  serverProgram,
+  temporaryDirectory,
+} from "./layout.ts";
 import { platformSql } from "./platform-sql.ts";
 
 /**
@@ -29,12 +36,9 @@ export async function bootstrap(
   // Readable by the engine's group, of which the agent is a member.
   await write(secretFile(draft), secret, "0640");
   await write(statements, platformSql(secret), "0600");
-  await run(
-    [serverProgram(instance.paths.software), ...initializeOptions(instance, dataDirectory(draft), statements)],
-    {
-      signal,
-    },
-  );
+  await run([serverProgram(instance.paths.software), ...initializeOptions(instance, draft, statements)], {
+    signal,
+  });
   await run(["rm", statements], { signal });
   await run(["sync", "--file-system", base], { signal });
   await run(["mv", engineDirectory(draft), directory], { signal });
@@ -42,12 +46,14 @@ export async function bootstrap(
   await syncPath(instance.paths.data);
 }
 
-function initializeOptions({ paths }: Instance, directory: string, statements: string): string[] {
+function initializeOptions({ paths }: Instance, draft: DataPath, statements: string): string[] {
   return [
     "--no-defaults",
     "--initialize-insecure",
     `--basedir=${paths.software}`,
-    `--datadir=${directory}`,
+    `--datadir=${dataDirectory(draft)}`,
+    // Otherwise it writes into the directory that TMPDIR of its environment names.
+    `--tmpdir=${temporaryDirectory(draft)}`,
     `--init-file=${statements}`,
     "--auto-generate-certs=OFF",
     "--caching-sha2-password-auto-generate-rsa-keys=OFF",

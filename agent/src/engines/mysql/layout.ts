@@ -4,7 +4,7 @@ import type { Instance, InstancePaths } from "../engine-driver.ts";
 /** The platform's account and database; names with this prefix are reserved. */
 export const platform = "holdfast";
 
-type DataPath = { readonly paths: Pick<InstancePaths, "data"> };
+export type DataPath = { readonly paths: Pick<InstancePaths, "data"> };
 
 /** Directory of everything that the engine has on the data disk. */
 export const engineDirectory = ({ paths }: DataPath): string => join(paths.data, "mysql");
