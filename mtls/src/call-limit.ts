@@ -19,15 +19,15 @@ export function createCallLimit(minimum: number, callsAtOnce: (call: AnyCall) =>
 
   return (
     method: { readonly requestStream: boolean },
-    call: ServerInterceptingCallInterface & Partial<AnyCall>,
+    call: ServerInterceptingCallInterface,
   ): ServerInterceptingCall => {
     if (method.requestStream) {
-      // oxlint-disable-next-line holdfast/no-double-cast -- a wrapper would process every message of a stream again
-      return call as unknown as ServerInterceptingCall;
+      // A wrapper would process every message of a stream again.
+      return call as ServerInterceptingCall;
     }
     const address = call.getPeer();
     const isBelowMinimum = inFlight.of(address) < minimum;
-    const taken = inFlight.take([{ key: address, max: isBelowMinimum ? minimum : callsAtOnce(call as AnyCall) }]);
+    const taken = inFlight.take([{ key: address, max: isBelowMinimum ? minimum : callsAtOnce(call) }]);
     if (taken.exceeded !== undefined) return refused(call);
     const { release } = taken;
     const listener = new ServerListenerBuilder().withOnCancel(release).build();

@@ -1,4 +1,4 @@
-import { type DescService, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import { type DescService, fromBinary, type Message, type MessageShape, toBinary } from "@bufbuild/protobuf";
 
 /** A method in the form that @grpc/grpc-js needs, for client and server. */
 export interface GrpcMethod<Request, Response> {
@@ -20,21 +20,21 @@ export type GrpcService<S extends DescService> = {
 };
 
 /** Converts a service of the protos for grpc-js, with the codec of protobuf-es. It opens no socket. */
-export function grpcService<S extends DescService>(service: S): GrpcService<S> {
-  const methods = service.methods.map((method): [string, GrpcMethod<never, never>] => [
+export function grpcService<S extends DescService>(service: S): GrpcService<S>;
+export function grpcService(service: DescService): GrpcService<DescService> {
+  const methods = service.methods.map((method): [string, GrpcMethod<Message, Message>] => [
     method.localName,
     {
       path: `/${service.typeName}/${method.name}`,
       requestStream: method.methodKind === "client_streaming" || method.methodKind === "bidi_streaming",
       responseStream: method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming",
       requestSerialize: (value) => viewOf(toBinary(method.input, value)),
-      requestDeserialize: (bytes) => fromBinary(method.input, bytes) as never,
+      requestDeserialize: (bytes) => fromBinary(method.input, bytes),
       responseSerialize: (value) => viewOf(toBinary(method.output, value)),
-      responseDeserialize: (bytes) => fromBinary(method.output, bytes) as never,
+      responseDeserialize: (bytes) => fromBinary(method.output, bytes),
     },
   ]);
-  // oxlint-disable-next-line holdfast/no-double-cast -- keys and types of the methods are those of the service
-  return Object.fromEntries(methods) as unknown as GrpcService<S>;
+  return Object.fromEntries(methods);
 }
 
 function viewOf(bytes: Uint8Array): Buffer {

@@ -1,4 +1,4 @@
-import type { DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { DescService, Message, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
@@ -16,7 +16,7 @@ export type GrpcCalls<S extends DescService> = {
 export interface GrpcChannel {
   of<S extends DescService>(service: S): GrpcCalls<S>;
   /** Calls any method, by its descriptor. */
-  call(service: DescService, localName: string, input: object): Promise<object>;
+  call(service: DescService, localName: string, input: object): Promise<Message>;
   readonly client: Client;
   close(): void;
 }
@@ -36,7 +36,7 @@ export function openGrpc({ url, ca, authorization }: GrpcTarget): GrpcChannel {
     "grpc.max_reconnect_backoff_ms": 500,
   });
 
-  function call(service: DescService, localName: string, input: object): Promise<object> {
+  function call(service: DescService, localName: string, input: object): Promise<Message> {
     const description = service.method[localName];
     if (description === undefined) throw new Error(`${service.typeName} has no ${localName}`);
     const method = grpcService(service)[localName];
@@ -51,18 +51,20 @@ export function openGrpc({ url, ca, authorization }: GrpcTarget): GrpcChannel {
         create(description.input, { ...input }),
         metadata,
         { deadline: Date.now() + deadlineMs },
-        (error: ServiceError | null, answer?: object) =>
+        (error: ServiceError | null, answer?: Message) =>
           answer === undefined ? reject(error ?? new Error("no answer")) : resolve(answer),
       );
     });
   }
 
+  function of<S extends DescService>(service: S): GrpcCalls<S>;
+  function of(service: DescService): GrpcCalls<DescService> {
+    const names = Object.keys(service.method);
+    return Object.fromEntries(names.map((name) => [name, (input) => call(service, name, input)]));
+  }
+
   return {
-    of<S extends DescService>(service: S) {
-      const entries = Object.keys(service.method).map((name) => [name, (input: object) => call(service, name, input)]);
-      // oxlint-disable-next-line holdfast/no-double-cast -- keys and types of the calls are those of the service
-      return Object.fromEntries(entries) as unknown as GrpcCalls<S>;
-    },
+    of,
     call,
     client,
     close: () => client.close(),

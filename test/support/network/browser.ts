@@ -119,6 +119,8 @@ export function createBrowser(platform: Pick<Platform, "ca" | "admin">, elsewher
 
 /** A fetch by undici over these connections, for clients that require the type of the global one. */
 export function fetchOver(dispatcher: Agent): (url: string, init: object) => Promise<Response> {
-  // oxlint-disable-next-line holdfast/no-double-cast -- undici's Response has the global one's members
-  return (url, init) => fetch(url, { ...init, dispatcher }) as unknown as Promise<Response>;
+  return async (url, init) => {
+    const { status, statusText, headers, body } = await fetch(url, { ...init, dispatcher });
+    return new Response(body, { status, statusText, headers: [...headers] });
+  };
 }
