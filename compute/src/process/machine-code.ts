@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { chmod, mkdir, readdir, rename, rm, symlink, stat } from "node:fs/promises";
 import { join, basename, dirname } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
@@ -34,8 +34,8 @@ export interface MachineCodeDeps {
   readonly removesOld?: boolean;
 }
 
-/** Source directories of the code, below the checkout. */
-const sources = ["agent", "common/src", "proto/gen"];
+/** Source files of the code, below the checkout; none is in node_modules, whose packages link to each other. */
+const sources = ["agent/*.{ts,sh}", "agent/{keeper,src}/**/*.{ts,sh}", "common/src/**/*.ts", "proto/gen/**/*.ts"];
 /** Node's compile cache has a directory for each user; the one that root compiled serves all. */
 const compiledByRoot = /-0$/;
 
@@ -98,12 +98,8 @@ function digestOf({ checkout, node }: MachineRuntime): string {
   hash.update(readFileSync(join(checkout, "pnpm-lock.yaml")));
   const { version } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as { version: string };
   hash.update(version);
-  for (const source of sources) {
-    const names = readdirSync(join(checkout, source), { recursive: true, encoding: "utf8" }).sort();
-    for (const name of names) {
-      if (!/\.(ts|sh)$/.test(name) || name.includes("node_modules")) continue;
-      hash.update(name).update(readFileSync(join(checkout, source, name)));
-    }
+  for (const name of globSync(sources, { cwd: checkout }).toSorted()) {
+    hash.update(name).update(readFileSync(join(checkout, name)));
   }
   return hash.digest("hex").slice(0, 16);
 }
