@@ -13,6 +13,10 @@ import type { WalkVictim } from "./walk-step.ts";
 /** Limit for any single step on a busy machine, including kills. */
 export const longMs = 300_000;
 
+/** `deathsMax` and `deathWindowMs` of controller/src/fleet/machine/machine-plan.ts. */
+const deathsMax = 5;
+const deathWindowMs = 600_000;
+
 export const walkEnvironment = { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" };
 
 export interface Answer {
@@ -49,8 +53,13 @@ export interface ServiceFixture {
   /** Stops the writer until `resume`. */
   pause(): Promise<void>;
   resume(): void;
-  /** True when the victim existed, and was killed. */
+  /** True when the victim existed, and was killed. A machine is spared that `mayEnd` refuses. */
   kill(victim: WalkVictim): boolean;
+  /**
+   * True if the machine may end once more, which is counted: a fifth end within ten minutes makes its state failed
+   * until the first is ten minutes old.
+   */
+  mayEnd(machine: string): boolean;
   remove(): Promise<void>;
 }
 
@@ -148,6 +157,8 @@ export function createFixture<C>(parts: FixtureParts<C>): ServiceFixture {
   const { id } = source.service;
   const ledger: WalkLedger = { rows: [], objects: [] };
   const stop = new AbortController();
+  /** Times at which machines were ended, by machine. */
+  const ends = new Map<string, number[]>();
   let rows = 0;
   const nextRow = () => (rows += 1);
   let gate: PromiseWithResolvers<void> | undefined;
@@ -221,9 +232,18 @@ export function createFixture<C>(parts: FixtureParts<C>): ServiceFixture {
       gate?.resolve();
       gate = undefined;
     },
+    mayEnd(machine) {
+      const now = Date.now();
+      const recent = (ends.get(machine) ?? []).filter((at) => now - at < deathWindowMs);
+      const may = recent.length < deathsMax - 1;
+      ends.set(machine, may ? [...recent, now] : recent);
+      return may;
+    },
     kill(victim) {
       const { controllers, etcd, store, machines } = platform.processes();
       const machine = machines.find((each) => each.id === primary);
+      const endsMachine = victim === "machine" || victim === "keeper";
+      if (endsMachine && machine !== undefined && !fixture.mayEnd(machine.id)) return false;
       const pids = {
         engine: [machine?.engine],
         agent: machine?.agents ?? [],
