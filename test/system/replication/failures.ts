@@ -61,17 +61,18 @@ export function createFailures(its: Failing, nodeWriters: () => NodeWriters | un
     return machine;
   }
 
-  /** Only a failover candidate can replace the primary. */
+  /** Only a failover candidate can replace the primary. The roles change when an earlier fault is detected late. */
   async function untilCandidate(): Promise<void> {
-    const { primary, replica } = await roles();
-    await waitUntil("the replica streams", async () => (await its.statusOf(replica)).sync_state === "streaming");
+    const isStreaming = async () => (await its.statusOf((await roles()).replica)).sync_state === "streaming";
+    await waitUntil("the replica streams", isStreaming);
     await waitUntil("the service is settled", async () => {
       const operations = await its.services.operations(its.main.service.id);
       const isBusy = operations.some(({ status }) => status === "pending" || status === "running");
       return isHealthy((await service()).health) && !isBusy;
     });
     // Its candidacy reaches the primary by a later settings update.
-    const isCandidate = () => isFailoverCandidate(its.platform.directory, its.main.service.id, primary);
+    const isCandidate = async () =>
+      isFailoverCandidate(its.platform.directory, its.main.service.id, (await roles()).primary);
     await waitUntil("the primary counts on its replica", isCandidate, {
       describe: async () => JSON.stringify(await service()),
     });
