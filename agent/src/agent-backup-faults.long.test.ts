@@ -219,6 +219,7 @@ describe.skipIf(skipped !== undefined)(
         return restore?.state === "failed" ? restore : undefined;
       });
       expect(newest).toMatchObject({ restoreId: `r-${restores}`, errorCode: "damaged" });
+      expect(newest.damagedObject === "" || newest.damagedObject.startsWith("services/s-1/backups/b-1/")).toBe(true);
       expect(newest.reason).not.toBe("");
       expect(observations.map(({ state }) => state)).not.toContain("running");
       expect(target.pidsOf("/postgres")).toEqual([]);

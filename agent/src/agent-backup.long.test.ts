@@ -405,7 +405,11 @@ describe.skipIf(skipped !== undefined)(
       expect(await steps()).toEqual([1, 2]);
       const holed = await restored("r-hole", end - 1n);
       expect(holed.failure?.message).toMatch(/begins at|ends at/);
-      expect(target.controller.observations.at(-1)?.restore).toMatchObject({ state: "failed", errorCode: "damaged" });
+      expect(target.controller.observations.at(-1)?.restore).toMatchObject({
+        state: "failed",
+        errorCode: "damaged",
+        damagedObject: expect.stringMatching(/^services\/s-1\/log\//),
+      });
     });
 
     test("the archive includes the last writes before a stop, however few", async () => {

@@ -99,6 +99,7 @@ describe.skipIf(skipped !== undefined)(
       const result = await target.converge({ source: restore });
       expect(result.failure?.message).toContain("unable to authenticate");
       await waitUntil("it is reported", () => target.controller.observations.at(-1)?.restore?.errorCode === "damaged");
+      expect(target.controller.observations.at(-1)?.restore?.damagedObject).toBe(part.key);
       expect(target.controller.observations.at(-1)?.state).not.toBe("running");
       // Not without a source either: the data are neither the old ones nor the restored ones.
       const without = await target.converge();

@@ -217,7 +217,7 @@ export interface EventData {
     readonly code: string;
     readonly error_message: string;
   };
-  readonly "backup.gap": { readonly service_id: string; readonly since: string };
+  readonly "backup.gap": { readonly service_id: string; readonly since: string; readonly message: string };
   readonly "inference.budget_warning": InferenceEventData;
   readonly "inference.circuit_opened": InferenceEventData;
   readonly "inference.circuit_closed": InferenceEventData;

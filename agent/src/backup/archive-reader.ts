@@ -55,7 +55,7 @@ export function createArchiveReader(
     prefetch(index);
     const name = objectAt(index);
     const stored = await store.get(name, signal);
-    if (stored === undefined) throw new BackupDamaged(`${name} is not in the store`);
+    if (stored === undefined) throw new BackupDamaged(`${name} is not in the store`, { object: name });
     const keyOf = (id: string) => {
       const key = run.keys.find((each) => each.id === id);
       return key && Buffer.from(key.secret, "base64");
@@ -69,12 +69,11 @@ export function createArchiveReader(
   function checkAdjacent(index: number, { header: { from, to } }: OpenedLog): void {
     const before = ranges.get(index - 1);
     const after = ranges.get(index + 1);
-    if (before !== undefined && before.to !== from) {
-      throw new BackupDamaged(`${objectAt(index)} begins at ${from}, the one before it ends at ${before.to}`);
-    }
-    if (after !== undefined && after.from !== to) {
-      throw new BackupDamaged(`${objectAt(index)} ends at ${to}, the next one begins at ${after.from}`);
-    }
+    const object = objectAt(index);
+    if (before !== undefined && before.to !== from)
+      throw new BackupDamaged(`${object} begins at ${from}, the one before it ends at ${before.to}`, { object });
+    if (after !== undefined && after.from !== to)
+      throw new BackupDamaged(`${object} ends at ${to}, the next one begins at ${after.from}`, { object });
     ranges.set(index, { from, to });
   }
 

@@ -20,10 +20,17 @@ export type JobFailure =
 export class JobFailed extends Error {
   override readonly name = "JobFailed";
   readonly code: JobFailure;
+  /** Key of the object that is lost or changed, with the code "damaged". */
+  readonly object: string | undefined;
 
-  constructor(code: JobFailure, message: string, options?: ErrorOptions) {
+  constructor(
+    code: JobFailure,
+    message: string,
+    { object, ...options }: ErrorOptions & { object?: string | undefined } = {},
+  ) {
     super(message, options);
     this.code = code;
+    this.object = object;
   }
 
   /** Maps a known error to its code, and any other to the given code. */
@@ -32,7 +39,8 @@ export class JobFailed extends Error {
     const text = error instanceof Error ? error.message : String(error);
     // The operating system's message is for the log, which has the cause.
     const message = isSystemError(error) ? failureMessage(code, text) : text;
-    if (error instanceof BackupDamaged) return new JobFailed("damaged", message, { cause: error });
+    if (error instanceof BackupDamaged)
+      return new JobFailed("damaged", message, { cause: error, object: error.object });
     if (error instanceof TargetNotReached) return new JobFailed("target_not_reached", message, { cause: error });
     if (error instanceof PlanTooSmall) return new JobFailed("plan_too_small", message, { cause: error });
     if (error instanceof StoreRefused) return new JobFailed("store_failed", message, { cause: error });

@@ -44,6 +44,13 @@ export interface BackupReader {
 /** The stored backup is not the one that was written. A retry does not help. */
 export class BackupDamaged extends Error {
   override readonly name = "BackupDamaged";
+  /** Key of the lost or changed object; undefined if the damage is in no single one. */
+  readonly object: string | undefined;
+
+  constructor(message: string, { object, ...options }: ErrorOptions & { readonly object?: string | undefined } = {}) {
+    super(message, options);
+    this.object = object;
+  }
 }
 
 /**
@@ -57,17 +64,17 @@ export async function openBackup(deps: BackupReaderDeps): Promise<BackupReader> 
   const sealed = await buffer(await present(manifestObject(location)));
   const sealedSha256 = createHash("sha256").update(sealed).digest("hex");
   if (manifestSha256 !== undefined && sealedSha256 !== manifestSha256) {
-    throw new BackupDamaged("the manifest differs from the one that was written");
+    throw new BackupDamaged("the manifest differs from the one that was written", { object: manifestObject(location) });
   }
   const manifest = await openManifest(sealed, location, key).catch((error: unknown) => {
-    throw damaged(manifestObject(location), error);
+    throw damaged(manifestObject(location), error, manifestObject(location));
   });
   const all = [...manifest.streams, ...(manifest.maps ?? [])];
   for (const stream of all) checkNames(stream);
 
   async function present(object: string): Promise<AsyncIterable<Uint8Array>> {
     const found = await get(object);
-    if (found === undefined) throw new BackupDamaged(`${object} is not in the store`);
+    if (found === undefined) throw new BackupDamaged(`${object} is not in the store`, { object });
     return found;
   }
 
@@ -95,10 +102,10 @@ export async function openBackup(deps: BackupReaderDeps): Promise<BackupReader> 
     try {
       yield* openStream(withStoreFaults(hashed()), expected, () => key.secret);
     } catch (error) {
-      throw error instanceof StoreFault ? error.cause : damaged(object, error);
+      throw error instanceof StoreFault ? error.cause : damaged(object, error, object);
     }
     if (size !== bytes || hash.digest("hex") !== sha256)
-      throw new BackupDamaged(`${object} differs from what was stored`);
+      throw new BackupDamaged(`${object} differs from what was stored`, { object });
   }
 
   async function* read({ name, bytes, sha256, parts }: BackupStream): AsyncGenerator<Buffer> {
@@ -157,8 +164,9 @@ async function* withStoreFaults(source: AsyncIterable<Buffer | Uint8Array>): Asy
   }
 }
 
-function damaged(part: string, error: unknown): BackupDamaged {
+/** `object` is undefined for a stream, which has several. */
+function damaged(part: string, error: unknown, object?: string): BackupDamaged {
   return error instanceof BackupDamaged
     ? error
-    : new BackupDamaged(`${part}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    : new BackupDamaged(`${part}: ${error instanceof Error ? error.message : String(error)}`, { cause: error, object });
 }

@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, ti
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { SealingKey } from "./backup-manifest.ts";
 import { BackupDamaged } from "./backup-reader.ts";
+import { logObject } from "./object-names.ts";
 
 /**
  * A piece of an engine's log in one object: `HFLO1`, the header's length (4 bytes) and JSON, the compressed log as
@@ -122,9 +123,9 @@ export function openLog(
 
 type Refuse = (reason: string) => never;
 
-function refuserOf({ term, sequence }: Pick<LogHeader, "term" | "sequence">): Refuse {
+function refuserOf({ service, term, sequence }: Pick<LogHeader, "service" | "term" | "sequence">): Refuse {
   return (reason) => {
-    throw new BackupDamaged(`log ${term}/${sequence}: ${reason}`);
+    throw new BackupDamaged(`log ${term}/${sequence}: ${reason}`, { object: logObject({ service, term }, sequence) });
   };
 }
 

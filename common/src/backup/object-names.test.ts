@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import {
   attemptPrefix,
   backupPrefix,
+  dataObjectOf,
   logObject,
   logPrefix,
   manifestObject,
@@ -31,4 +32,15 @@ test("partsFrom returns consecutive parts of a stream", () => {
   expect(partNumber(manifestObject(location))).toBeUndefined();
   expect(partNumber(logObject({ service: "s-1", term: 3 }, 42))).toBeUndefined();
   expect(partsFrom(part, 3)).toEqual([9, 10, 11].map((number) => partObject(location, "base.tar", number)));
+});
+
+test("keys of log and backups are parsed, of their own service only", () => {
+  expect(dataObjectOf("s-1", logObject({ service: "s-1", term: 3 }, 42))).toEqual({
+    kind: "log",
+    term: 3,
+    sequence: 42,
+  });
+  expect(dataObjectOf("s-1", partObject(location, "base.tar", 7))).toEqual({ kind: "backup", backup: "b-1" });
+  for (const other of [logObject({ service: "s-2", term: 3 }, 42), "services/s-1/log/3/4", "services/s-1/keys/1", ""])
+    expect(dataObjectOf("s-1", other)).toBeUndefined();
 });

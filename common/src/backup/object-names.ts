@@ -85,6 +85,21 @@ export const logsPrefix = (service: string): string => `${servicePrefix(service)
 export const logObject = (location: LogLocation, sequence: number): string =>
   `${logPrefix(location)}${String(sequence).padStart(12, "0")}`;
 
+/** An object of a service's log or of one of its backups. */
+export type DataObject =
+  | { readonly kind: "log"; readonly term: number; readonly sequence: number }
+  | { readonly kind: "backup"; readonly backup: string };
+
+/** The log object or backup of a service that a key belongs to; undefined for any other key. */
+export function dataObjectOf(service: string, key: string): DataObject | undefined {
+  if (!key.startsWith(servicePrefix(service))) return undefined;
+  const [, term, sequence] = /^log\/(\d{10})\/(\d{12})$/.exec(key.slice(servicePrefix(service).length)) ?? [];
+  if (term !== undefined && sequence !== undefined)
+    return { kind: "log", term: Number(term), sequence: Number(sequence) };
+  const [, backup] = /^backups\/([^/]+)\/./.exec(key.slice(servicePrefix(service).length)) ?? [];
+  return backup === undefined ? undefined : { kind: "backup", backup };
+}
+
 const partDigits = 6;
 
 function partText(part: number): string {

@@ -258,6 +258,8 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
         backups,
         backupKeys,
         index,
+        drills,
+        drillIndex,
         fleet,
         organizations,
         machines,

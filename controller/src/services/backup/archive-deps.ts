@@ -12,6 +12,7 @@ import type { ArchiveObject } from "./archive.ts";
 import type { BackupCreation } from "./backup-creation.ts";
 import type { BackupIndex, BackupObject } from "./backup.ts";
 import type { BackupKeyObject } from "./backup-key.ts";
+import type { DrillIndex, DrillObject } from "./drill/drill.ts";
 
 export interface ArchiveWorkDeps extends BackupCreation {
   readonly archives: Collection<ArchiveObject>;
@@ -19,6 +20,8 @@ export interface ArchiveWorkDeps extends BackupCreation {
   readonly backupKeys: Collection<BackupKeyObject>;
   readonly index: BackupIndex;
   readonly services: Collection<ManagedServiceObject>;
+  readonly drillIndex: Pick<DrillIndex, "of">;
+  readonly drills: Pick<Collection<DrillObject>, "get" | "subscribe">;
   readonly fleet: Pick<Fleet, "observation">;
   readonly organizations: Pick<Collection<unknown>, "get" | "getCurrent">;
   readonly machines: Pick<Collection<MachineObject>, "get" | "getCurrent">;

@@ -2,7 +2,9 @@ import { hash } from "#kernel/runtime/ownership.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ArchiveObject, nextDaily, settingsOf } from "./archive.ts";
 import { type BackupObject, type BackupSpec, hasEnded } from "./backup.ts";
+import { withoutDamaged } from "./backup-chain.ts";
 import { currentRange } from "./log-archive.ts";
+import { withoutHoles } from "./log-holes.ts";
 import { logAfter } from "./restorable.ts";
 
 const minuteMs = 60_000;
@@ -59,16 +61,18 @@ function isUpgraded({ status }: ArchiveObject): boolean {
 }
 
 /**
- * True if the current log follows a base backup, so that it can be replayed. True before the first base, because there
- * is nothing to cover yet.
+ * True if the current log, after its last hole, follows an intact base backup, so that it can be replayed; without a
+ * log, if the newest backup is intact. True before the first base, because there is nothing to cover yet.
  */
 function isCovered(archive: ArchiveObject, backups: readonly BackupObject[]): boolean {
-  const range = currentRange(archive);
-  if (range === undefined || archive.status.lastAutomatedAt === null) return true;
+  if (archive.status.lastAutomatedAt === null) return true;
   const completed = backups.filter(({ status }) => status.state === "completed");
-  return completed.some(
-    (backup) =>
-      (backup.status.startedAt ?? 0) >= range.fromTime || logAfter(backup, archive.status.log)?.at(-1) === range,
+  const intact = withoutDamaged(completed);
+  const log = withoutHoles(archive.status.log);
+  const range = currentRange({ ...archive, status: { ...archive.status, log } });
+  if (range === undefined) return intact.at(-1) === completed.at(-1);
+  return intact.some(
+    (backup) => (backup.status.startedAt ?? 0) >= range.fromTime || logAfter(backup, log)?.at(-1) === range,
   );
 }
 

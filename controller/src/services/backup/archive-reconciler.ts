@@ -11,6 +11,7 @@ import { hasBackups } from "./service-backups.ts";
 import { type ArchiveWorkDeps, recheckAfter } from "./archive-deps.ts";
 import { hasEnded } from "./backup.ts";
 import { createExpiry } from "./expiry.ts";
+import { createReportedDamage } from "./reported-damage.ts";
 import { createRetainedArchives } from "./retained-archive.ts";
 import { createArchivedLogs } from "./archived-logs.ts";
 
@@ -35,6 +36,7 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
   const logs = createArchivedLogs(deps);
   const expiry = createExpiry(deps);
   const retained = createRetainedArchives(deps, expiry);
+  const damage = createReportedDamage(deps);
   const all = (id: string) => index.of(id).map(({ object }) => object);
 
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
@@ -46,7 +48,8 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
     // undelete writes both.
     const fresh = await archives.getCurrent(id, signal);
     if ((await services.getCurrent(id, signal)) !== undefined) return again(1_000, "memory is stale");
-    return fresh === undefined ? settled : retained.reconcileDeleted(fresh, signal);
+    if (fresh === undefined) return settled;
+    return (await damage.record(fresh, signal)) ?? retained.reconcileDeleted(fresh, signal);
   }
 
   async function maintain(
@@ -74,6 +77,8 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
       return again(0, "source recorded");
     }
     await Promise.all([backups.reached(archive.modRevision, 1_000), backupKeys.reached(archive.modRevision, 1_000)]);
+    const damaged = await damage.record(archive, signal);
+    if (damaged !== undefined) return damaged;
     const logged = await logs.maintain(service, archive, signal);
     if (logged !== undefined) return logged;
     const due = dueBackup(service, archive.object, all(id), { now, finalBackupWithinMs: deps.finalBackupWithinMs });
@@ -124,7 +129,16 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
     inputs: (id) => `${services.get(id)?.modRevision ?? 0} ${archives.get(id)?.modRevision ?? 0}`,
     subscribe(onChange) {
       const watches = [
-        services.subscribe(onChange),
+        services.subscribe((id, before) => {
+          onChange(id);
+          // A restore that ends, or fails, may have found damage in its source.
+          const { serviceId } = services.get(id)?.object.spec.origin ?? before?.spec.origin ?? {};
+          if (serviceId !== undefined && serviceId !== id) onChange(serviceId);
+        }),
+        deps.drills.subscribe((id, before) => {
+          const { serviceId } = deps.drills.get(id)?.object.spec ?? before?.spec ?? {};
+          if (serviceId !== undefined) onChange(serviceId);
+        }),
         archives.subscribe(onChange),
         backups.subscribe((id, before) => {
           const { serviceId } = backups.get(id)?.object.spec ?? before?.spec ?? {};

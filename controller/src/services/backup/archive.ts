@@ -70,8 +70,20 @@ export interface LogRange {
   readonly isAbandoned?: true;
   /** Spans in which commit times occur twice because the machine's clock was set back; absent if there are none. */
   readonly repeated?: readonly TimeSpan[];
+  /** Objects that a reader found lost or damaged, oldest first; absent if there are none. */
+  readonly holes?: readonly LogHole[];
   /** Positions of the log at some times, oldest first, so that old log can be deleted. */
   readonly checkpoints: readonly { readonly at: number; readonly sequence: number }[];
+}
+
+/** Lost or damaged objects of a range: neither they nor the log between them and the next base can be replayed. */
+export interface LogHole {
+  readonly firstSequence: number;
+  readonly lastSequence: number;
+  /** Newest commit that the objects before it certainly have, in milliseconds since 1970. */
+  readonly from: number;
+  /** A base that began at this time or later needs only objects after the hole. */
+  readonly to: number;
 }
 
 /** Configuration that copies of a service inherit. */

@@ -11,6 +11,7 @@ import { isVisible } from "./backup.ts";
 import { awaitsLog, currentRange, hasGap, isDue, rangesSince, rangesToDelete, rangesWith } from "./log-archive.ts";
 import { storeLogKey } from "./stored-key.ts";
 import type { ArchiveWorkDeps } from "./archive-deps.ts";
+import { gapEvent } from "./gap-event.ts";
 import { isRead } from "./expiry.ts";
 import { logObject, logsPrefix } from "@holdfast/common/backup/object-names.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
@@ -39,6 +40,9 @@ export interface ArchivedLogs {
     signal: AbortSignal,
   ): Promise<Outcome | undefined>;
 }
+
+const removedMessage =
+  "Log was removed from the machine before it was stored. A new backup begins at once; until it is complete, restore to a moment before the gap.";
 
 export function createArchivedLogs(deps: ArchiveWorkDeps): ArchivedLogs {
   const { archives, backupKeys, index, services, objects, clock } = deps;
@@ -144,13 +148,14 @@ export function createArchivedLogs(deps: ArchiveWorkDeps): ArchivedLogs {
       spec: { ...spec, instanceGeneration: spec.instanceGeneration + 1 },
     });
     if (event === "gap")
-      unit.event({
-        type: "backup.gap",
-        organizationId,
-        objectKind: "managed-service",
-        objectId: id,
-        data: { service_id: id, since: new Date(currentRange(object)?.toTime ?? clock.now()).toISOString() },
-      });
+      unit.event(
+        gapEvent({
+          serviceId: id,
+          organizationId,
+          since: currentRange({ ...object, status })?.toTime ?? clock.now(),
+          message: removedMessage,
+        }),
+      );
     await archives.reached(await unit.commit(signal), 1_000);
     deps.log.info("log archive started", { service: id, archive: log.archiveId, key: log.keyVersion });
     return again(1_000, "log archive started");

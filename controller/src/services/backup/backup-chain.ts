@@ -21,6 +21,16 @@ export function chainOf(backup: BackupObject, get: GetBackup): readonly BackupOb
   return chain;
 }
 
+/** Pure: the backups of which no part, and none of a backup that they depend on, was found damaged. */
+export function withoutDamaged(backups: readonly BackupObject[]): readonly BackupObject[] {
+  const damaged = new Set(backups.filter(({ status }) => status.isDamaged === true).map(({ metadata }) => metadata.id));
+  if (damaged.size === 0) return backups;
+  const get = (id: string) => backups.find(({ metadata }) => metadata.id === id);
+  const isDamaged = (backup: BackupObject) =>
+    damaged.has(backup.metadata.id) || [...basesOf([backup], get)].some((id) => damaged.has(id));
+  return backups.filter((backup) => !isDamaged(backup));
+}
+
 /** Pure: the ids of all backups that these depend on. */
 export function basesOf(backups: Iterable<BackupObject>, get: GetBackup): Set<string> {
   const found = new Set<string>();

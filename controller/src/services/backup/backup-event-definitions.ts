@@ -27,12 +27,18 @@ export const backupEventDefinitions = {
     example: { ...backupExample, error_message: "The object store did not respond." },
   },
   "backup.gap": {
-    when: "the log of a service's changes has a gap; a new base backup follows",
+    when: "the log of a service's changes has a gap: log was removed before it was stored, or a restore or drill found stored log lost or damaged; a new base backup follows, unless a later one exists",
     data: {
       service_id: { type: "uuid", meaning: "the service" },
       since: { type: "time", meaning: "the last moment before the gap" },
+      message: { type: "string", meaning: "the cause, and what to do" },
     },
-    example: { service_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10", since: "2026-11-22T10:00:00.000Z" },
+    example: {
+      service_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10",
+      since: "2026-11-22T10:00:00.000Z",
+      message:
+        "Log was removed from the machine before it was stored. A new backup begins at once; until it is complete, restore to a moment before the gap.",
+    },
   },
   "backup.drill_failed": {
     when: "a drill of a service's backups failed: the data could not be restored, or failed a check",

@@ -81,13 +81,14 @@ export function advanceVerification(
   now: number,
 ): AdvancedBackup {
   const { spec, status } = withoutRetry(backup);
+  const { damage: _, isDamaged: __, ...intact } = status;
   const unverified = { ...backup, spec: { ...spec, verification: null } };
   const end = (error?: { readonly code: string; readonly message: string }) => {
     if (operation === undefined || operation.status.finishedAt !== null) return operation;
     return error === undefined ? completed(operation, now) : failed(operation, error, now);
   };
   if (check.kind === "passed")
-    return { backup: { ...unverified, status: { ...status, verifiedAt: now } }, operation: end(), events: [] };
+    return { backup: { ...unverified, status: { ...intact, verifiedAt: now } }, operation: end(), events: [] };
   const isDamage = check.error.name === "BackupDamaged";
   const { retry } = backup.status;
   if (!isDamage && (retry?.failures ?? 0) < retriesMax) {
@@ -97,7 +98,7 @@ export function advanceVerification(
   const code = isDamage ? "damaged" : "store_failed";
   const message = failureMessage(code, check.error.message);
   return {
-    backup: { ...unverified, status: { ...status, damage: message } },
+    backup: { ...unverified, status: { ...status, damage: message, ...(isDamage && { isDamaged: true }) } },
     operation: end({ code, message }),
     events: [],
   };

@@ -90,6 +90,8 @@ export interface BackupStatus {
   readonly verifiedAt: number | null;
   /** Why the last verification by request failed; absent if it passed. */
   readonly damage?: string;
+  /** A reader or verification found a part of it lost or changed: nothing can be restored from it. */
+  readonly isDamaged?: true;
   /** It has ended, and no objects of failed attempts remain. */
   readonly isClear?: boolean;
 }

@@ -63,6 +63,7 @@ export function rangesWith(archive: ArchiveObject, report: ArchiveObservation | 
     toTime: Math.max(recorded?.toTime ?? 0, toTime),
     keys: keys.some(({ keyId }) => keyId === key.keyId) ? keys : [...keys, key],
     ...repeatedBy(recorded, { at: toTime, sequence: lastSequence }),
+    ...(recorded?.holes && { holes: recorded.holes }),
     ...(report.earlier.length > 0 && { continues: true }),
     checkpoints: checkpointsOf(recorded, { at: toTime, sequence: lastSequence }),
   };

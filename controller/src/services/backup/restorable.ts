@@ -1,6 +1,8 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { ArchiveObject, LogRange, TimeSpan } from "./archive.ts";
+import { withoutDamaged } from "./backup-chain.ts";
 import { type BackupObject, firstRecoveryPoint } from "./backup.ts";
+import { withoutHoles } from "./log-holes.ts";
 
 /** The span that can be restored, without the gaps in it. */
 export interface Restorable {
@@ -14,14 +16,15 @@ export function restorableOf(
   archive: ArchiveObject | undefined,
   completed: readonly BackupObject[],
 ): Restorable {
-  const moments = completed.flatMap((backup) => firstRecoveryPoint(backup) ?? []);
+  const intact = withoutDamaged(completed);
+  const moments = intact.flatMap((backup) => firstRecoveryPoint(backup) ?? []);
   const first = moments[0];
   const last = moments.at(-1);
   if (first === undefined || last === undefined) return { span: undefined, gaps: [] };
   if (engineOf(databaseType)?.backups?.restorePoints !== "any_second")
     return { span: { from: first, to: last }, gaps: [] };
-  const log = archive?.status.log ?? [];
-  const covered = repeatedMoments(log).reduce(without, spansOf(completed, log));
+  const log = withoutHoles(archive?.status.log ?? []);
+  const covered = repeatedMoments(log).reduce(without, spansOf(intact, log));
   const from = covered[0]?.from;
   const to = covered.at(-1)?.to;
   if (from === undefined || to === undefined) return { span: undefined, gaps: [] };
@@ -69,10 +72,11 @@ function without(spans: readonly TimeSpan[], { from, to }: TimeSpan): TimeSpan[]
 type LogChain = readonly [LogRange, ...LogRange[]];
 
 /**
- * The log that follows a base backup, beginning with the range in which the backup began; undefined while there is
- * none.
+ * The log that follows a base backup, beginning with the range in which the backup began, up to its end or the next
+ * hole; undefined while there is none.
  */
-export function logAfter(base: BackupObject, log: readonly LogRange[]): LogChain | undefined {
+export function logAfter(base: BackupObject, ranges: readonly LogRange[]): LogChain | undefined {
+  const log = withoutHoles(ranges);
   const { startedAt } = base.status;
   const reachesFrom = firstRecoveryPoint(base);
   if (startedAt === null || reachesFrom === null) return undefined;

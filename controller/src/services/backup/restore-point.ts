@@ -1,6 +1,7 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ArchiveObject } from "./archive.ts";
+import { withoutDamaged } from "./backup-chain.ts";
 import { type BackupObject, firstRecoveryPoint } from "./backup.ts";
 import type { TimeSpan } from "./archive.ts";
 import { restorableOf } from "./restorable.ts";
@@ -24,7 +25,9 @@ export function choosePoint(
   now: number,
 ): ChosenPoint {
   const completed = backups.filter(({ status }) => status.state === "completed");
-  const before = completed.findLast((backup) => (firstRecoveryPoint(backup) ?? Number.POSITIVE_INFINITY) <= point);
+  const before = withoutDamaged(completed).findLast(
+    (backup) => (firstRecoveryPoint(backup) ?? Number.POSITIVE_INFINITY) <= point,
+  );
   const { span, gaps } = restorableOf(databaseType, archive, completed);
   if (engineOf(databaseType)?.backups?.restorePoints !== "any_second") {
     if (before !== undefined && point <= now) return { backupId: before.metadata.id, targetTime: null };

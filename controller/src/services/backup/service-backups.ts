@@ -70,7 +70,14 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
   const storedBackup = (backup: BackupObject) => sourceBackup(backup, keyOf(backup.spec.serviceId), sealer);
 
   function logsOf(serviceId: string, backup: BackupObject) {
-    const chain = logAfter(backup, deps.liveArchive(serviceId)?.status.log ?? []);
+    const log = deps.liveArchive(serviceId)?.status.log ?? [];
+    // A hole that was found since the restore began ends the log before its target: the machine reports the damage.
+    const chain =
+      logAfter(backup, log) ??
+      logAfter(
+        backup,
+        log.map((range) => ({ ...range, holes: [] })),
+      );
     if (chain === undefined) throw new Error(`no log follows the backup ${backup.metadata.id}`);
     return chain.map(({ term, firstSequence, lastSequence, keys }) => ({
       term: BigInt(term),

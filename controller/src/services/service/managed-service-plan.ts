@@ -15,6 +15,7 @@ import { memberOperations } from "./service-operations.ts";
 import { awaitsRollout } from "./member/rollout-state.ts";
 import { homeOf, isNeeded, takesWrites, serves } from "./member/member-roles.ts";
 import { strategyOf } from "./member/strategies.ts";
+import { restoreFailure } from "./restore-failure.ts";
 
 /** Time after which a failed engine makes the service fail. */
 export const engineFailedForMs = 30_000;
@@ -224,7 +225,7 @@ export function faultOf(
       return { code: "machine_failed", message: machine.status.reason };
     const restore = instance?.restore;
     if (restore?.state === "failed" && restore.errorCode !== "retrying")
-      return { code: "restore_failed", message: restore.reason };
+      return { code: "restore_failed", message: restoreFailure(restore) };
     // A restore that is retried reports that itself; a restore without progress is stuck.
     if (restore !== undefined && restore.state !== "finished") continue;
     if (

@@ -4,7 +4,7 @@ import type { MaintenanceWindow } from "./maintenance-window.ts";
 import type { ImageCanary } from "./canary/rollback-plan.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { Subject } from "#operation/operation.ts";
-import type { ServiceOrigin } from "./service-origin.ts";
+import { type ServiceOrigin, unfinishedOrigin } from "./service-origin.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Pooler } from "./pooler.ts";
@@ -40,6 +40,7 @@ export const managedServiceStoredNames: StoredNames = {
  * `canary/` changes of the image. State is output: it is shown to users and never read by a plan.
  */
 export const managedServiceKind = defineKind<ManagedServiceObject>("managed-service", {
+  indexes: [sourceOfRestore],
   storedNames: managedServiceStoredNames,
   afterRestore,
   quotas: [
@@ -52,6 +53,11 @@ export const managedServiceKind = defineKind<ManagedServiceObject>("managed-serv
     },
   ],
 });
+
+/** Index: services that are being restored, by the service that the backup is of. */
+export function sourceOfRestore({ spec }: ManagedServiceObject): string | undefined {
+  return unfinishedOrigin(spec)?.serviceId;
+}
 
 /** Desired state of a service. */
 export interface ManagedServiceSpec {

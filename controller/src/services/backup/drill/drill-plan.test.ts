@@ -111,6 +111,20 @@ test.each<[string, Partial<ObservedDrill>, string]>([
   expect(planDrill(drill, wellSeen, 3_000).kind).toBe("deleteMachine");
 });
 
+test("a drill that finds damage records the object, and says what to do", () => {
+  const instance = report("r-1", 1n);
+  const damagedObject = "services/s-1/log/0000000001/000000000002";
+  Object.assign(instance.restore ?? {}, {
+    state: "failed",
+    errorCode: "damaged",
+    reason: "it is absent",
+    damagedObject,
+  });
+  const { drill } = looks({ machine: undefined }, { instance });
+  expect(drill.status).toMatchObject({ state: "failed", damagedObject, error: { code: "damaged" } });
+  expect(drill.status.error?.message).toMatch(/^it is absent\. .* restore to a moment before it, or after /);
+});
+
 test("a drill without progress fails, whatever it waits for", () => {
   for (const status of [fresh.status, { ...fresh.status, state: "running", machineId: "m-1" } as const]) {
     const late = planDrill({ ...fresh, status }, { ...wellSeen, hasCapacity: false, connected: false }, 31 * minuteMs);

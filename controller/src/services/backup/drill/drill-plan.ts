@@ -1,5 +1,6 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
+import { restoreFailure } from "../../service/restore-failure.ts";
 import { type DrillCheck, type DrillObject, isFinished, originOf } from "./drill.ts";
 
 /** Observed state of one drill, read at each reconcile. */
@@ -22,7 +23,13 @@ export type DrillStep =
   | { readonly kind: "deliver" }
   | { readonly kind: "follow"; readonly step: string; readonly mark: string }
   | { readonly kind: "examined"; readonly checks: readonly DrillCheck[] }
-  | { readonly kind: "fail"; readonly code: string; readonly message: string; readonly checks?: readonly DrillCheck[] }
+  | {
+      readonly kind: "fail";
+      readonly code: string;
+      readonly message: string;
+      readonly checks?: readonly DrillCheck[];
+      readonly damagedObject?: string;
+    }
   | { readonly kind: "deleteMachine" }
   /** It has ended and its machine is deleted. */
   | { readonly kind: "settled" };
@@ -63,7 +70,10 @@ function planRunning(drill: DrillObject, { machine, connected, instance }: Obser
   if (instance === undefined || restore === undefined) return { kind: "wait", step: "WaitForMachine" };
   const of: DrillCheck["of"] = origin.targetTime === null ? "backup" : "target";
   const code = restore.errorCode;
-  if (restore.state === "failed" && code !== "" && code !== "retrying") return fail(code, restore.reason);
+  if (restore.state === "failed" && code !== "" && code !== "retrying") {
+    const { damagedObject } = restore;
+    return { kind: "fail", code, message: restoreFailure(restore), ...(damagedObject !== "" && { damagedObject }) };
+  }
   if (restore.state !== "finished") {
     const mark = `${restore.state} ${restore.restoredBytes} ${restore.restoredObjects} ${restore.position}`;
     return { kind: "follow", step: restore.state === "examining" ? "Examine" : "Restore", mark };

@@ -40,14 +40,10 @@ export function advanceDrill(
       return { drill: after, operation: withStep(operation, "Restore", after, now), events: [] };
     }
     case "fail": {
-      const error = { code: step.code, message: step.message };
-      return transitioned(
-        drill,
-        operation,
-        "failed",
-        { error, checks: [...status.checks, ...(step.checks ?? [])] },
-        now,
-      );
+      const { code, message, checks = [], damagedObject } = step;
+      const change = { error: { code, message }, checks: [...status.checks, ...checks] };
+      const damage = damagedObject === undefined ? {} : { damagedObject };
+      return transitioned(drill, operation, "failed", { ...change, ...damage }, now);
     }
     case "wait":
       return { drill, operation: withStep(operation, step.step, drill, now), events: [] };

@@ -44,6 +44,8 @@ export interface DrillStatus {
   readonly examined: number;
   readonly checks: readonly DrillCheck[];
   readonly error: { readonly code: string; readonly message: string } | null;
+  /** Key of the lost or changed object that ended it; absent if none did. */
+  readonly damagedObject?: string;
   /** Progress marker, such as `restoring 1048576 3 `, and the time of its last change. */
   readonly mark: string;
   readonly progressedAt: number;
