@@ -3,7 +3,7 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import { decodeEnum, decodeScalar, faultOfText } from "./json/decode-scalar.ts";
 import type { Faults } from "./json/faults.ts";
 import type { JsonNode } from "./json/json-node.ts";
-import { parseTimestamp } from "./json/timestamp.ts";
+import { parseTimestamp, timestampFault } from "./json/timestamp.ts";
 import { isUuid } from "./openapi/uuid-fields.ts";
 
 /** Sets fields of a request message from the query of the URL; unknown parameters are faults. */
@@ -64,7 +64,7 @@ export function compileParameter(field: DescField): DecodeParameter {
     return (text, name, faults) => {
       const timestamp = parseTimestamp(text);
       if (timestamp === undefined)
-        faults.parameter(name, "invalid_time", "must be an RFC 3339 time such as 2030-01-31T12:00:00Z");
+        faults.parameter(name, "invalid_time", timestampFault(text));
       return timestamp;
     };
   }

@@ -1652,6 +1652,11 @@ export interface RestoredFrom {
   readonly backup_id: string;
   /** The point in time up to which the log was replayed; null for the data of the backup. */
   readonly restore_point: string | null;
+  /**
+   * The moment of the data: the restore point, or that of the backup. Null for an undelete, and for a service that an
+   * older version restored.
+   */
+  readonly restores_to: string | null;
 }
 
 export interface RotatedAuthKey {

@@ -79,10 +79,12 @@ describe("backups of a Valkey", () => {
       ];
       for (const answer of answers) expectStatus(answer, 202);
       expect(answers.map(({ json }) => json["restored_from"])).toMatchObject([
-        { kind: "restore", backup_id: first.id, restore_point: null },
-        { kind: "restore", backup_id: first.id, restore_point: null },
-        { kind: "fork", backup_id: second.id },
+        { kind: "restore", backup_id: first.id, restore_point: null, restores_to: first.restores_to },
+        { kind: "restore", backup_id: first.id, restore_point: null, restores_to: first.restores_to },
+        { kind: "fork", backup_id: second.id, restores_to: second.restores_to },
       ]);
+      const warnings = answers.map(({ json }) => (json as { operation?: { warnings?: string[] } }).operation?.warnings);
+      expect(warnings).toEqual([[], [expect.stringContaining(`are those of ${first.restores_to}`)], []]);
       const copies = await Promise.all(answers.map(created));
       expect(await Promise.all(copies.map((copy) => ask(copy, "GET", "version")))).toEqual(["one", "one", "two"]);
       for (const copy of copies) expect(copy.password).not.toBe(cache.password);
@@ -92,14 +94,17 @@ describe("backups of a Valkey", () => {
     longMs,
   );
 
-  it("a moment before the first snapshot is rejected with the earliest and the latest", async () => {
-    const body = { target_service_name: "before", restore_point: "2020-01-01T00:00:00Z" };
-    const { status, json } = await platform.rest.post(backupsOf("/restore"), body);
+  it("a moment before the first snapshot, or after the last, is rejected with the earliest and the latest", async () => {
     const [first, second] = snapshots;
-    expect([status, json]).toMatchObject([
-      422,
-      { code: "restore_point_unavailable", earliest: first?.restores_to, latest: second?.restores_to },
-    ]);
+    const after = new Date(Date.parse(second?.restores_to ?? "") + 1).toISOString();
+    for (const restore_point of ["2020-01-01T00:00:00Z", after]) {
+      const body = { target_service_name: "before", restore_point };
+      const { status, json } = await platform.rest.post(backupsOf("/restore"), body);
+      expect([status, json]).toMatchObject([
+        422,
+        { code: "restore_point_unavailable", earliest: first?.restores_to, latest: second?.restores_to },
+      ]);
+    }
   });
 
   it(

@@ -3,7 +3,7 @@ import { EmptySchema, ListValueSchema, NullValue, ValueSchema } from "@bufbuild/
 import { type Decode, decodeText, faultOfText, wrongType } from "./decode-scalar.ts";
 import type { Faults, ValuePath } from "./faults.ts";
 import { type JsonNode, plainValue } from "./json-node.ts";
-import { parseTimestamp } from "./timestamp.ts";
+import { parseTimestamp, timestampFault } from "./timestamp.ts";
 
 /** The decoder of a google.protobuf type, whose JSON is not its fields; undefined for other messages. */
 export function decodeWellKnown(message: DescMessage): Decode | undefined {
@@ -37,7 +37,7 @@ function isKind(node: JsonNode, kind: "object" | "array"): boolean {
 function decodeTimestamp(node: JsonNode, path: ValuePath | undefined, faults: Faults): unknown {
   if (typeof node !== "string") return wrongType(node, "an RFC 3339 time", path, faults);
   const timestamp = parseTimestamp(node);
-  if (timestamp === undefined) faults.at(path, "invalid_time", "must be an RFC 3339 time such as 2030-01-31T12:00:00Z");
+  if (timestamp === undefined) faults.at(path, "invalid_time", timestampFault(node));
   return timestamp;
 }
 

@@ -35,6 +35,14 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   return create(TimestampSchema, { seconds: BigInt(seconds), nanos: Number((parts[7] ?? "").padEnd(9, "0")) });
 }
 
+/** The fault of a text that is no time. A time without an offset is ambiguous, so it has a message of its own. */
+export function timestampFault(text: string): string {
+  const hasNoOffset = parseTimestamp(`${text}Z`) !== undefined;
+  return hasNoOffset
+    ? "has no offset from UTC: add Z or an offset such as +02:00"
+    : "must be an RFC 3339 time such as 2030-01-31T12:00:00Z";
+}
+
 /** Formats RFC 3339 in UTC with Z, and 0, 3, 6 or 9 digits of fractional seconds. */
 export function formatTimestamp(seconds: bigint | number | string, nanos: number): string {
   const dateTime = new Date(Number(seconds) * 1000).toISOString().slice(0, 19);

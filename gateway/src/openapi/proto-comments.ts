@@ -527,6 +527,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.RestoredFrom.service_id": "Id of the service of the backup.",
   "holdfast.v1.RestoredFrom.backup_id": "The restored backup, from which the log was replayed for a restore to a point in time.",
   "holdfast.v1.RestoredFrom.restore_point": "The point in time up to which the log was replayed; null for the data of the backup.",
+  "holdfast.v1.RestoredFrom.restores_to": "The moment of the data: the restore point, or that of the backup. Null for an undelete, and for a service that an older version restored.",
   "holdfast.v1.ServiceBackups": "A summary of a service's backups and its restore window.",
   "holdfast.v1.ServiceBackups.restorable": "The restore window; null while nothing can be restored.",
   "holdfast.v1.ServiceBackups.gaps": "Ranges in the window that cannot be restored, the newest 20.",

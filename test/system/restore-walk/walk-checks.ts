@@ -75,13 +75,14 @@ export async function windowOfSnapshots({ fixture }: WalkCheck): Promise<Window>
   const { backups } = await fixture.services.get(fixture.source.service.id);
   const { restorable } = backups ?? {};
   if (restorable === undefined || restorable === null) throw new Error("there is no snapshot");
-  return { from: Math.ceil(Date.parse(restorable.from)), to: Date.now(), gaps: [], faults: [] };
+  const [from, to] = [Math.ceil(Date.parse(restorable.from)), Math.floor(Date.parse(restorable.to))];
+  return { from, to, gaps: [], faults: [] };
 }
 
 /** Moments outside of the window are rejected with the window of the service. */
 export async function checkOutsideWindow({ fixture }: WalkCheck, window: Window): Promise<readonly string[]> {
   const faults: string[] = [];
-  for (const at of [window.from - 60_000, Date.now() + 3_600_000]) {
+  for (const at of [window.from - 60_000, window.to + 600_000]) {
     const restore_point = new Date(at).toISOString();
     const body = { restore_point, target_service_name: "never" };
     const { status, json } = await fixture.platform.rest.post<ProblemJson>(fixture.path("/backups/restore"), body);

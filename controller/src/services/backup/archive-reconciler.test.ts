@@ -339,9 +339,9 @@ describe("an object that a machine reports as damaged", () => {
         if (kind === archiveKind) archive = object as typeof archive;
         if (kind === backupKind) backups.set(object.metadata.id, object as BackupObject);
       },
-      create: (kind: { name: string }, object: BackupObject) => {
+      create: (kind: { name: string }, object: { metadata: { id: string } }) => {
         created.push(kind.name);
-        if (kind.name === "backup") backups.set(object.metadata.id, object);
+        if (kind.name === "backup") backups.set(object.metadata.id, object as BackupObject);
       },
       event: (event: (typeof events)[number]) => events.push(event),
       commit: async () => 2n,

@@ -12,6 +12,7 @@ import { newUser } from "../contents/user/new-user.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { NewServiceContext } from "../service/new-service.ts";
 import { operationMembers } from "../service/operation-members.ts";
+import { warned } from "#operation/operation.ts";
 import type { ServiceCreation, ServiceDesign } from "../service/service-creation.ts";
 import type { ServiceOrigin } from "../service/service-origin.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
@@ -65,13 +66,15 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
     action: string,
     nameField: string,
     choice: CopyChoice,
-    choose: () => { owner: BackupOwner; origin: Omit<ServiceOrigin, "restoreId" | "finishedAt"> },
+    choose: () => { owner: BackupOwner; origin: ChosenOrigin; point?: number },
   ): Promise<ManagedService> {
     const { message } = await creation.create(call, action, (context, unit) => {
-      const { owner, origin } = choose();
-      const { version } = pinBackup(unit, origin.backupId).spec;
-      const copied = copyOf(sourceIn(version, requireSource(owner)), choice, origin, context, nameField);
-      return { ...copied, users: usersFor(copied.service, origin.serviceId, context) };
+      const { owner, origin: chosen, point } = choose();
+      const { spec, status } = pinBackup(unit, chosen.backupId);
+      const origin = { ...chosen, ...(status.restoresTo !== null && { restoresTo: status.restoresTo }) };
+      const copied = copyOf(sourceIn(spec.version, requireSource(owner)), choice, origin, context, nameField);
+      const operation = warned(copied.operation, earlierWarnings(origin, spec.databaseType, point));
+      return { service: copied.service, operation, users: usersFor(copied.service, origin.serviceId, context) };
     });
     return message;
   }
@@ -119,14 +122,8 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
         const point = restorePoint === undefined ? 0 : timestampMs(restorePoint);
         const { databaseType } = requireSource(owner);
         const backups = visibleBackups(serviceId);
-        const { backupId, targetTime } = choosePoint(
-          point,
-          databaseType,
-          deps.liveArchive(serviceId),
-          backups,
-          deps.clock.now(),
-        );
-        return { owner, origin: { kind: "restore", serviceId, backupId, targetTime } };
+        const { backupId, targetTime } = choosePoint(point, databaseType, deps.liveArchive(serviceId), backups);
+        return { owner, origin: { kind: "restore", serviceId, backupId, targetTime }, point };
       }),
 
     forkManagedService: ({ serviceId, backupId, name }, call) =>
@@ -187,6 +184,17 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
     if (service === undefined && archive !== undefined) return archive;
     throw new HoldfastError("WRONG_STATE", "The service is not deleted.");
   }
+}
+
+type ChosenOrigin = Omit<ServiceOrigin, "restoreId" | "finishedAt">;
+
+/** An engine without a log comes back to the newest backup before the requested moment. */
+function earlierWarnings({ restoresTo, targetTime }: ChosenOrigin, databaseType: string, point?: number): string[] {
+  if (point === undefined || targetTime !== null || restoresTo === undefined || restoresTo === point) return [];
+  const [requested, reached] = [point, restoresTo].map((ms) => new Date(ms).toISOString());
+  return [
+    `The data are those of ${reached}, not of ${requested}: a ${databaseType} is restored to its backups, and this is the newest one at or before that moment.`,
+  ];
 }
 
 /** A base backup is due as soon as the service runs. */

@@ -38,7 +38,7 @@ function archive(...ranges: readonly (readonly [from: number, to: number])[]): A
 
 const chosen = (type: string, point: number, recorded: ArchiveObject, backups: readonly BackupObject[]) => {
   try {
-    return choosePoint(point, type, recorded, backups, now);
+    return choosePoint(point, type, recorded, backups);
   } catch (error) {
     const { key, members } = error as { key: string; members: Record<string, unknown> };
     return { key, ...members };
@@ -157,7 +157,7 @@ describe("a restore point with a log", () => {
   });
 });
 
-test("without a log a moment is restored from the newest backup at or before it", () => {
+test("without a log a moment of the window is restored from the newest backup at or before it", () => {
   const backups = [base("b-1", 1_000), base("b-2", 3_000)];
   expect(chosen("valkey", 2_999, archive(), backups)).toEqual({ backupId: "b-1", targetTime: null });
   expect(chosen("valkey", 3_000, archive(), backups)).toEqual({ backupId: "b-2", targetTime: null });
@@ -165,5 +165,11 @@ test("without a log a moment is restored from the newest backup at or before it"
     key: "RESTORE_POINT_UNAVAILABLE",
     earliest: at(1_000),
   });
-  expect(chosen("valkey", now + 1, archive(), backups)).toMatchObject({ latest: at(3_000) });
+  for (const point of [3_001, now + 1])
+    expect(chosen("valkey", point, archive(), backups)).toEqual({
+      key: "RESTORE_POINT_UNAVAILABLE",
+      earliest: at(1_000),
+      latest: at(3_000),
+      gaps: [],
+    });
 });

@@ -14,26 +14,23 @@ export interface ChosenPoint {
 }
 
 /**
- * Pure: the restore for a moment. With a log: the newest base before it, and the log up to it; without one: the newest
- * backup at or before it. Throws RESTORE_POINT_UNAVAILABLE with `earliest`, `latest` and `gaps`.
+ * Pure: the restore for a moment. With a log: the newest base before it, and the log up to it; without one, for a moment
+ * of the window: the newest backup at or before it. Throws RESTORE_POINT_UNAVAILABLE with `earliest`, `latest` and `gaps`.
  */
 export function choosePoint(
   point: number,
   databaseType: string,
   archive: ArchiveObject | undefined,
   backups: readonly BackupObject[],
-  now: number,
 ): ChosenPoint {
   const completed = backups.filter(({ status }) => status.state === "completed");
   const before = withoutDamaged(completed).findLast(
     (backup) => (firstRecoveryPoint(backup) ?? Number.POSITIVE_INFINITY) <= point,
   );
   const { span, gaps } = restorableOf(databaseType, archive, completed);
-  if (engineOf(databaseType)?.backups?.restorePoints !== "any_second") {
-    if (before !== undefined && point <= now) return { backupId: before.metadata.id, targetTime: null };
-    throw unavailable(point, span, gaps);
-  }
   const isWithin = span !== undefined && point >= span.from && point <= span.to;
+  if (isWithin && before !== undefined && engineOf(databaseType)?.backups?.restorePoints !== "any_second")
+    return { backupId: before.metadata.id, targetTime: null };
   if (!isWithin || before === undefined || gaps.some(({ from, to }) => point > from && point < to))
     throw unavailable(point, span, gaps);
   return { backupId: before.metadata.id, targetTime: point };

@@ -129,12 +129,14 @@ function replicationMessage(service: ManagedServiceObject): MessageInitShape<typ
   return { mode, healthy, standbyNames: named.map(({ hostname }) => hostname) };
 }
 
-function originMessage({ kind, serviceId, backupId, targetTime }: ServiceOrigin) {
+function originMessage({ kind, serviceId, backupId, targetTime, restoresTo }: ServiceOrigin) {
+  const moment = targetTime ?? restoresTo;
   return {
     kind,
     serviceId,
     backupId,
     ...(targetTime !== null && { restorePoint: timestampFromMs(targetTime) }),
+    ...(moment !== undefined && { restoresTo: timestampFromMs(moment) }),
   };
 }
 

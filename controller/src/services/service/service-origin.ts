@@ -10,6 +10,8 @@ export interface ServiceOrigin {
   readonly backupId: string;
   /** Null: the end of the backup, or of the log behind it with `toLogEnd`. */
   readonly targetTime: number | null;
+  /** A moment no later than the data of the backup; absent in restores of older versions. */
+  readonly restoresTo?: number;
   /** Restores all archived log behind the backup. */
   readonly toLogEnd?: boolean;
   /** Time at which the restore finished; null until then. */

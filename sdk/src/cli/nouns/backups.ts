@@ -1,4 +1,4 @@
-import type { BackupStatus, BackupType } from "../../responses.ts";
+import type { BackupStatus, BackupType, TimeRange } from "../../responses.ts";
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -41,6 +41,26 @@ export function addBackups(backups: CliCommand): void {
     .does(async ({ client, output, serviceId }, name: string, flags: { type?: BackupType; status?: BackupStatus }) => {
       const filter = omitUndefined({ type: flags.type, status: flags.status });
       output.list(await take(client.backups.list(await serviceId(name), filter)), columns);
+    });
+
+  backups
+    .command("restorable <service>")
+    .description("moments that a service can be restored to, and the gaps between them")
+    .example("backups restorable orders")
+    .does(async ({ client, output, serviceId }, name: string) => {
+      const { backups: summary } = await client.services.get(await serviceId(name));
+      if (summary === null) return output.info(`${name} has no backups`);
+      if (output.format !== "table") return output.show(summary);
+      const { restorable, gaps } = summary;
+      const text = ({ from, to }: TimeRange) => `${from} to ${to}`;
+      const window = restorable === null ? "nothing yet" : text(restorable);
+      const without = gaps.length === 0 ? "none" : gaps.map(text).join(", ");
+      output.show({ ...summary, restorable: window, gaps: without }, [
+        "restorable",
+        "gaps",
+        "last_completed_at",
+        "next_at",
+      ]);
     });
 
   withWait(backups.command("create <service>").description("take a manual backup"))

@@ -77,9 +77,21 @@ function noteOmissions({ output, program }: Context, name: string): void {
   output.info(`${program} users password ${name} USER --reset`);
 }
 
+const copyFields = [...serviceFields, "restored_from", "restores_to"];
+
+/** The service with its source as a text, and the moment of its data. */
+function withSource(service: ManagedService): object {
+  const { restored_from: from } = service;
+  if (from === null) return service;
+  const text = `${from.kind} of backup ${from.backup_id} of service ${from.service_id}`;
+  return { ...service, restored_from: text, restores_to: from.restores_to };
+}
+
 async function showCreated(context: Context, created: ManagedService, flags: WaitFlags): Promise<void> {
   const current = flags.wait === true ? await waitForService(context, created, "Running", flags.timeout) : created;
-  context.output.show(current ?? created, serviceFields);
+  const shown = current ?? created;
+  if (context.output.format === "table") context.output.show(withSource(shown), copyFields);
+  else context.output.show(shown);
   if (flags.wait !== true || created.operation === null) return;
   // Older installations do not return warnings.
   const { warnings }: Partial<Operation> = await context.client.operations.get(created.operation.id);

@@ -99,7 +99,7 @@ function restoresOf(
   const { span, gaps } = restorableOf(databaseType, archive, completed);
   const point = span && pointWithin(span, gaps, upSince(service), random());
   if (point === undefined) return [first];
-  const { backupId, targetTime } = choosePoint(point, databaseType, archive, completed, clock.now());
+  const { backupId, targetTime } = choosePoint(point, databaseType, archive, completed);
   // One machine with one engine version does all restores.
   const isOfVersion = index.get(backupId)?.object.spec.version === newest.spec.version;
   return targetTime === null || !isOfVersion ? [first] : [first, { restoreId: newId(), backupId, targetTime }];
