@@ -70,10 +70,23 @@ export interface LogRange {
   readonly isAbandoned?: true;
   /** Spans in which commit times occur twice because the machine's clock was set back; absent if there are none. */
   readonly repeated?: readonly TimeSpan[];
+  /**
+   * Objects behind its end, which only its primary had: a later term branched off before them. A restore to a moment of
+   * them reads them, not the later terms. Absent if there are none.
+   */
+  readonly tail?: LogTail;
   /** Objects that a reader found lost or damaged, oldest first; absent if there are none. */
   readonly holes?: readonly LogHole[];
   /** Positions of the log at some times, oldest first, so that old log can be deleted. */
   readonly checkpoints: readonly { readonly at: number; readonly sequence: number }[];
+}
+
+/** Log of a term behind the end of its range. Times are commit times. */
+export interface LogTail {
+  readonly lastSequence: number;
+  /** Newest commit in front of it. */
+  readonly fromTime: number;
+  readonly toTime: number;
 }
 
 /** Lost or damaged objects of a range: neither they nor the log between them and the next base can be replayed. */

@@ -8,7 +8,8 @@ import { isOfOlderVersion } from "./archive-source.ts";
 import { backupKeyKind, currentVersion, newBackupKey, newDataKey } from "./backup-key.ts";
 import { pastRetention } from "./backup-retention.ts";
 import { isVisible } from "./backup.ts";
-import { awaitsLog, currentRange, hasGap, isDue, rangesSince, rangesToDelete, rangesWith } from "./log-archive.ts";
+import { awaitsLog, currentRange, hasGap, isDue, rangesSince, rangesToDelete } from "./log-archive.ts";
+import { reportedRanges } from "./reported-log.ts";
 import { storeLogKey } from "./stored-key.ts";
 import type { ArchiveWorkDeps } from "./archive-deps.ts";
 import { gapEvent } from "./gap-event.ts";
@@ -47,6 +48,8 @@ const removedMessage =
 export function createArchivedLogs(deps: ArchiveWorkDeps): ArchivedLogs {
   const { archives, backupKeys, index, services, objects, clock } = deps;
   const reportOf = (service: ManagedServiceObject) => deps.fleet.observation(taskTarget(service).id)?.instance.archive;
+  const rangesOf = (archive: ArchiveObject, service: ManagedServiceObject) =>
+    reportedRanges(archive, service, (machineId) => deps.fleet.observation(machineId)?.instance.archive);
 
   async function maintainLog(
     service: ManagedServiceObject,
@@ -58,7 +61,7 @@ export function createArchivedLogs(deps: ArchiveWorkDeps): ArchivedLogs {
     if (current === null) return undefined;
     const { id, deletionRequestedAt } = service.metadata;
     const report = reportOf(service);
-    const recorded = rangesWith(object, report);
+    const recorded = rangesOf(object, service);
     // The machine will be deleted, so its last report is stored at once.
     if (deletionRequestedAt !== undefined)
       return recorded === object.status.log ? undefined : recordRanges(archive, recorded, signal);
@@ -69,7 +72,10 @@ export function createArchivedLogs(deps: ArchiveWorkDeps): ArchivedLogs {
     if (key !== undefined && currentVersion(key).version !== current.keyVersion)
       return startArchiving(archive, { ...newArchiving(id), ...continuedArchive(current, recorded) }, signal);
     // Stored log is recorded before any is deleted: a deletion may be deferred, or fail.
-    if (isDue(object.status.log, recorded)) return recordRanges(archive, recorded, signal);
+    // The end of a replaced primary's log is recorded at once: the next term's range may begin before it.
+    const isReplaced = service.status.term > (currentRange(object)?.term ?? service.status.term);
+    if (isDue(object.status.log, recorded) || (isReplaced && recorded !== object.status.log))
+      return recordRanges(archive, recorded, signal);
     const retained = rangesSince(recorded, current, oldestBase(object));
     if (retained === recorded || deps.expiryDeferred()) return undefined;
     await deleteLog(objects, id, recorded, retained, signal);
@@ -140,7 +146,7 @@ export function createArchivedLogs(deps: ArchiveWorkDeps): ArchivedLogs {
     await storeLogKey(objects, log, key);
     const unit = deps.begin();
     // Log stored until now belongs to the old archive and key.
-    const status = { ...object.status, log: rangesWith(object, reportOf(service.object)) };
+    const status = { ...object.status, log: rangesOf(object, service.object) };
     unit.update(archiveKind, archive, { ...object, spec: { ...object.spec, log }, status });
     const { spec } = service.object;
     unit.update(managedServiceKind, service, {

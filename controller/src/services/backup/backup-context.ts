@@ -11,10 +11,9 @@ import { basesOf } from "./backup-chain.ts";
 import { type BackupIndex, type BackupObject, createBackupIndex } from "./backup.ts";
 import type { BackupKeyObject } from "./backup-key.ts";
 import { createDrillIndex, type DrillIndex, type DrillObject } from "./drill/drill.ts";
-import { rangesWith } from "./log-archive.ts";
+import { reportedRanges } from "./reported-log.ts";
 import { createBackupSummaries } from "./backup-summary.ts";
 import { createServiceBackups } from "./service-backups.ts";
-import { taskTarget } from "../service/member/member-roles.ts";
 
 export interface BackupContextDeps {
   readonly services: Collection<ManagedServiceObject>;
@@ -53,7 +52,7 @@ export function createBackupContext(deps: BackupContextDeps): BackupContext {
     const archive = archives.get(serviceId)?.object;
     const service = services.get(serviceId)?.object;
     if (archive === undefined || service === undefined) return archive;
-    const log = rangesWith(archive, deps.observation(taskTarget(service).id)?.instance.archive);
+    const log = reportedRanges(archive, service, (machineId) => deps.observation(machineId)?.instance.archive);
     return log === archive.status.log ? archive : { ...archive, status: { ...archive.status, log } };
   }
   /** Ids of increments that depend on the backup. */

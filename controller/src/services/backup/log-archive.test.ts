@@ -4,7 +4,7 @@ import { ArchiveObservationSchema, ArchiveRunSchema } from "@holdfast/proto/hold
 import { expect, test } from "vitest";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import { type ArchiveObject, type LogRange, newArchive } from "./archive.ts";
-import { hasGap, isDue, isFollowed, rangesSince, rangesWith } from "./log-archive.ts";
+import { hasGap, isDue, isFollowed, rangesSince, rangesToDelete, rangesWith } from "./log-archive.ts";
 
 const hourMs = 3_600_000;
 const log = { archiveId: "a-1", keyId: "k-1", keyVersion: 1, wrappedKey: "w", since: 0 };
@@ -163,4 +163,35 @@ test("an archive is followed while it has no gap", () => {
     expect(isFollowed(log, no)).toBe(false);
   expect(hasGap(log, report(1, 1, { state: "gap" }))).toBe(true);
   expect(isFollowed(null, report(1, 1))).toBe(false);
+});
+
+test("log that only the replaced primary stored is its term's tail, once", () => {
+  const first = rangesWith(archive([]), report(9_000, 9));
+  const run = create(ArchiveRunSchema, {
+    term: 1n,
+    firstSequence: 1n,
+    lastSequence: 6n,
+    toTime: timestampFromMs(6_000),
+  });
+  const next = create(ArchiveObservationSchema, {
+    ...report(12_000, 2, { term: 2n }),
+    fromTime: timestampFromMs(11_000),
+    earlier: [run],
+  });
+  const tail = { lastSequence: 9, fromTime: 6_000, toTime: 9_000 };
+  const second = rangesWith(archive(first), next);
+  expect(second).toMatchObject([{ term: 1, lastSequence: 6, tail }, { term: 2 }]);
+  const third = { ...next, term: 3n, earlier: [run, create(ArchiveRunSchema, { term: 2n, lastSequence: 2n })] };
+  expect(rangesWith(archive(second), create(ArchiveObservationSchema, third))).toMatchObject([
+    { term: 1, lastSequence: 6, tail },
+    { term: 2 },
+    { term: 3 },
+  ]);
+  expect(rangesToDelete(second, [])).toMatchObject([{ end: 10 }, { end: 3 }]);
+  // Nothing is behind the end that the next primary continues from.
+  const whole = create(ArchiveObservationSchema, {
+    ...next,
+    earlier: [create(ArchiveRunSchema, { ...run, lastSequence: 9n })],
+  });
+  expect(rangesWith(archive(first), whole)[0]).not.toHaveProperty("tail");
 });

@@ -1,5 +1,6 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import type { ArchiveObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import type { ArchiveObservation, ArchiveRun } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import { lastStored } from "./log-holes.ts";
 import type { ArchiveObject, LogArchiving, LogKey, LogRange, TimeSpan } from "./archive.ts";
 
 const hourMs = 3_600_000;
@@ -97,7 +98,7 @@ function endedRanges(
     // The term was written to until the next one began.
     const ranUntil = run?.toTime === undefined ? 0 : timestampMs(run.toTime);
     const toTime = Math.max(range.toTime, ranUntil, range.term === lastTerm ? fromTime : 0);
-    if (run !== undefined) return { ...range, toTime, lastSequence: Number(run.lastSequence) };
+    if (run !== undefined) return { ...range, toTime, lastSequence: Number(run.lastSequence), ...tailOf(range, run) };
     // A later term continued an earlier one, so that this one's end was abandoned.
     const isPassedBy = runs[0] !== undefined && range.term > Number(runs[0].term);
     return isPassedBy && range.lastSequence >= range.firstSequence ? { ...range, isAbandoned: true as const } : range;
@@ -113,6 +114,13 @@ function endedRanges(
     return { ...of, fromTime: toTime, toTime, continues: true };
   });
   return [...ended, ...added];
+}
+
+/** Log that only the term's primary had is stored, when it ran in mode async. Older agents report no time. */
+function tailOf(range: LogRange, { lastSequence, toTime }: ArchiveRun): Pick<LogRange, "tail"> {
+  const fromTime = toTime === undefined ? Number.POSITIVE_INFINITY : timestampMs(toTime);
+  if (range.tail !== undefined || range.lastSequence <= Number(lastSequence) || range.toTime <= fromTime) return {};
+  return { tail: { lastSequence: range.lastSequence, fromTime, toTime: range.toTime } };
 }
 
 /** Pure: the newest range of the current archive; undefined while nothing of it is stored. */
@@ -156,7 +164,7 @@ export function rangesToDelete(
 ): { readonly range: LogRange; readonly end: number }[] {
   return before.flatMap((range) => {
     const remaining = after.find(({ archiveId, term }) => archiveId === range.archiveId && term === range.term);
-    const end = remaining?.firstSequence ?? range.lastSequence + 1;
+    const end = remaining?.firstSequence ?? lastStored(range) + 1;
     return end > range.firstSequence ? [{ range, end }] : [];
   });
 }

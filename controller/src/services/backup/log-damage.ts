@@ -6,6 +6,7 @@ import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { LogHole, LogRange } from "./archive.ts";
 import { type BackupKeyObject, openDataKey } from "./backup-key.ts";
+import { lastStored } from "./log-holes.ts";
 
 export interface LogDamageDeps {
   readonly objects: Pick<ObjectStore, "get" | "head">;
@@ -33,7 +34,7 @@ export async function holeAt(
   { objects, sealer }: LogDamageDeps,
 ): Promise<LogHole | undefined> {
   const location = { service, term: range.term };
-  const isInRange = (at: number) => at >= range.firstSequence && at <= range.lastSequence;
+  const isInRange = (at: number) => at >= range.firstSequence && at <= lastStored(range);
 
   async function open(at: number): Promise<LogHeader | undefined> {
     const stored = await objects.get(logObject(location, at));

@@ -16,9 +16,14 @@ function partsOf(range: LogRange, holes: readonly LogHole[]): LogRange[] {
   const { holes: _, ...whole } = range;
   let rest: LogRange = whole;
   for (const hole of holes) {
-    if (hole.lastSequence < rest.firstSequence || hole.firstSequence > rest.lastSequence) continue;
+    if (hole.lastSequence < rest.firstSequence) continue;
+    const { tail, ...untailed } = rest;
+    if (hole.firstSequence > rest.lastSequence) {
+      rest = tail === undefined || hole.firstSequence > tail.lastSequence ? rest : untailed;
+      continue;
+    }
     if (hole.firstSequence > rest.firstSequence)
-      parts.push({ ...rest, lastSequence: hole.firstSequence - 1, toTime: Math.min(rest.toTime, hole.from) });
+      parts.push({ ...untailed, lastSequence: hole.firstSequence - 1, toTime: Math.min(rest.toTime, hole.from) });
     const { continues: __, ...begun } = rest;
     rest = { ...begun, firstSequence: hole.lastSequence + 1, fromTime: hole.to };
   }
@@ -49,6 +54,11 @@ function join(a: LogHole, b: LogHole): LogHole {
     from: Math.min(a.from, b.from),
     to: Math.max(a.to, b.to),
   };
+}
+
+/** Pure: the last object of the range, with those of its tail. */
+export function lastStored({ lastSequence, tail }: LogRange): number {
+  return Math.max(lastSequence, tail?.lastSequence ?? 0);
 }
 
 /** Pure: true if the sequence number is in one of the range's holes. */

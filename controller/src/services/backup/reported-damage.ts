@@ -10,9 +10,9 @@ import type { ArchiveWorkDeps } from "./archive-deps.ts";
 import { backupKind } from "./backup.ts";
 import { backupOperations } from "./backup-operations.ts";
 import { gapEvent } from "./gap-event.ts";
-import { rangesWith } from "./log-archive.ts";
 import { holeAt } from "./log-damage.ts";
-import { isInHole, withHole } from "./log-holes.ts";
+import { isInHole, lastStored, withHole } from "./log-holes.ts";
+import { reportedRanges } from "./reported-log.ts";
 
 /** Damage that restores and drills reported. */
 export interface ReportedDamage {
@@ -49,10 +49,10 @@ export function createReportedDamage(deps: ArchiveWorkDeps): ReportedDamage {
     const { object } = archive;
     const { id, organizationId } = object.metadata;
     const service = services.get(id)?.object;
-    const report = service && fleet.observation(taskTarget(service).id)?.instance.archive;
-    const ranges = rangesWith(object, report);
+    const reportOf = (machineId: string) => fleet.observation(machineId)?.instance.archive;
+    const ranges = service === undefined ? object.status.log : reportedRanges(object, service, reportOf);
     const range = ranges.find(
-      (each) => each.term === term && sequence >= each.firstSequence && sequence <= each.lastSequence,
+      (each) => each.term === term && sequence >= each.firstSequence && sequence <= lastStored(each),
     );
     const key = backupKeys.get(id)?.object;
     if (range === undefined || key === undefined || isInHole(range, sequence)) return undefined;

@@ -86,9 +86,33 @@ export function logAfter(base: BackupObject, ranges: readonly LogRange[]): LogCh
   for (const chain of chains) {
     const first = chain.findLastIndex(({ fromTime }) => fromTime <= startedAt);
     const [from, ...rest] = chain.slice(Math.max(first, 0));
-    if (first >= 0 && from !== undefined && endOf([from, ...rest]) >= reachesFrom) return [from, ...rest];
+    if (first < 0 || from === undefined || endOf([from, ...rest]) < reachesFrom) continue;
+    // A base of log that only its primary had is continued by that log alone.
+    const isInTail = base.status.term === from.term && from.tail !== undefined && reachesFrom > from.tail.fromTime;
+    return isInTail ? withTail([from]) : [from, ...rest];
   }
   return undefined;
+}
+
+/**
+ * The log that restores a moment from a base backup: that after it, or up to the end of a term's tail that has the
+ * moment. Null: the end of the log.
+ */
+export function logTo(base: BackupObject, ranges: readonly LogRange[], moment: number | null): LogChain | undefined {
+  const chain = logAfter(base, ranges);
+  if (chain === undefined || moment === null) return chain;
+  const at = chain.findIndex(({ tail }) => tail !== undefined && tail.fromTime < moment && moment <= tail.toTime);
+  const [first, ...others] = chain.slice(0, at + 1);
+  return first === undefined ? chain : withTail([first, ...others]);
+}
+
+/** The chain with its last range up to the end of its tail. */
+function withTail(chain: LogChain): LogChain {
+  const { tail, ...range } = chain.at(-1) ?? chain[0];
+  if (tail === undefined) return chain;
+  const last = { ...range, lastSequence: tail.lastSequence, toTime: tail.toTime };
+  const [first, ...others] = chain.slice(0, -1);
+  return first === undefined ? [last] : [first, ...others, last];
 }
 
 function chainsOf(log: readonly LogRange[]): LogChain[] {
@@ -110,12 +134,24 @@ function endOf(chain: LogChain): number {
 
 /** The span that each chain can restore, beginning with its first base, oldest first. */
 function spansOf(completed: readonly BackupObject[], log: readonly LogRange[]): readonly TimeSpan[] {
-  const spans = new Map<LogRange, TimeSpan>();
+  const spans = new Map<string, TimeSpan>();
   for (const base of completed) {
     const last = logAfter(base, log)?.at(-1);
     const from = firstRecoveryPoint(base);
-    if (last === undefined || from === null || spans.has(last)) continue;
-    spans.set(last, { from, to: last.toTime });
+    if (last === undefined || from === null) continue;
+    const end = `${last.archiveId} ${last.term} ${last.lastSequence}`;
+    if (!spans.has(end)) spans.set(end, { from, to: last.toTime });
   }
-  return [...spans.values()].toSorted((a, b) => a.from - b.from);
+  return joined([...spans.values()].toSorted((a, b) => a.from - b.from));
+}
+
+/** Spans that overlap as one: log that only a replaced primary had leads to moments that the next term's has too. */
+function joined(ordered: readonly TimeSpan[]): readonly TimeSpan[] {
+  const spans: TimeSpan[] = [];
+  for (const { from, to } of ordered) {
+    const last = spans.at(-1);
+    if (last === undefined || from > last.to) spans.push({ from, to });
+    else spans.splice(-1, 1, { from: last.from, to: Math.max(last.to, to) });
+  }
+  return spans;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import { type ArchiveObject, type LogRange, newArchive } from "./archive.ts";
 import { type BackupObject, newBackupObject } from "./backup.ts";
-import { logAfter } from "./restorable.ts";
+import { logAfter, logTo } from "./restorable.ts";
 import { choosePoint } from "./restore-point.ts";
 
 const now = 1_000_000;
@@ -120,6 +120,74 @@ describe("a log of several terms", () => {
       latest: at(8_000),
       gaps: [{ from: at(2_000), to: at(5_000) }],
     });
+  });
+});
+
+describe("a term whose primary was replaced while only it had its last log", () => {
+  const range = (term: number, fromTime: number, toTime: number, over: Partial<LogRange> = {}): LogRange => {
+    const of = {
+      archiveId: "a-1",
+      term,
+      fromTime,
+      toTime,
+      firstSequence: 1,
+      lastSequence: 9,
+      keys: [],
+      checkpoints: [],
+    };
+    return { ...of, ...over };
+  };
+  const tail = { lastSequence: 12, fromTime: 3_000, toTime: 4_000 };
+  const log = [range(1, 500, 5_000, { tail }), range(2, 5_000, 9_000, { continues: true })];
+  const recorded = { ...archive(), status: { ...archive().status, log } };
+  const first = base("b-1", 1_000);
+  const read = (backup: BackupObject, point: number) =>
+    logTo(backup, log, point)?.map(({ term, lastSequence }) => [term, lastSequence]);
+
+  test.each<[number, number[][]]>([
+    [
+      2_000,
+      [
+        [1, 9],
+        [2, 9],
+      ],
+    ],
+    [
+      3_000,
+      [
+        [1, 9],
+        [2, 9],
+      ],
+    ],
+    [3_001, [[1, 12]]],
+    [4_000, [[1, 12]]],
+    [
+      4_001,
+      [
+        [1, 9],
+        [2, 9],
+      ],
+    ],
+    [
+      8_000,
+      [
+        [1, 9],
+        [2, 9],
+      ],
+    ],
+  ])("%d is restored with the log of its own primary", (point, expected) => {
+    expect(read(first, point)).toEqual(expected);
+    expect(chosen("postgresql", point, recorded, [first])).toEqual({ backupId: "b-1", targetTime: point });
+  });
+
+  test("a base in that log leads to its end only", () => {
+    const made = base("b-2", 3_500);
+    const second = { ...made, status: { ...made.status, term: 1 } };
+    expect(read(second, 4_000)).toEqual([[1, 12]]);
+    const from = (point: number) => chosen("postgresql", point, recorded, [first, second]);
+    expect(from(3_900)).toEqual({ backupId: "b-2", targetTime: 3_900 });
+    expect(from(8_000)).toEqual({ backupId: "b-1", targetTime: 8_000 });
+    expect(chosen("postgresql", 8_000, recorded, [second])).toMatchObject({ latest: at(4_000) });
   });
 });
 

@@ -4,7 +4,7 @@ import type { ArchiveObject } from "./archive.ts";
 import { withoutDamaged } from "./backup-chain.ts";
 import { type BackupObject, firstRecoveryPoint } from "./backup.ts";
 import type { TimeSpan } from "./archive.ts";
-import { restorableOf } from "./restorable.ts";
+import { logTo, restorableOf } from "./restorable.ts";
 
 /** How to restore a moment: a backup, and how far the log is replayed. */
 export interface ChosenPoint {
@@ -14,8 +14,8 @@ export interface ChosenPoint {
 }
 
 /**
- * Pure: the restore for a moment. With a log: the newest base before it, and the log up to it; without one, for a moment
- * of the window: the newest backup at or before it. Throws RESTORE_POINT_UNAVAILABLE with `earliest`, `latest` and `gaps`.
+ * Pure: the restore for a moment of the window. With a log: the newest base whose log leads to it; without one: the
+ * newest backup at or before it. Throws RESTORE_POINT_UNAVAILABLE with `earliest`, `latest` and `gaps`.
  */
 export function choosePoint(
   point: number,
@@ -24,13 +24,15 @@ export function choosePoint(
   backups: readonly BackupObject[],
 ): ChosenPoint {
   const completed = backups.filter(({ status }) => status.state === "completed");
+  const isExact = engineOf(databaseType)?.backups?.restorePoints === "any_second";
+  const log = archive?.status.log ?? [];
+  const leadsTo = (backup: BackupObject) => (logTo(backup, log, point)?.at(-1)?.toTime ?? 0) >= point;
   const before = withoutDamaged(completed).findLast(
-    (backup) => (firstRecoveryPoint(backup) ?? Number.POSITIVE_INFINITY) <= point,
+    (backup) => (firstRecoveryPoint(backup) ?? Number.POSITIVE_INFINITY) <= point && (!isExact || leadsTo(backup)),
   );
   const { span, gaps } = restorableOf(databaseType, archive, completed);
   const isWithin = span !== undefined && point >= span.from && point <= span.to;
-  if (isWithin && before !== undefined && engineOf(databaseType)?.backups?.restorePoints !== "any_second")
-    return { backupId: before.metadata.id, targetTime: null };
+  if (isWithin && before !== undefined && !isExact) return { backupId: before.metadata.id, targetTime: null };
   if (!isWithin || before === undefined || gaps.some(({ from, to }) => point > from && point < to))
     throw unavailable(point, span, gaps);
   return { backupId: before.metadata.id, targetTime: point };

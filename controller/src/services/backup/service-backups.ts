@@ -19,7 +19,7 @@ import { chainOf } from "./backup-chain.ts";
 import { type BackupIndex, type BackupObject, hasEnded, isVisible } from "./backup.ts";
 import { type BackupKeyObject, dataKeyMessage, sourceBackup } from "./backup-key.ts";
 import { currentRange } from "./log-archive.ts";
-import { logAfter, restorableOf } from "./restorable.ts";
+import { logTo, restorableOf } from "./restorable.ts";
 
 export interface ServiceBackupsDeps {
   readonly archives: Pick<Collection<ArchiveObject>, "get">;
@@ -62,22 +62,18 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
       serviceId,
       backup: storedBackup(backup),
       earlier: chain.slice(0, -1).map(storedBackup),
-      logs: readsLog(origin) ? logsOf(serviceId, backup) : [],
+      logs: readsLog(origin) ? logsOf(origin, backup) : [],
       target: { target: targetOf(origin) },
     });
   }
 
   const storedBackup = (backup: BackupObject) => sourceBackup(backup, keyOf(backup.spec.serviceId), sealer);
 
-  function logsOf(serviceId: string, backup: BackupObject) {
+  function logsOf({ serviceId, targetTime }: ServiceOrigin, backup: BackupObject) {
     const log = deps.liveArchive(serviceId)?.status.log ?? [];
     // A hole that was found since the restore began ends the log before its target: the machine reports the damage.
-    const chain =
-      logAfter(backup, log) ??
-      logAfter(
-        backup,
-        log.map((range) => ({ ...range, holes: [] })),
-      );
+    const whole = log.map((range) => ({ ...range, holes: [] }));
+    const chain = logTo(backup, log, targetTime) ?? logTo(backup, whole, targetTime);
     if (chain === undefined) throw new Error(`no log follows the backup ${backup.metadata.id}`);
     return chain.map(({ term, firstSequence, lastSequence, keys }) => ({
       term: BigInt(term),

@@ -89,9 +89,8 @@ function withSource(service: ManagedService): object {
 
 async function showCreated(context: Context, created: ManagedService, flags: WaitFlags): Promise<void> {
   const current = flags.wait === true ? await waitForService(context, created, "Running", flags.timeout) : created;
-  const shown = current ?? created;
-  if (context.output.format === "table") context.output.show(withSource(shown), copyFields);
-  else context.output.show(shown);
+  const copy = current ?? created;
+  context.output.show(context.output.format === "table" ? withSource(copy) : copy, copyFields);
   if (flags.wait !== true || created.operation === null) return;
   // Older installations do not return warnings.
   const { warnings }: Partial<Operation> = await context.client.operations.get(created.operation.id);

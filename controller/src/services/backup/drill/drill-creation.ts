@@ -91,7 +91,7 @@ function restoresOf(
   service: ManagedServiceObject,
   newest: BackupObject,
   completed: BackupObject[],
-  { index, liveArchive, upSince, random, newId, clock }: DrillCreation,
+  { index, liveArchive, upSince, random, newId }: DrillCreation,
 ): DrillRestore[] {
   const { databaseType } = service.spec;
   const first = { restoreId: newId(), backupId: newest.metadata.id, targetTime: null };
