@@ -74,6 +74,8 @@ export const serviceExecutors: { readonly [K in ServiceStepKind]: Executor<K> } 
     if (!fixture.mayEnd(primary)) return "skipped: the machine ended often";
     const launcherOf = () => fixture.platform.processes().machines.find(({ id }) => id === primary)?.launcher;
     const paused = launcherOf();
+    // The kill beside this step was faster.
+    if (paused === undefined) return "interrupted: the primary's machine is down";
     const repair = failures.pauseMachine(primary);
     try {
       const outcome = async () => {
