@@ -235,6 +235,7 @@ describe.each(["17", "18"])("point-in-time restores of PostgreSQL %s around DROP
       expect(await prepared()).toEqual(["before"]);
       expect(findings.filter(({ name, passed }) => name !== "heartbeat" && !passed)).toEqual([]);
       expect(findings.find(({ name }) => name === "databases")?.detail).toContain("Database halfway is invalid");
+      expect(findings.find(({ name }) => name === "structure")?.detail).toContain("Database closed was not read");
       const checks = (await copy.driver.observe(copy.instance, copy.signal)).checks;
       expect(checks.find(({ name }) => name === "databases")).toMatchObject({
         status: "degraded",

@@ -3,7 +3,7 @@ import { ProgramFailed } from "../../../os/program.ts";
 import type { Examination, Finding, RecoveryTarget } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../instance.ts";
-import { invalidReason, listDatabases } from "../database-list.ts";
+import { invalidReason, listDatabases, summarizeNames } from "../database-list.ts";
 import { platform, program } from "../layout.ts";
 import { programEnvironment } from "../platform-client.ts";
 import { type PrivateServer, startPrivateServer } from "./private-server.ts";
@@ -24,8 +24,8 @@ export async function examine(
   try {
     // Waits until the server is up, too.
     const heartbeat = await lastHeartbeat(server);
-    const { invalid } = await listDatabases(server);
-    const structure = await amcheck(deps, instance, server, signal);
+    const { invalid, closed } = await listDatabases(server);
+    const structure = await amcheck(deps, instance, server, closed, signal);
     await server.stop();
     return [structure, ...databasesFinding(invalid), ...heartbeatFinding(heartbeat, target)];
   } finally {
@@ -43,17 +43,26 @@ async function amcheck(
   { run }: EngineDeps,
   instance: Instance,
   { socket }: PrivateServer,
+  closed: readonly string[],
   signal: AbortSignal,
 ): Promise<Finding> {
   const connection = [`--host=${socket}`, `--port=${instance.spec.port}`, `--username=${platform}`];
   const options = ["--all", `--maintenance-db=${platform}`, "--install-missing"];
   try {
     await run([program(instance, "pg_amcheck"), ...connection, ...options], { env: programEnvironment(), signal });
-    return { name: "structure", passed: true, detail: "pg_amcheck found nothing wrong." };
+    return { name: "structure", passed: true, detail: structureDetail(closed) };
   } catch (error) {
     if (!(error instanceof ProgramFailed)) throw error;
     return { name: "structure", passed: false, detail: error.message };
   }
+}
+
+/** Pure: the detail of a check without a finding. `closed`: databases that refuse sessions, which are not read. */
+export function structureDetail(closed: readonly string[]): string {
+  if (closed.length === 0) return "pg_amcheck found nothing wrong.";
+  const names = summarizeNames(closed);
+  const which = closed.length === 1 ? `Database ${names} was` : `Databases ${names} were`;
+  return `pg_amcheck found nothing wrong. ${which} not read: ALLOW_CONNECTIONS is false.`;
 }
 
 /** Invalid databases were restored as they are in the source, so the finding passes. */
