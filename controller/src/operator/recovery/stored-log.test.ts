@@ -66,7 +66,8 @@ test("a later term ends the previous one where it continues it", async () => {
   const empty = noted({ term: 2, lastSequence: 0, continues: true });
   const { ranges } = await readStoredLog(objects(), "s-4", [noted(), empty], keys);
   expect(ranges).toMatchObject([
-    { term: 1, firstSequence: 1, lastSequence: 2 },
+    // Its objects behind that restore its own moments.
+    { term: 1, firstSequence: 1, lastSequence: 2, tail: { lastSequence: 4, fromTime: 2_000, toTime: 4_000 } },
     { term: 3, firstSequence: 1, lastSequence: 1, continues: true },
   ]);
 });

@@ -3,6 +3,7 @@ import { logHeadBytes, type LogHeader, peekLog } from "@holdfast/common/backup/l
 import { logObject, logPrefix, logsPrefix } from "@holdfast/common/backup/object-names.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import type { LogKey, LogRange } from "#services/backup/archive.ts";
+import { tailBehind } from "#services/backup/log-archive.ts";
 import { objectsBelow } from "#services/backup/stored-prefix.ts";
 
 type Reads = Pick<ObjectStore, "get" | "list">;
@@ -75,7 +76,10 @@ async function rangesUpTo(
       checked += 1;
       if (checked > checksMax) return undefined;
       const header = await peek(objects, logObject({ service, term: range.term }, sequence));
-      if (header?.to === position) return [...ranges.slice(0, index), { ...range, lastSequence: sequence }];
+      if (header?.to === position) {
+        const tail = tailBehind(range, sequence, Date.parse(header.time));
+        return [...ranges.slice(0, index), { ...range, lastSequence: sequence, ...tail }];
+      }
     }
   }
   return undefined;

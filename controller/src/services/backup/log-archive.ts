@@ -1,5 +1,5 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import type { ArchiveObservation, ArchiveRun } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import type { ArchiveObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { lastStored } from "./log-holes.ts";
 import type { ArchiveObject, LogArchiving, LogKey, LogRange, TimeSpan } from "./archive.ts";
 
@@ -65,6 +65,7 @@ export function rangesWith(archive: ArchiveObject, report: ArchiveObservation | 
     keys: keys.some(({ keyId }) => keyId === key.keyId) ? keys : [...keys, key],
     ...repeatedBy(recorded, { at: toTime, sequence: lastSequence }),
     ...(recorded?.holes && { holes: recorded.holes }),
+    ...(recorded?.tail && { tail: recorded.tail }),
     ...(report.earlier.length > 0 && { continues: true }),
     checkpoints: checkpointsOf(recorded, { at: toTime, sequence: lastSequence }),
   };
@@ -98,7 +99,11 @@ function endedRanges(
     // The term was written to until the next one began.
     const ranUntil = run?.toTime === undefined ? 0 : timestampMs(run.toTime);
     const toTime = Math.max(range.toTime, ranUntil, range.term === lastTerm ? fromTime : 0);
-    if (run !== undefined) return { ...range, toTime, lastSequence: Number(run.lastSequence), ...tailOf(range, run) };
+    if (run !== undefined) {
+      const end = Number(run.lastSequence);
+      const branchedAt = run.toTime === undefined ? Number.NaN : timestampMs(run.toTime);
+      return { ...range, toTime, lastSequence: end, ...tailBehind(range, end, branchedAt) };
+    }
     // A later term continued an earlier one, so that this one's end was abandoned.
     const isPassedBy = runs[0] !== undefined && range.term > Number(runs[0].term);
     return isPassedBy && range.lastSequence >= range.firstSequence ? { ...range, isAbandoned: true as const } : range;
@@ -116,11 +121,16 @@ function endedRanges(
   return [...ended, ...added];
 }
 
-/** Log that only the term's primary had is stored, when it ran in mode async. Older agents report no time. */
-function tailOf(range: LogRange, { lastSequence, toTime }: ArchiveRun): Pick<LogRange, "tail"> {
-  const fromTime = toTime === undefined ? Number.POSITIVE_INFINITY : timestampMs(toTime);
-  if (range.tail !== undefined || range.lastSequence <= Number(lastSequence) || range.toTime <= fromTime) return {};
-  return { tail: { lastSequence: range.lastSequence, fromTime, toTime: range.toTime } };
+/**
+ * Pure: the tail of a range that ends earlier now: log that only its primary had is stored behind the end. `fromTime`
+ * is the newest commit up to the end; NaN if it is unknown, as older agents report none.
+ */
+export function tailBehind(range: LogRange, end: number, fromTime: number): Pick<LogRange, "tail"> {
+  const { tail, lastSequence, toTime } = range;
+  const reached = tail?.toTime ?? toTime;
+  if (lastSequence <= end || !(reached > fromTime)) return {};
+  const from = Math.min(fromTime, tail?.fromTime ?? fromTime);
+  return { tail: { lastSequence: lastStored(range), fromTime: from, toTime: reached } };
 }
 
 /** Pure: the newest range of the current archive; undefined while nothing of it is stored. */

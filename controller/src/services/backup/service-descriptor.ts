@@ -65,11 +65,14 @@ export function digestOf({ organization, service, users, archive, backups }: Ser
     archive: {
       spec: archive.spec,
       ...archived,
-      log: log.map(({ archiveId, term, firstSequence, keys, checkpoints }) => {
-        return { archiveId, term, firstSequence, keys, since: checkpoints.at(-1)?.at };
+      log: log.map(({ archiveId, term, firstSequence, keys, checkpoints, holes, tail }) => {
+        return { archiveId, term, firstSequence, keys, since: checkpoints.at(-1)?.at, holes, tail };
       }),
     },
-    backups: backups.map(({ metadata, spec, status }) => [metadata.id, spec.keyVersion, status.manifestSha256]),
+    backups: backups.map(({ metadata, spec, status }) => {
+      const { manifestSha256, isDamaged } = status;
+      return [metadata.id, spec.keyVersion, manifestSha256, ...(isDamaged === true ? ["damaged"] : [])];
+    }),
   };
   return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }
