@@ -358,7 +358,9 @@ describe("an object that a machine reports as damaged", () => {
           get: () => stored(service),
           reached,
         },
-        drillIndex: { of: () => [{ status: { damagedObject: reported.byDrill } }] },
+        drillIndex: {
+          of: () => [{ metadata: fresh.metadata, status: { damagedObject: reported.byDrill, finishedAt: 800 } }],
+        },
         archives: { get: () => stored(archive), reached },
         backups: { get: (backupId: string) => stored(backups.get(backupId)), reached },
         backupKeys: { get: () => stored(key), reached },

@@ -1,3 +1,4 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { dataObjectOf } from "@holdfast/common/backup/object-names.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { operationKind } from "#operation/operation.ts";
@@ -23,6 +24,12 @@ export interface ReportedDamage {
   record(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome | undefined>;
 }
 
+/** An object that a machine found lost or damaged, at a time in milliseconds since 1970. */
+interface DamageReport {
+  readonly key: string;
+  readonly at: number;
+}
+
 /** Reports whose objects were read; beyond, they are read again. */
 const checkedMax = 10_000;
 
@@ -31,14 +38,19 @@ export function createReportedDamage(deps: ArchiveWorkDeps): ReportedDamage {
   /** Reports that changed nothing, so that each is read once by this controller. */
   const checked = new Set<string>();
 
-  /** Keys that restores in progress or in Error, and drills, report. */
-  function reportsOf(id: string): string[] {
-    const restoring = services.by(sourceOfRestore, id).map(({ object }) => {
-      const { restoreId, damagedObject } = fleet.observation(taskTarget(object).id)?.instance.restore ?? {};
-      return restoreId === object.spec.origin?.restoreId ? damagedObject : undefined;
+  /** Reports of restores in progress or in Error, and of drills. */
+  function reportsOf(id: string): DamageReport[] {
+    const restoring = services.by(sourceOfRestore, id).flatMap(({ object }) => {
+      const restore = fleet.observation(taskTarget(object).id)?.instance.restore;
+      if (restore === undefined || restore.restoreId !== object.spec.origin?.restoreId) return [];
+      const { damagedObject: key, since } = restore;
+      return [{ key, at: since === undefined ? object.metadata.createdAt : timestampMs(since) }];
     });
-    const drilled = deps.drillIndex.of(id).map(({ status }) => status.damagedObject);
-    return [...restoring, ...drilled].filter((key): key is string => key !== undefined && key !== "");
+    const drilled = deps.drillIndex.of(id).flatMap(({ metadata, status }) => {
+      const { damagedObject: key = "", finishedAt } = status;
+      return [{ key, at: finishedAt ?? metadata.updatedAt }];
+    });
+    return [...restoring, ...drilled].filter(({ key }) => key !== "");
   }
 
   async function recordHole(
@@ -73,12 +85,13 @@ export function createReportedDamage(deps: ArchiveWorkDeps): ReportedDamage {
   }
 
   /** A damaged part proves nothing about the others, so all of them are read. */
-  async function verify(backupId: string, signal: AbortSignal): Promise<Outcome | undefined> {
+  async function verify(backupId: string, reportedAt: number, signal: AbortSignal): Promise<Outcome | undefined> {
     const backup = index.get(backupId);
     const { spec, status, metadata } = backup?.object ?? {};
     if (backup === undefined || spec === undefined || status?.state !== "completed" || metadata === undefined)
       return undefined;
-    if (status.isDamaged === true || spec.verification !== null) return undefined;
+    const isVerified = status.verifiedAt !== null && status.verifiedAt >= reportedAt;
+    if (status.isDamaged === true || spec.verification !== null || isVerified) return undefined;
     const { organizationId } = metadata;
     const of = { id: deps.newId(), subject: serviceSubject(spec.serviceId), organizationId, now: clock.now() };
     const operation = newOperation({ ...of, type: backupOperations.verify_backup });
@@ -94,16 +107,17 @@ export function createReportedDamage(deps: ArchiveWorkDeps): ReportedDamage {
   return {
     async record(archive, signal) {
       const { id } = archive.object.metadata;
-      for (const key of reportsOf(id)) {
-        if (checked.has(key)) continue;
+      for (const { key, at } of reportsOf(id)) {
+        const report = `${at} ${key}`;
+        if (checked.has(report)) continue;
         const found = dataObjectOf(id, key);
         const outcome =
           found?.kind === "log"
             ? await recordHole(archive, found, signal)
-            : found && (await verify(found.backup, signal));
+            : found && (await verify(found.backup, at, signal));
         // A hole is in the archive by then, and a verification is begun once.
         if (checked.size >= checkedMax) checked.clear();
-        checked.add(key);
+        checked.add(report);
         if (outcome !== undefined) return outcome;
       }
       return undefined;
