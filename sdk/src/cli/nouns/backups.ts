@@ -1,9 +1,10 @@
-import type { BackupStatus, BackupType, TimeRange } from "../../responses.ts";
+import type { BackupStatus, BackupType } from "../../responses.ts";
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { omitUndefined, take, days, integer } from "../flag-values.ts";
 import { waitForOperation } from "./operation-wait.ts";
+import { momentFields, withMoments } from "./restore-moments.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
 
 const columns = ["id", "status", "created_at", "size_bytes", "type", "kind", "trigger", "restores_to", "expires_at"];
@@ -50,17 +51,7 @@ export function addBackups(backups: CliCommand): void {
     .does(async ({ client, output, serviceId }, name: string) => {
       const { backups: summary } = await client.services.get(await serviceId(name));
       if (summary === null) return output.info(`${name} has no backups`);
-      if (output.format !== "table") return output.show(summary);
-      const { restorable, gaps } = summary;
-      const text = ({ from, to }: TimeRange) => `${from} to ${to}`;
-      const window = restorable === null ? "nothing yet" : text(restorable);
-      const without = gaps.length === 0 ? "none" : gaps.map(text).join(", ");
-      output.show({ ...summary, restorable: window, gaps: without }, [
-        "restorable",
-        "gaps",
-        "last_completed_at",
-        "next_at",
-      ]);
+      output.show(output.format === "table" ? withMoments(summary) : summary, momentFields);
     });
 
   withWait(backups.command("create <service>").description("take a manual backup"))

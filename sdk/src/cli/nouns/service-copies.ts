@@ -3,6 +3,7 @@ import { InvalidArgumentError } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { omitUndefined, integer } from "../flag-values.ts";
+import { withSource } from "./restore-moments.ts";
 import { serviceFields } from "./service-fields.ts";
 import { waitForService, type WaitFlags, withWait } from "./service-wait.ts";
 
@@ -78,14 +79,6 @@ function noteOmissions({ output, program }: Context, name: string): void {
 }
 
 const copyFields = [...serviceFields, "restored_from", "restores_to"];
-
-/** The service with its source as a text, and the moment of its data. */
-function withSource(service: ManagedService): object {
-  const { restored_from: from } = service;
-  if (from === null) return service;
-  const text = `${from.kind} of backup ${from.backup_id} of service ${from.service_id}`;
-  return { ...service, restored_from: text, restores_to: from.restores_to };
-}
 
 async function showCreated(context: Context, created: ManagedService, flags: WaitFlags): Promise<void> {
   const current = flags.wait === true ? await waitForService(context, created, "Running", flags.timeout) : created;
