@@ -63,8 +63,7 @@ export function compileParameter(field: DescField): DecodeParameter {
     if (field.message.typeName !== "google.protobuf.Timestamp") throw new Error(`${field} cannot be a parameter`);
     return (text, name, faults) => {
       const timestamp = parseTimestamp(text);
-      if (timestamp === undefined)
-        faults.parameter(name, "invalid_time", timestampFault(text));
+      if (timestamp === undefined) faults.parameter(name, "invalid_time", timestampFault(text));
       return timestamp;
     };
   }
