@@ -201,7 +201,10 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
         keys: createDerivedKeys(config.secret),
         tokens: createTokenKeys(config.keys, config.issuerUrl, now),
         egress: connections,
-        mailRateLimit: before?.mailRateLimit ?? createMailRateLimit(clock.monotonicMs, sources),
+        mailRateLimit:
+          before?.config.mailsPerHour === config.mailsPerHour
+            ? before.mailRateLimit
+            : createMailRateLimit(clock.monotonicMs, config.mailsPerHour),
         now,
         monotonicMs: clock.monotonicMs,
         log,

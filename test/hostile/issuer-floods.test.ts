@@ -195,7 +195,7 @@ test("refreshes continue while every form is flooded over a large database", asy
   await issuer.query("SET enable_seqscan = off; SET enable_bitmapscan = off");
   const explained = await issuer.query<{ "QUERY PLAN": { Plan: Plan }[] }>(
     `EXPLAIN (ANALYZE, FORMAT JSON) ${countMails}`,
-    ["filled7@example.com", "10.0.0.1", 5_000, 10_000],
+    ["filled7@example.com", "10.0.0.1", 5_000, 10_000, true],
   );
   await issuer.end();
   const plan = explained.rows[0]?.["QUERY PLAN"][0]?.Plan;

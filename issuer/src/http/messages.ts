@@ -19,6 +19,8 @@ export interface IncomingRequest {
   readonly address: string;
   /** The address, or the /64 of an IPv6 address, as it is stored in rows. */
   readonly source: string;
+  /** The address, or the /48 of an IPv6 address: a site, whose requests for mails are counted together. */
+  readonly network: string;
   /** True for a proxy that reveals no client addresses, by which nothing is limited. */
   readonly isSharedSource: boolean;
   readonly userAgent: string;
@@ -54,6 +56,7 @@ export async function readRequest(
   if (url === null || url.origin !== origin) throw new Refused(plain(400, "The path is invalid."));
   const method = request.method ?? "GET";
   const { headers } = request;
+  const groups = sources(address);
   const form = method === "POST" ? await formOf(request) : new URLSearchParams();
   return {
     method,
@@ -66,7 +69,8 @@ export async function readRequest(
     fetchSite: firstValue(headers["sec-fetch-site"]),
     address,
     source: sourceOf(address),
-    isSharedSource: sources(address).length === 0,
+    network: groups.at(-1)?.name ?? sourceOf(address),
+    isSharedSource: groups.length === 0,
     userAgent: (headers["user-agent"] ?? "").slice(0, 200),
   };
 }

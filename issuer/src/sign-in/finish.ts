@@ -12,6 +12,7 @@ import { clearInteraction, type Interaction } from "./interaction.ts";
 import { interactionHash } from "./mail-limits.ts";
 import { mailSecretsOf } from "./mail-secrets.ts";
 import { openSession, type Session } from "./session.ts";
+import { recordSignIn } from "./signed-in-browser.ts";
 
 const triesMax = 5;
 const mailLifeMs = 15 * 60_000;
@@ -95,7 +96,7 @@ export async function finish(
       : await rows<{ id: string }>(`UPDATE ${s}.users SET email_verified = true WHERE email = $1 RETURNING id`, [
           owedMail.email,
         ]);
-    return user && completeFirstFactor(rows, incoming, interaction, user.id, byMail);
+    return user && completeFirstFactor(app, rows, incoming, interaction, user.id, byMail);
   });
   if (firstFactorResult === undefined) return "code" in proof ? refused : { kind: "over" };
   return continueSignIn(app, interaction, firstFactorResult, byMail);
@@ -111,7 +112,7 @@ export async function finishUpstream(
   const firstFactorResult = await app.database.transaction(async (rows) => {
     const linked = await linkUser(rows, upstreamUser, app.config.signUpOpen);
     if (linked.kind !== "user") return linked;
-    return completeFirstFactor(rows, incoming, interaction, linked.userId, byProvider);
+    return completeFirstFactor(app, rows, incoming, interaction, linked.userId, byProvider);
   });
   return "kind" in firstFactorResult
     ? firstFactorResult
@@ -131,6 +132,7 @@ interface FirstFactorResult {
 }
 
 async function completeFirstFactor(
+  app: App,
   rows: Rows,
   incoming: IncomingRequest,
   interaction: Interaction,
@@ -139,7 +141,7 @@ async function completeFirstFactor(
 ): Promise<FirstFactorResult> {
   const factor = await rows(`SELECT FROM ${s}.mfa_totp WHERE user_id = $1 AND confirmed_at IS NOT NULL`, [userId]);
   if (factor.length > 0) return { userId, session: undefined };
-  return { userId, session: await signedIn(rows, incoming, interaction, userId, amr) };
+  return { userId, session: await signedIn(app, rows, incoming, interaction, userId, amr) };
 }
 
 async function continueSignIn(
@@ -164,32 +166,40 @@ export async function finishSecondFactor(
   if (firstFactor === undefined || app.now() - firstFactor.at > secondFactorWithinMs) return { kind: "over" };
   if (!(await passesSecondFactor(app, firstFactor.userId, typed))) return { kind: "wrong", next: interaction };
   const session = await app.database.transaction((rows) =>
-    signedIn(rows, incoming, interaction, firstFactor.userId, [...new Set([...firstFactor.amr, "otp", "mfa"])]),
+    signedIn(app, rows, incoming, interaction, firstFactor.userId, [...new Set([...firstFactor.amr, "otp", "mfa"])]),
   );
   return { kind: "done", response: await backToClient(app, interaction, session) };
 }
 
-type OpenedSession = Awaited<ReturnType<typeof openSession>>;
+interface OpenedSession extends Session {
+  /** Set-Cookie headers of the session and of the browser. */
+  readonly cookies: readonly string[];
+}
 
 async function signedIn(
+  { keys }: App,
   rows: Rows,
   incoming: IncomingRequest,
   { request }: Interaction,
   userId: string,
   amr: readonly string[],
 ): Promise<OpenedSession> {
-  const opened = await openSession(rows, incoming, userId, amr);
-  await rows(`UPDATE ${s}.users SET last_sign_in_at = now() WHERE id = $1`, [userId]);
+  const { cookie, ...session } = await openSession(rows, incoming, userId, amr);
+  const [user] = await rows<{ email: string; email_verified: boolean }>(
+    `UPDATE ${s}.users SET last_sign_in_at = now() WHERE id = $1 RETURNING email, email_verified`,
+    [userId],
+  );
   await rows(
     `INSERT INTO ${s}.events (type, user_id, client_id, ip, user_agent) VALUES ('user.signed_in', $1, $2, $3, $4)`,
     [userId, request.clientId, incoming.source, incoming.userAgent],
   );
-  return opened;
+  const isProved = user?.email_verified === true;
+  return { ...session, cookies: isProved ? [cookie, recordSignIn(keys, incoming.cookies, user.email)] : [cookie] };
 }
 
 /** Redirects to the client with a code, or to the account page if no client started the sign-in. */
 async function backToClient(app: App, interaction: Interaction, session: OpenedSession): Promise<OutgoingResponse> {
-  const cookies = [session.cookie, clearInteraction(interaction)];
+  const cookies = [...session.cookies, clearInteraction(interaction)];
   const { request } = interaction;
   if (request.clientId === "") return seeOther(request.redirectUri, { "set-cookie": cookies });
   return grantCode(app, request, session, cookies);

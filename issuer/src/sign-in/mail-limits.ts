@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import type { App } from "../app.ts";
-import type { IncomingRequest } from "../http/messages.ts";
+import { capacityOf, decideMail, type MailCounts, type MailRequester, newUsersShare } from "./mail-shares.ts";
+import { browserSources } from "./signed-in-browser.ts";
 
 /** Outcome of a request for a mail. The page is the same for `sent` and `withheld`; a withheld mail leaves no row. */
 export type MailRequestOutcome =
@@ -14,44 +15,38 @@ export type MailRequestOutcome =
   /** The app has reached its hourly limit. */
   | { readonly kind: "tooMany" };
 
-const perAddress = { within: "30 seconds", max: 1 } as const;
-const perAddressHour = 5;
+const repeatInterval = "30 seconds";
+/** More than the mails that limits permit for one address in an hour. */
+const rowsOfAddressMax = 1_000;
 const perSource = { within: "10 minutes", unknown: 30, known: 300 } as const;
 
-/** Mails in an hour for addresses without a user; the others are reserved for users. */
-function newUsersShare(mailsPerHour: number): number {
-  return Math.ceil(mailsPerHour / 2);
-}
-
-interface Counts {
-  readonly of_address: boolean;
-  readonly of_source: boolean;
-  readonly strangers: number;
-  readonly users: number;
-  readonly is_user: boolean;
-}
-
-const ofHour = (who: string, limit: string) =>
+const ofHour = (condition: string, limit: string) =>
   `(SELECT count(*)::int FROM (SELECT FROM ${s}.login_tokens
-      WHERE is_owed AND ${who} AND created_at > now() - interval '1 hour' LIMIT ${limit}::int) AS found)`;
-const ofSource = (who: string, max: number) =>
+      WHERE ${condition} AND created_at > now() - interval '1 hour' LIMIT ${limit}::int) AS found)`;
+const ofSource = (condition: string, max: number) =>
   `(SELECT count(*) FROM (SELECT FROM ${s}.login_tokens
-      WHERE source = $2 AND ${who} AND created_at > now() - interval '${perSource.within}' LIMIT ${max}) AS found) = ${max}`;
-const countOfNewUsers = (limit: string) => ofHour("NOT is_known", limit);
-const countOfUsers = (limit: string) => ofHour("is_known", limit);
-const reopenShare = 0.9;
+      WHERE source = $2 AND ${condition} AND created_at > now() - interval '${perSource.within}' LIMIT ${max}) AS found) = ${max}`;
+const isOfBrowser = `source LIKE '${browserSources}%'`;
+const countsOfApp = (newUsersMax: string, max: string) => `
+    ${ofHour("is_owed AND NOT is_known", newUsersMax)} AS strangers,
+    ${ofHour(`is_owed AND is_known AND NOT ${isOfBrowser}`, max)} AS users,
+    ${ofHour(`is_owed AND is_known AND ${isOfBrowser}`, max)} AS browsers`;
 
 /** Each count stops at its limit and uses an index, so its time does not grow with the table. */
 export const countMails = `
-  WITH person AS (SELECT EXISTS (SELECT FROM ${s}.users WHERE users.email = $1) AS is_user)
+  WITH person AS (SELECT EXISTS (SELECT FROM ${s}.users WHERE users.email = $1) AS is_user),
+    to_address AS MATERIALIZED (
+      SELECT source, created_at FROM ${s}.login_tokens
+      WHERE email = $1 AND created_at > now() - interval '1 hour' LIMIT ${rowsOfAddressMax})
   SELECT is_user,
-    EXISTS (SELECT FROM ${s}.login_tokens WHERE email = $1 AND created_at > now() - interval '${perAddress.within}')
-      OR (SELECT count(*) FROM (SELECT FROM ${s}.login_tokens
-            WHERE email = $1 AND created_at > now() - interval '1 hour' LIMIT ${perAddressHour}) AS found) = ${perAddressHour}
-      AS of_address,
-    $2::text IS NOT NULL AND CASE WHEN is_user THEN ${ofSource("is_known", perSource.known)}
+    EXISTS (SELECT FROM to_address WHERE source = $2 AND created_at > now() - interval '${repeatInterval}') AS is_repeated,
+    $5::boolean AND CASE WHEN is_user THEN ${ofSource("is_known", perSource.known)}
       ELSE ${ofSource("NOT is_known", perSource.unknown)} END AS of_source,
-    ${countOfNewUsers("$3")} AS strangers, ${countOfUsers("$4")} AS users
+    ${ofHour("source = $2 AND NOT is_known", "$3")} AS own_strangers,
+    ${ofHour("source = $2 AND is_known", "$4")} AS own_users,
+    (SELECT count(*)::int FROM to_address WHERE source = $2) AS own_to_address,
+    (SELECT count(*)::int FROM to_address WHERE NOT ${isOfBrowser}) AS to_address,
+    ${countsOfApp("$3", "$4")}
   FROM person`;
 
 /**
@@ -63,21 +58,21 @@ export async function requestMail(
   {
     email,
     interactionId,
-    source,
-    isSharedSource: isShared,
-  }: { readonly email: string; readonly interactionId: string } & Pick<IncomingRequest, "source" | "isSharedSource">,
+    requester,
+  }: { readonly email: string; readonly interactionId: string; readonly requester: MailRequester },
 ): Promise<MailRequestOutcome> {
   const max = config.mailsPerHour;
   const newUsersMax = newUsersShare(max);
+  const { source, kind } = requester;
   return database.transaction(async (rows) => {
     await rows("SELECT pg_advisory_xact_lock(hashtextextended('holdfast mails of sign-ins', 0))");
-    const [counts] = await rows<Counts>(countMails, [email, isShared ? null : source, newUsersMax, max]);
+    const [counts] = await rows<MailCounts>(countMails, [email, source, newUsersMax, max, kind === "network"]);
     if (counts === undefined) throw new Error("the counts are missing");
-    if (counts.strangers + counts.users >= max) return { kind: "tooMany" };
+    const decision = decideMail(counts, requester, config);
+    if (decision === "tooMany") return { kind: decision };
     const newUsersLimited = counts.strangers >= newUsersMax;
-    const isAllowed = counts.is_user || (config.signUpOpen && !newUsersLimited);
     const id = randomUUID();
-    if (!isAllowed || counts.of_address || counts.of_source) return { kind: "withheld", id, newUsersLimited };
+    if (decision === "withheld") return { kind: decision, id, newUsersLimited };
     const interaction = interactionHash(interactionId);
     await rows(`UPDATE ${s}.login_tokens SET ended_at = now() WHERE interaction_hash = $1 AND ended_at IS NULL`, [
       interaction,
@@ -95,19 +90,15 @@ export function interactionHash(id: string): Buffer {
   return createHash("sha256").update(`interaction ${id}`).digest();
 }
 
-/**
- * Mail capacity of an app: for all addresses, only for users, or for nobody. A margin below the limit prevents
- * oscillation.
- */
+/** Mail capacity of an app, by its mails of the last hour. */
 export async function mailCapacity({
   database,
   config,
 }: Pick<App, "database" | "config">): Promise<"all" | "users" | "nobody"> {
   const max = config.mailsPerHour;
-  const [counts] = await database.tokens.rows<Pick<Counts, "strangers" | "users">>(
-    `SELECT ${countOfNewUsers("$1")} AS strangers, ${countOfUsers("$2")} AS users`,
+  const [counts] = await database.tokens.rows<Pick<MailCounts, "strangers" | "users" | "browsers">>(
+    `SELECT ${countsOfApp("$1", "$2")}`,
     [newUsersShare(max), max],
   );
-  if (counts === undefined || counts.strangers + counts.users >= max * reopenShare) return "nobody";
-  return counts.strangers < newUsersShare(max) * reopenShare ? "all" : "users";
+  return counts === undefined ? "nobody" : capacityOf(counts, max);
 }

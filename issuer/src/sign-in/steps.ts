@@ -12,6 +12,7 @@ import { typedCode } from "./mail-secrets.ts";
 import type { MailLimited } from "./mail-sender.ts";
 import { requireSameOrigin } from "./same-origin.ts";
 import { page, problemPage } from "./page.ts";
+import { mailRequester } from "./signed-in-browser.ts";
 
 export interface Step {
   readonly app: App;
@@ -68,15 +69,11 @@ export async function postAddress(step: Step): Promise<OutgoingResponse> {
   const interaction = stepInteraction(step);
   const email = normalizedAddress(incoming.form.get("email") ?? "");
   if (!isEmailAddress(email)) return addressPage(app, interaction, "This is not an email address.", 400);
-  if (!app.mailRateLimit.admits(email, incoming.address))
+  const requester = mailRequester(app.keys, incoming, email);
+  if (!app.mailRateLimit.admits(email, requester))
     return addressPage(app, interaction, "Too many mails were requested. Wait a while, then try again.", 429);
   const mail = await inQuantizedTime(app.monotonicMs, () =>
-    requestMail(app, {
-      email,
-      interactionId: interaction.id,
-      source: incoming.source,
-      isSharedSource: incoming.isSharedSource,
-    }),
+    requestMail(app, { email, interactionId: interaction.id, requester }),
   );
   if (mail.kind === "tooMany") reportLimit({ forUsers: true });
   else if (mail.newUsersLimited) reportLimit({ forUsers: false });
@@ -108,7 +105,7 @@ function codePage(app: App, interaction: Interaction, problem = "", status = 200
     status,
     title: "Check your mail",
     leadsTo: interaction.request.redirectUri,
-    body: html`<p>A mail is on its way to ${interaction.mail?.email ?? ""}, if this address may sign in here. An address gets one in 30 seconds, and five in an hour.</p>
+    body: html`<p>A mail is on its way to ${interaction.mail?.email ?? ""}, if this address may sign in here. From one network an address gets one in 30 seconds, and five in an hour.</p>
 ${interaction.mail?.newUsersLimited === true && html`<p>This app has many new users now: an address that never signed in here gets no mail for a while.</p>`}
 <form method="post" action="/sign-in/${interaction.id}/code">
 <label for="code">Code of 6 digits</label>

@@ -149,6 +149,7 @@ function authorizeRequest(more: Partial<IncomingRequest>): IncomingRequest {
     fetchSite: undefined,
     address: "192.0.2.1",
     source: "192.0.2.1",
+    network: "192.0.2.1",
     isSharedSource: false,
     userAgent: "",
     ...more,

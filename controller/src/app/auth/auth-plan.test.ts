@@ -125,6 +125,10 @@ test("erasures are replayed over other data, and mail failures degrade the healt
     kind: "health",
     reason: "mails_per_hour is used up: addresses without a user get no mails for a while.",
   });
+  expect(planAuth(authOf({ ...active, mailLimit: "everybody" }), there)).toEqual({
+    kind: "health",
+    reason: "mails_per_hour is used up: only browsers that signed in before get mails for a while.",
+  });
 });
 
 test("a disabled sign-in has neither a DNS name nor access to the database", () => {

@@ -93,5 +93,5 @@ function healthOf(
   if (!service.isRunning) return "The service with the users does not run.";
   if (mailError !== null) return `Mails are not sent: ${mailError}`;
   if (mailLimit === null) return null;
-  return `mails_per_hour is used up: ${mailLimit === "everybody" ? "no address gets" : "addresses without a user get no"} mails for a while.`;
+  return `mails_per_hour is used up: ${mailLimit === "everybody" ? "only browsers that signed in before get" : "addresses without a user get no"} mails for a while.`;
 }

@@ -126,7 +126,7 @@ export interface AuthStatus {
   readonly health: AuthHealthStatus;
 }
 
-/** "strangers": only addresses without a user; "everybody": all addresses. */
+/** "strangers": only addresses without a user; "everybody": all addresses, except in browsers that signed in before. */
 export type MailLimit = "strangers" | "everybody";
 
 export interface AuthHealthStatus {

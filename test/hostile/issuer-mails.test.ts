@@ -1,0 +1,92 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Browser, Page } from "../support/network/browser.ts";
+import { type IssuerProcess, startIssuerProcess } from "../support/servers/issuer-process.ts";
+
+/** Strangers who know addresses of users: the mails that they use up, and the answers that they compare. */
+let its: IssuerProcess;
+
+beforeAll(async () => {
+  its = await startIssuerProcess();
+});
+beforeEach(async () => {
+  await its.rows("TRUNCATE _mdb_auth.login_tokens");
+});
+afterAll(() => its?.remove());
+
+async function addUsers(...emails: string[]): Promise<void> {
+  for (const email of emails)
+    await its.rows("INSERT INTO _mdb_auth.users (id, email) VALUES ($1, $2) ON CONFLICT DO NOTHING", [
+      randomUUID(),
+      email,
+    ]);
+}
+
+/** Makes requested mails two minutes older, and restarts the issuer without its counts in memory. */
+async function passTwoMinutes(change: Parameters<IssuerProcess["restart"]>[0] = {}): Promise<void> {
+  await its.rows("UPDATE _mdb_auth.login_tokens SET created_at = created_at - interval '2 minutes'");
+  await its.restart(change);
+}
+
+async function requestMail(email: string, from: string, browser: Browser = its.browser(from)): Promise<Page> {
+  return browser.submit(await its.begin(browser, { prompt: "login" }), { email });
+}
+
+/** Sources of the mails to an address. */
+const sourcesOf = async (email: string) =>
+  (await its.rows<{ source: string }>("SELECT source FROM _mdb_auth.login_tokens WHERE email = $1", [email])).map(
+    ({ source }) => source,
+  );
+const mailsTo = (email: string) => its.mail.received.filter(({ to }) => to.includes(email)).length;
+
+test("strangers at five sources leave the owner of an address a mail", async () => {
+  await addUsers("victim@example.com");
+  for (let at = 1; at <= 5; at += 1) await requestMail("victim@example.com", `127.0.82.${at}`);
+  expect((await requestMail("victim@example.com", "127.0.83.1")).status).toBe(200);
+  expect(await sourcesOf("victim@example.com")).toContain("127.0.83.1");
+});
+
+test("a source that knows the addresses of all users leaves mails to other sources", async () => {
+  await its.restart({ mailsPerHour: 24 });
+  const users = Array.from({ length: 24 }, (_, at) => `u${at}@example.com`);
+  await addUsers(...users, "last@example.com");
+  for (const email of users) await requestMail(email, "127.0.84.1");
+  expect((await requestMail("last@example.com", "127.0.85.1")).status).toBe(200);
+  expect((await its.mailTo("last@example.com")).code).toMatch(/^\d{6}$/);
+});
+
+test("a browser that signed in before gets a mail after strangers used up those of its address and app", async () => {
+  await its.restart({ mailsPerHour: 24 });
+  const from = "127.0.86.1";
+  const browser = its.browser(from);
+  const codePage = await requestMail("owner@example.com", from, browser);
+  const { code } = await its.mailTo("owner@example.com");
+  expect((await browser.submit(codePage, { code }, { stopAt: its.callback })).url).toContain("code=");
+  await passTwoMinutes();
+  await addUsers(...Array.from({ length: 40 }, (_, at) => `v${at}@example.com`));
+  for (let at = 0; at < 12; at += 1) await requestMail("owner@example.com", `127.0.87.${at + 1}`);
+  let refusedStatus = 0;
+  for (let at = 0; at < 40 && refusedStatus === 0; at += 1) {
+    const { status } = await requestMail(`v${at}@example.com`, `127.0.88.${at + 1}`);
+    if (status !== 200) refusedStatus = status;
+  }
+  expect(refusedStatus).toBe(429);
+  // A stranger at the same source has no share of the browser's.
+  expect((await requestMail("owner@example.com", from)).status).toBe(429);
+  const before = mailsTo("owner@example.com");
+  const again = await requestMail("owner@example.com", from, browser);
+  const mail = await its.mailTo("owner@example.com", before + 1);
+  expect((await browser.submit(again, { code: mail.code }, { stopAt: its.callback })).url).toContain("code=");
+});
+
+test("a browser's share is that of the user who signed in", async () => {
+  await its.restart({ mailsPerHour: 24 });
+  await addUsers("other@example.com");
+  const browser = its.browser("127.0.89.1");
+  const codePage = await requestMail("mallory@example.com", "127.0.89.1", browser);
+  const { code } = await its.mailTo("mallory@example.com");
+  await browser.submit(codePage, { code }, { stopAt: its.callback });
+  await requestMail("other@example.com", "127.0.89.1", browser);
+  await its.mailTo("other@example.com");
+  expect(await sourcesOf("other@example.com")).toEqual(["127.0.89.1"]);
+});
