@@ -90,3 +90,53 @@ test("a browser's share is that of the user who signed in", async () => {
   await its.mailTo("other@example.com");
   expect(await sourcesOf("other@example.com")).toEqual(["127.0.89.1"]);
 });
+
+/** Everything that a stranger sees of a sign-in with wrong codes and a second request for a mail. */
+async function observedBy(from: string, email: string, pass: () => Promise<void>): Promise<unknown[]> {
+  const browser = its.browser(from);
+  const observed: unknown[] = [];
+  const observe = (page: Page) => {
+    const cookies = [...browser.cookies].map(([name, value]) => [name.slice(0, 14), value.length]);
+    const text = page.text
+      .replaceAll(email, "EMAIL")
+      .replaceAll(/sign-in\/[\w-]{16}/g, "sign-in/ID")
+      .replaceAll(/(nonce[-=]"?)[\w+/=-]+/g, "$1");
+    observed.push([page.status, text, cookies]);
+    return page;
+  };
+  let page = observe(await requestMail(email, from, browser));
+  const [path] = /\/sign-in\/[\w-]{16}/.exec(page.url) ?? [];
+  for (let tries = 0; tries < 2; tries += 1) page = observe(await browser.submit(page, { code: "000000" }));
+  await pass();
+  page = observe(await browser.submit(await browser.get(`${its.url}${path}`), { email }));
+  for (let tries = 0; tries < 5; tries += 1) page = observe(await browser.submit(page, { code: "000000" }));
+  return observed;
+}
+
+test.each([{ signUpOpen: false }, { signUpOpen: true }])(
+  "wrong codes and a second mail show no difference between a user and a stranger ($signUpOpen)",
+  async ({ signUpOpen }) => {
+    await its.restart({ mailsPerHour: 600, signUpOpen });
+    await addUsers("user1@example.com");
+    const waiting: (() => void)[] = [];
+    const passTogether = () =>
+      new Promise<void>((resolve, reject) => {
+        waiting.push(resolve);
+        if (waiting.length === 2) passTwoMinutes({ signUpOpen }).then(() => waiting.forEach((go) => go()), reject);
+      });
+    // With open sign-up, a source of many unknown addresses gets no further ones.
+    if (signUpOpen)
+      await its.rows(
+        `INSERT INTO _mdb_auth.login_tokens (id, email, interaction_hash, source, is_known, is_owed, expires_at)
+         SELECT gen_random_uuid(), n || '@burn.example', sha256(n::text::bytea), '127.0.91.1', false, true, now()
+         FROM generate_series(1, 30) AS n`,
+      );
+    const [user, stranger] = await Promise.all([
+      observedBy("127.0.91.1", "user1@example.com", passTogether),
+      observedBy("127.0.91.1", "none1@example.com", passTogether),
+    ]);
+    expect(mailsTo("user1@example.com")).toBeGreaterThan(0);
+    expect(mailsTo("none1@example.com")).toBe(0);
+    expect(stranger).toEqual(user);
+  },
+);

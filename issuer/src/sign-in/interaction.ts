@@ -24,22 +24,19 @@ export interface Interaction {
   readonly firstFactor?: { readonly userId: string; readonly at: number; readonly amr: readonly string[] };
 }
 
-/** A requested mail, whether it was sent or withheld. */
+/** A requested mail, sent or withheld. The number and size of its fields do not depend on that. */
 export interface RequestedMail {
   readonly id: string;
   readonly email: string;
   readonly at?: number;
   /** Wrong codes that this browser sent. */
   readonly tries?: number;
-  /** True if addresses without a user got no mail at that time. */
-  readonly newUsersLimited?: boolean;
 }
 
 /** Cookies of sign-ins in progress outlive an update of the issuer, so their keys stay. */
 const format = storedFormat<Interaction>({
   upstream: "elsewhere",
   firstFactor: "passed",
-  "mail.newUsersLimited": "isCrowded",
 });
 const prefix = "__Host-sign-in-";
 const lifeS = 3_600;
@@ -53,6 +50,10 @@ const bytesMax = 6_144;
 const allBytesMax = 10_240;
 /** Browsers reject longer cookies. */
 const cookieBytesMax = 4_096;
+/** The text in a cookie has a multiple of these bytes, so that the size of the cookie reveals no field of it. */
+const paddedBytes = 512;
+/** The longest text whose cookie has at most `cookieBytesMax`. */
+const textBytesMax = 3_016;
 const idPattern = /^[A-Za-z0-9_-]{16}$/;
 
 export function newInteraction(request: AuthorizeRequest, now: number): Interaction {
@@ -62,7 +63,7 @@ export function newInteraction(request: AuthorizeRequest, now: number): Interact
 /** Set-Cookie headers that store an interaction and remove those above the limits. */
 export function saveInteraction(app: App, { cookies }: IncomingRequest, interaction: Interaction): string[] {
   const name = `${prefix}${interaction.id}`;
-  const sealed = seal(app.keys.sealingKey("interaction"), format.format(interaction), interaction.id);
+  const sealed = seal(app.keys.sealingKey("interaction"), padded(format.format(interaction)), interaction.id);
   if (bytesOf(name, sealed) > cookieBytesMax)
     throw new Refused(problemPage(app, 400, "This sign-in is too long for a cookie of the browser."));
   const others = [...cookies.keys()]
@@ -82,6 +83,13 @@ export function saveInteraction(app: App, { cookies }: IncomingRequest, interact
     return false;
   });
   return [setCookie(name, sealed, lifeS), ...dropped.map((other) => setCookie(other.name, "", 0))];
+}
+
+/** Appends spaces, which JSON permits, up to the next multiple of `paddedBytes` or the longest possible text. */
+function padded(json: string): string {
+  const bytes = Buffer.byteLength(json);
+  const target = Math.min(Math.ceil(bytes / paddedBytes) * paddedBytes, textBytesMax);
+  return json + " ".repeat(Math.max(0, target - bytes));
 }
 
 const isOurs = (name: string) => name.startsWith(prefix);

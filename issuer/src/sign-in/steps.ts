@@ -80,16 +80,15 @@ export async function postAddress(step: Step): Promise<OutgoingResponse> {
   if (mail.kind === "tooMany")
     return addressPage(app, interaction, "This app sends no more mails for a while. Try again later.", 429);
   if (mail.kind === "sent") send(mail.id);
-  const { newUsersLimited } = mail;
   const previous = interaction.mail?.email === email ? interaction.mail : undefined;
-  // A mail that was sent remains valid if the next one is withheld.
-  const tracked = mail.kind === "withheld" && previous !== undefined ? previous : { id: mail.id, at: app.now() };
+  // A mail that was sent remains valid if the next one is withheld. Apart from the id, the state is the same for both.
+  const mailId = mail.kind === "withheld" && previous !== undefined ? previous.id : mail.id;
   const { upstream: _, request, ...here } = interaction;
   const { loginHint: __, ...without } = request;
   const next: Interaction = {
     ...here,
     request: without,
-    mail: { ...tracked, email, ...(newUsersLimited && { newUsersLimited }) },
+    mail: { id: mailId, email, at: app.now() },
   };
   return seeOther(`/sign-in/${interaction.id}/code`, { "set-cookie": saveInteraction(app, incoming, next) });
 }
@@ -105,8 +104,7 @@ function codePage(app: App, interaction: Interaction, problem = "", status = 200
     status,
     title: "Check your mail",
     leadsTo: interaction.request.redirectUri,
-    body: html`<p>A mail is on its way to ${interaction.mail?.email ?? ""}, if this address may sign in here. From one network an address gets one in 30 seconds, and five in an hour.</p>
-${interaction.mail?.newUsersLimited === true && html`<p>This app has many new users now: an address that never signed in here gets no mail for a while.</p>`}
+    body: html`<p>A mail is on its way to ${interaction.mail?.email ?? ""}, if this address may sign in here. From one network an address gets one in 30 seconds, and five in an hour. While an app has many new users, it sends no mail to addresses that never signed in here.</p>
 <form method="post" action="/sign-in/${interaction.id}/code">
 <label for="code">Code of 6 digits</label>
 ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
