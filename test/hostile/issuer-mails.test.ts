@@ -140,3 +140,22 @@ test.each([{ signUpOpen: false }, { signUpOpen: true }])(
     expect(stranger).toEqual(user);
   },
 );
+
+test("a hundred concurrent guesses at the token endpoint have fifty judged", async () => {
+  await its.rows("TRUNCATE _mdb_auth.events");
+  await its.restart();
+  const dispatcher = its.agent("127.0.92.1");
+  const guess = (at: number) =>
+    its.post(
+      "/token",
+      { client_id: its.appId, grant_type: "refresh_token", refresh_token: `guess${at}` },
+      { dispatcher },
+    );
+  const answers = await Promise.all(Array.from({ length: 100 }, (_, at) => guess(at)));
+  expect(answers.filter(({ status }) => status === 400)).toHaveLength(50);
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(50);
+  const [row] = await its.rows<{ count: number }>(
+    "SELECT count(*)::int AS count FROM _mdb_auth.events WHERE type = 'token.refused'",
+  );
+  expect(row?.count).toBe(50);
+});

@@ -17,20 +17,29 @@ const countsMax = 20_000;
  */
 const sharedFailureRate = { burst: 200, perSecond: 1 };
 
-/** Stores a failure, and counts those of the source with the client within a minute. */
-const writeFailure = `
-  WITH event AS (INSERT INTO ${s}.events (type, client_id, ip) VALUES ('token.refused', $1, $2)),
-    before AS (
+/** Serializes the guesses of a source with a client, so that concurrent ones of all replicas see each other's rows. */
+const lockGuesses = `SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'holdfast guesses', $1::text, $2::text), 0))`;
+
+/**
+ * Counts the guesses of the source with the client within a minute, and stores this one unless they have reached the
+ * limit. `wait_s` is null below the limit.
+ */
+const writeGuess = `
+  WITH before AS (
       SELECT occurred_at FROM ${s}.events
       WHERE type = 'token.refused' AND ip = $2 AND client_id IS NOT DISTINCT FROM $1 AND occurred_at > now() - interval '1 minute'
-      ORDER BY occurred_at DESC LIMIT ${failuresMax - 1})
-  SELECT count(*)::int + 1 AS failures,
-    ceil(extract(epoch FROM min(occurred_at) + interval '1 minute' - now()))::int AS wait_s FROM before`;
+      ORDER BY occurred_at DESC LIMIT ${failuresMax}),
+    counted AS (SELECT count(*) >= ${failuresMax} AS is_full, min(occurred_at) AS oldest FROM before),
+    event AS (
+      INSERT INTO ${s}.events (type, client_id, ip) SELECT 'token.refused', $1, $2 FROM counted WHERE NOT is_full)
+  SELECT CASE WHEN is_full THEN ceil(extract(epoch FROM oldest + interval '1 minute' - now()))::int END AS wait_s
+  FROM counted`;
 
 /**
  * Serves token requests, and delays clients with too many failures. A secret, code or token that this app did not issue
  * is a guess and counts for its source and client. An issued code or token that has expired or was used counts only for
- * itself, so it does not delay its client or others at the same address.
+ * itself, so it does not delay its client or others at the same address. A guess is counted before it is judged, so
+ * concurrent ones do not exceed the limit.
  */
 export interface TokenRateLimit {
   /**
@@ -68,16 +77,19 @@ export function createTokenRateLimit(monotonicMs: () => number): TokenRateLimit 
     return Math.max(0, ((delayedUntilMs.get(key) ?? 0) - monotonicMs()) / 1_000);
   }
 
-  /** Counts a guess for all replicas, unless the rate limit or an unavailable database prevents it. */
+  /**
+   * Counts a guess for all replicas, unless the rate limit or an unavailable database prevents it. Returns the seconds
+   * until it may be judged; 0 if it may.
+   */
   async function countGuess(
     app: App,
     { source, isSharedSource }: IncomingRequest,
     credentials: TokenCredentials,
     key: string,
-  ): Promise<void> {
-    if (isSharedSource) return;
+  ): Promise<number> {
+    if (isSharedSource) return 0;
     const window = countFailure(key);
-    let untilMs = window.failures >= failuresMax ? window.untilMs : 0;
+    if (window.failures >= failuresMax) setBounded(delayedUntilMs, key, window.untilMs);
     const { appId } = app.config;
     const bucket = writing.get(appId) ?? createTokenBuckets(sharedFailureRate, monotonicMs, 1);
     writing.set(appId, bucket);
@@ -85,12 +97,18 @@ export function createTokenRateLimit(monotonicMs: () => number): TokenRateLimit 
       const client = clientOf(app, credentials.clientId);
       const values = [client?.clientId ?? null, source];
       const [count] = await app.database
-        .rows<{ failures: number; wait_s: number | null }>(writeFailure, values)
+        .transaction(async (rows) => {
+          await rows(lockGuesses, values);
+          return rows<{ wait_s: number | null }>(writeGuess, values);
+        })
         .catch(() => []);
-      if (count !== undefined && count.failures >= failuresMax)
-        untilMs = Math.max(untilMs, monotonicMs() + Math.max(count.wait_s ?? 1, 1) * 1_000);
+      if (typeof count?.wait_s === "number") {
+        const untilMs = monotonicMs() + Math.max(count.wait_s, 1) * 1_000;
+        setBounded(delayedUntilMs, key, Math.max(untilMs, delayedUntilMs.get(key) ?? 0));
+        return waitS(key);
+      }
     }
-    if (untilMs > 0) setBounded(delayedUntilMs, key, untilMs);
+    return 0;
   }
 
   return {
@@ -104,13 +122,14 @@ export function createTokenRateLimit(monotonicMs: () => number): TokenRateLimit 
       const isProved = credentials.isAuthenticated || credentials.issuedGrant !== undefined;
       const isCounted = credentials.issuedGrant !== undefined || !credentials.isAuthenticated;
       if (isCounted && waitS(key) > 0) return { response: tooMany(waitS(key)), isProved: false };
+      if (!isProved) {
+        const guessWaitS = await countGuess(app, incoming, credentials, key);
+        if (guessWaitS > 0) return { response: tooMany(guessWaitS), isProved };
+      }
       const response = await grantTokens(app, incoming, credentials);
-      if (isCounted && (response.status === 400 || response.status === 401)) {
-        if (credentials.issuedGrant === undefined) await countGuess(app, incoming, credentials, key);
-        else {
-          const window = countFailure(key);
-          if (window.failures >= spentMax) setBounded(delayedUntilMs, key, window.untilMs);
-        }
+      if (credentials.issuedGrant !== undefined && (response.status === 400 || response.status === 401)) {
+        const window = countFailure(key);
+        if (window.failures >= spentMax) setBounded(delayedUntilMs, key, window.untilMs);
       }
       return { response, isProved };
     },
