@@ -20,6 +20,28 @@ export interface Principal {
    * them.
    */
   readonly needsOrganization?: boolean;
+  /** For a person: the state at authentication to which the tokens that the person creates are bound. */
+  readonly tokenBinding?: TokenBinding;
+  /**
+   * The stored objects that the caller's rights rest on, at their revisions now: a change commits only while they are
+   * unchanged. Throws UNAUTHENTICATED once the credential ended or lost a right since authentication. The authenticator
+   * sets it; absent for callers of tests.
+   */
+  readonly fences?: () => readonly Fence[];
+}
+
+/** Tokens of a person end when either value changes. */
+export interface TokenBinding {
+  /** Incremented by each reset or change of the password. */
+  readonly tokenGeneration: number;
+  /** Creation time of the membership in the organization that the caller acts in. */
+  readonly memberSince?: number;
+}
+
+/** A key of the store with the revision at which it was read. */
+export interface Fence {
+  readonly key: string;
+  readonly modRevision: bigint;
 }
 
 /** Reference to one object. */

@@ -107,9 +107,9 @@ function setUp() {
       spec: { quota: {} },
       status,
     });
-  const join = (userId: string, role: Role, organizationId = "org-1") =>
+  const join = (userId: string, role: Role, organizationId = "org-1", createdAt = 0) =>
     memberships.put({
-      metadata: { ...metadata, organizationId, id: membershipId(organizationId, userId), name: userId },
+      metadata: { ...metadata, createdAt, organizationId, id: membershipId(organizationId, userId), name: userId },
       spec: { role },
       status,
     });
@@ -141,6 +141,12 @@ const key = (id: string, expiresAt: number | null, more: Partial<ApiKey["spec"]>
 });
 const legacyTokenId = sealer.keyedHash(hashPurposes.token, "hft_good");
 const basic = (name: string, secret: string) => `Basic ${Buffer.from(`${name}:${secret}`).toString("base64")}`;
+
+function setGeneration(tokenGeneration: number): void {
+  const passwordHash = sealer.keyedHash(hashPurposes.password, "pass:word");
+  const spec = { passwordHash, operator: false, tokenGeneration };
+  at.users.put({ metadata: { ...metadata, id: "admin" }, spec, status });
+}
 
 async function person(id: string, password: string): Promise<void> {
   const spec = { passwordHash: await hash.create(password, { source: "127.0.0.1", isRecent: true }), operator: false };
@@ -314,6 +320,58 @@ test("a person's tokens, and tokens of those, end when the password changes", as
   expect(await good()).toEqual([false, false, true]);
   put(2);
   expect(await good()).toEqual([false, false, false]);
+});
+
+test.each<[string, () => unknown]>([
+  ["their password is reset", () => setGeneration(2)],
+  ["their membership ends", () => at.leave("admin")],
+  [
+    "they leave and join again",
+    () => {
+      at.leave("admin");
+      at.join("admin", "owner", "org-1", 11);
+    },
+  ],
+  ["their role is lowered", () => at.join("admin", "viewer")],
+  ["they are deleted", () => at.users.delete("admin")],
+])("a person's call, and one of their token, cannot commit once %s", async (_, change) => {
+  setGeneration(1);
+  const text = token("0199aaaa-0000-7000-8000-00000000000d", ["services:*"], {
+    kind: "user",
+    id: "admin",
+    tokenGeneration: 1,
+    memberSince: 0,
+  });
+  const callers = [await at.ask(basic("admin", "pass:word")), await at.ask(text)];
+  expect(callers[0]).toMatchObject({ tokenBinding: { tokenGeneration: 1, memberSince: 0 } });
+  const keys = callers.map((caller) => caller.fences?.().map(({ key }) => key.split("/").slice(-2).join("/")));
+  expect(keys).toEqual([
+    ["user/admin", "membership/org-1.admin"],
+    ["token/0199aaaa-0000-7000-8000-00000000000d", "user/admin", "membership/org-1.admin"],
+  ]);
+  change();
+  for (const { fences } of callers) expect(fences).toThrow(HoldfastError);
+});
+
+test("a person whose record changes in another respect goes on, fenced by its new revision", async () => {
+  setGeneration(0);
+  const { fences } = await at.ask(basic("admin", "pass:word"));
+  const before = fences?.();
+  setGeneration(0);
+  expect(fences?.()).not.toEqual(before);
+  expect(fences?.()).toHaveLength(2);
+});
+
+test("a call of a key cannot commit once the key was rotated without overlap, deleted, or has expired", async () => {
+  const { fences } = await at.ask(basic("hfk_good", "s3cret"));
+  at.apiKeys.put(key("hfk_good", null, { previous: { secretHash: keyed("s3cret"), expiresAt: 20 } }));
+  expect(fences?.()).toHaveLength(1);
+  at.apiKeys.put(key("hfk_good", null, { secretHash: keyed("another") }));
+  expect(fences).toThrow(HoldfastError);
+  at.apiKeys.put(key("hfk_good", 30));
+  expect(fences?.()).toHaveLength(1);
+  now = 30;
+  expect(fences).toThrow(HoldfastError);
 });
 
 test("a token has at most the current scopes of its creator, and ends with it", async () => {

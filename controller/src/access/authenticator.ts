@@ -1,23 +1,28 @@
-import type { Authenticator, PresentedCredentials, Principal } from "@holdfast/common/call.ts";
+import type { Authenticator, Fence, PresentedCredentials, Principal } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { definePart } from "#kernel/part.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
+import type { Kind } from "#kernel/store/kind.ts";
+import { keyOf, type Resource, type Stored } from "#kernel/store/resource.ts";
 import {
   type ApiKey,
+  apiKeyKind,
   hashPurposes,
   type TokenCreator,
   operatorScopes,
   type Token,
-  type User,
   tokenIdOf,
+  tokenKind,
+  type User,
+  userKind,
 } from "./credential/credential.ts";
 import { equalHash } from "./equal-hash.ts";
 import type { CallerCache } from "./caller-cache.ts";
-import type { Memberships } from "./organization/membership.ts";
+import { membershipKind, type Memberships } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
-import { intersection, type Rights } from "./scopes.ts";
+import { covers, intersection, type Rights } from "./scopes.ts";
 import type { PasswordCheck } from "./user/password-check.ts";
 
 export const authenticatorPart = definePart<Authenticator>("the authenticator");
@@ -37,11 +42,15 @@ export interface AuthenticatorDeps {
   readonly clock: Clock;
 }
 
-/** A caller, and the expiry of its credential; null: it does not expire. */
+/** A caller, the expiry of its credential (null: it does not expire), and the objects that its rights rest on. */
 interface Checked {
   readonly principal: Principal;
   readonly endsAt: number | null;
+  readonly fences: readonly Fence[];
 }
+
+/** Checks a credential against the collections as they are now; undefined once it is not valid. */
+type Check = () => Checked | undefined;
 
 /**
  * Identifies callers from collections in memory: a revoked credential is refused on every replica within the delay of a
@@ -51,10 +60,12 @@ interface Checked {
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   async function check(credentials: PresentedCredentials): Promise<Principal> {
     const record = deps.callerCache.recorder();
-    const checked = await checkedOf(credentials, deps);
+    const again = await checkOf(credentials, deps);
+    const checked = again?.();
     if (checked === undefined)
       throw new HoldfastError("UNAUTHENTICATED", "The credential is missing, unknown or no longer valid.");
-    const { principal, endsAt } = checked;
+    const { endsAt } = checked;
+    const principal: Principal = { ...checked.principal, fences: () => currentFences(principal, again) };
     const { organization } = credentials;
     if (organization !== undefined && organization !== principal.organizationId) throw foreignOrganization();
     record(credentials, principal, endsAt);
@@ -71,87 +82,155 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   };
 }
 
-async function checkedOf(
+/** The fences of a caller who still has what was authenticated: organization, scopes and, for a person, the binding. */
+function currentFences(before: Principal, again: Check | undefined): readonly Fence[] {
+  const current = again?.();
+  const now = current?.principal;
+  const isValid =
+    now !== undefined &&
+    now.organizationId === before.organizationId &&
+    now.tokenBinding?.tokenGeneration === before.tokenBinding?.tokenGeneration &&
+    now.tokenBinding?.memberSince === before.tokenBinding?.memberSince &&
+    [...before.scopes].every((scope) => covers(now.scopes, scope));
+  if (current !== undefined && isValid) return current.fences;
+  throw new HoldfastError("UNAUTHENTICATED", "The credential ended, or lost a right, while the request ran.");
+}
+
+/** The secret is compared once, or is only in the returned check as its keyed hash. */
+async function checkOf(
   { authorization = "", organization, source }: PresentedCredentials,
   deps: AuthenticatorDeps,
-): Promise<Checked | undefined> {
+): Promise<Check | undefined> {
   const space = authorization.indexOf(" ");
   const scheme = authorization.slice(0, space).toLowerCase();
   const value = authorization.slice(space + 1).trim();
-  if (scheme === "bearer") return checkToken(value, deps);
+  if (scheme === "bearer") return tokenCheck(value, deps);
   if (scheme !== "basic") return undefined;
   const decoded = Buffer.from(value, "base64").toString("utf8");
   const colon = decoded.indexOf(":");
   if (colon === -1) return undefined;
   const [name, secret] = [decoded.slice(0, colon), decoded.slice(colon + 1)];
-  if (name.startsWith("hfk_")) return checkKey(name, secret, deps);
+  if (name.startsWith("hfk_")) return keyCheck(name, secret, deps);
   if (name.length > 64 || secret.length > 256) return undefined;
   const user = await deps.passwords.verify(name, secret, source);
-  return user && { principal: userPrincipal(user.object, organization, deps), endsAt: null };
+  return user && (() => checkUser(user.object, organization, deps));
 }
 
-function checkKey(id: string, secret: string, deps: AuthenticatorDeps): Checked | undefined {
-  const key = deps.apiKeys.get(id)?.object;
+function keyCheck(id: string, secret: string, deps: AuthenticatorDeps): Check {
   // The hash is computed for unknown ids too, so that timing does not reveal which ids exist.
   const presented = deps.sealer.keyedHash(hashPurposes.apiKey, secret);
+  return () => checkKey(id, presented, deps);
+}
+
+function checkKey(id: string, presented: string, deps: AuthenticatorDeps): Checked | undefined {
+  const stored = deps.apiKeys.get(id);
+  const key = stored?.object;
   const current = equalHash(key?.spec.secretHash, presented);
   const previous = equalHash(key?.spec.previous?.secretHash, presented);
-  if (key === undefined || !isLive(key, deps)) return undefined;
+  if (stored === undefined || key === undefined || !isLive(key, deps)) return undefined;
   const { scopes, expiresAt } = key.spec;
   const endsAt = current ? expiresAt : Math.min(key.spec.previous?.expiresAt ?? 0, expiresAt ?? Infinity);
   if (!current && (!previous || isExpired(endsAt, deps.clock))) return undefined;
   const { organizationId } = key.metadata;
-  return { principal: { kind: "api_key", id, name: id, organizationId, scopes: new Set(scopes), expiresAt }, endsAt };
+  return {
+    principal: { kind: "api_key", id, name: id, organizationId, scopes: new Set(scopes), expiresAt },
+    endsAt,
+    fences: [fenceOf(apiKeyKind, stored)],
+  };
 }
 
-function checkToken(text: string, deps: AuthenticatorDeps): Checked | undefined {
+function tokenCheck(text: string, deps: AuthenticatorDeps): Check | undefined {
   if (!text.startsWith("hft_")) return undefined;
   const presented = deps.sealer.keyedHash(hashPurposes.token, text);
   const id = tokenIdOf(text);
-  const byId = id === undefined ? undefined : deps.tokens.get(id)?.object;
-  const matches = equalHash(byId?.spec.secretHash, presented);
+  return () => checkToken(id, presented, deps);
+}
+
+function checkToken(id: string | undefined, presented: string, deps: AuthenticatorDeps): Checked | undefined {
+  const byId = id === undefined ? undefined : deps.tokens.get(id);
+  const matches = equalHash(byId?.object.spec.secretHash, presented);
   // Tokens of the bootstrap file are found by their hash.
-  const token = matches ? byId : deps.tokens.get(presented)?.object;
-  if (token === undefined || !isLive(token, deps)) return undefined;
-  const scopes = scopesOfToken(token, deps);
-  if (scopes === undefined) return undefined;
+  const stored = matches ? byId : deps.tokens.get(presented);
+  const grant = grantOfToken(stored, deps);
+  if (stored === undefined || grant === undefined) return undefined;
+  const { scopes, fences } = grant;
+  const token = stored.object;
   const { id: tokenId, name, organizationId } = token.metadata;
   const { resources, expiresAt } = token.spec;
   const limits = resources && { resources };
   return {
     principal: { kind: "token", id: tokenId, name, organizationId, scopes, expiresAt, ...limits },
     endsAt: expiresAt,
+    fences,
   };
 }
 
-/** The token's current scopes; undefined when its creator has lost all access. */
-function scopesOfToken({ metadata, spec }: Token, deps: AuthenticatorDeps): ReadonlySet<string> | undefined {
-  if (spec.creator === undefined) return new Set(spec.scopes);
-  const granted = scopesOfCreator(spec.creator, metadata.organizationId, deps);
-  return granted && intersection(spec.scopes, granted);
+/** Scopes, and the objects that they rest on. */
+interface Grant {
+  readonly scopes: ReadonlySet<string>;
+  readonly fences: readonly Fence[];
 }
 
-function scopesOfCreator(
+/** The token's current scopes; undefined when it ended, or its creator has lost all access. */
+function grantOfToken(token: Stored<Token> | undefined, deps: AuthenticatorDeps): Grant | undefined {
+  if (token === undefined || !isLive(token.object, deps)) return undefined;
+  const { metadata, spec } = token.object;
+  const own = fenceOf(tokenKind, token);
+  if (spec.creator === undefined) return { scopes: new Set(spec.scopes), fences: [own] };
+  const grant = grantOfCreator(spec.creator, metadata.organizationId, deps);
+  return grant && { scopes: intersection(spec.scopes, grant.scopes), fences: [own, ...grant.fences] };
+}
+
+function grantOfCreator(
   { kind, id, memberSince, tokenGeneration = 0 }: TokenCreator,
   organizationId: string,
   deps: AuthenticatorDeps,
-): ReadonlySet<string> | undefined {
+): Grant | undefined {
   switch (kind) {
     case "user": {
-      const membership = deps.memberships.get(organizationId, id)?.object;
-      if ((deps.users.get(id)?.object.spec.tokenGeneration ?? 0) !== tokenGeneration) return undefined;
-      if (memberSince !== undefined && membership?.metadata.createdAt !== memberSince) return undefined;
-      return membership && deps.rights.roleScopes[membership.spec.role];
+      const user = deps.users.get(id);
+      const membership = deps.memberships.get(organizationId, id);
+      if ((user?.object.spec.tokenGeneration ?? 0) !== tokenGeneration || membership === undefined) return undefined;
+      if (memberSince !== undefined && membership.object.metadata.createdAt !== memberSince) return undefined;
+      return {
+        scopes: new Set(deps.rights.roleScopes[membership.object.spec.role]),
+        fences: [...(user ? [fenceOf(userKind, user)] : []), fenceOf(membershipKind, membership)],
+      };
     }
     case "api_key": {
-      const key = deps.apiKeys.get(id)?.object;
-      return key !== undefined && isLive(key, deps) ? new Set(key.spec.scopes) : undefined;
+      const key = deps.apiKeys.get(id);
+      if (key === undefined || !isLive(key.object, deps)) return undefined;
+      return { scopes: new Set(key.object.spec.scopes), fences: [fenceOf(apiKeyKind, key)] };
     }
-    case "token": {
-      const token = deps.tokens.get(id)?.object;
-      return token !== undefined && isLive(token, deps) ? scopesOfToken(token, deps) : undefined;
-    }
+    case "token":
+      return grantOfToken(deps.tokens.get(id), deps);
   }
+}
+
+function fenceOf<R extends Resource<unknown, unknown>>(kind: Kind<R>, { object, modRevision }: Stored<R>): Fence {
+  return { key: keyOf(kind, object.metadata.id), modRevision };
+}
+
+/** The person with the rights of now, if the password is the one that was verified. */
+function checkUser(
+  { metadata: { id }, spec: verified }: User,
+  organization: string | undefined,
+  deps: AuthenticatorDeps,
+): Checked | undefined {
+  const user = deps.users.get(id);
+  if (user === undefined || user.object.spec.passwordHash !== verified.passwordHash) return undefined;
+  const principal = userPrincipal(user.object, organization, deps);
+  const { organizationId } = principal;
+  const membership = organizationId === undefined ? undefined : deps.memberships.get(organizationId, id);
+  const memberSince = membership && { memberSince: membership.object.metadata.createdAt };
+  return {
+    principal: {
+      ...principal,
+      tokenBinding: { tokenGeneration: user.object.spec.tokenGeneration ?? 0, ...memberSince },
+    },
+    endsAt: null,
+    fences: [fenceOf(userKind, user), ...(membership ? [fenceOf(membershipKind, membership)] : [])],
+  };
 }
 
 function userPrincipal({ metadata, spec }: User, requestedId: string | undefined, deps: AuthenticatorDeps): Principal {

@@ -108,6 +108,51 @@ test("concurrent changes are each made once, after a conflict from a new read, w
   expect(await audits(id)).toHaveLength(5);
 });
 
+test("forty concurrent changes of one object are all made", async () => {
+  const id = await add();
+  const change = () =>
+    mutate(deps, testCall(), mutation, async (unit) => {
+      const before = await read(id);
+      unit.update(thingKind, before, grown(before.object));
+      return { id, answer: undefined };
+    });
+  await Promise.all(Array.from({ length: 40 }, change));
+  expect((await read(id)).object.spec.size).toBe(40);
+});
+
+test("a change whose credential ends while it runs is refused and writes nothing", async () => {
+  const [id, credential] = [await add(), await add()];
+  let known = await read(credential);
+  const fences = () => {
+    if (known.object.spec.size > 0) throw new HoldfastError("UNAUTHENTICATED", "It ended.");
+    return [{ key: keyOf(thingKind, credential), modRevision: known.modRevision }];
+  };
+  const { principal } = testCall();
+  let attempts = 0;
+  const raced = mutate(
+    deps,
+    testCall({ ...(principal && { principal: { ...principal, fences } }) }),
+    mutation,
+    async (unit) => {
+      attempts += 1;
+      const before = await read(id);
+      unit.update(thingKind, before, grown(before.object));
+      // The credential ends in the store, and this replica sees it after the commit was refused.
+      if (attempts === 1) {
+        const end = deps.begin();
+        end.update(thingKind, known, grown(known.object));
+        await end.commit();
+        setImmediate(async () => {
+          known = await read(credential);
+        });
+      }
+      return { id, answer: undefined };
+    },
+  );
+  await expect(raced).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+  expect([(await read(id)).object.spec.size, await audits(id)]).toEqual([0, []]);
+});
+
 test("a request that needs no change, and one that is refused, write nothing", async () => {
   const id = await add();
   const { call, headers } = callWith("two");

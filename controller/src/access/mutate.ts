@@ -48,7 +48,8 @@ export interface MutateDeps {
  * The only way in which a call changes objects: audit entry, stored response and changes are one transaction, and the
  * call returns once this controller's memory has them. A `Conflict` runs `change` again, so it reads and checks what it
  * changes itself: first that the caller may see the object, then the parent (`refuseIfManaged`), then If-Match, then
- * its state. The commit cannot be undone, so a replica that lags further still responds: a read with the response's
+ * its state. The caller's credential is checked again by each attempt, and fences the commit: a change that races the end
+ * of its own credential, or the loss of a role, is refused or comes before it. The commit cannot be undone, so a replica that lags further still responds: a read with the response's
  * Holdfast-Revision waits for it.
  */
 export function mutate<Answer>(
@@ -59,6 +60,7 @@ export function mutate<Answer>(
 ): Promise<Answer> {
   return retryConflict(call.signal, async () => {
     const unit = begin();
+    for (const fence of call.principal?.fences?.() ?? []) unit.onlyWhile(fence);
     const outcome = await change(unit);
     if ("unchanged" in outcome) return outcome.unchanged;
     const { id, detail, organizationId, etag } = outcome;

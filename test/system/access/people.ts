@@ -86,6 +86,38 @@ export function peopleCases(its: AccessUnderTest): void {
       });
     });
 
+    it("no token outlives a reset, a password change or a removal that it was created concurrently with", async () => {
+      const asOwner = (verb: string, path: string, body?: unknown) =>
+        its.of(its.owner, its.organizationId, verb, path, body);
+      const first = "a first password";
+      const member = (id: string) => `/organizations/${its.organizationId}/members/${id}`;
+      const ends: Record<string, (id: string) => Promise<{ status: number }>> = {
+        reset: (id) => asOwner("POST", `/users/${id}/reset`),
+        change: (id) =>
+          its.platform.rest
+            .as(basic(id, first))
+            .post("/users/me/password", { current_password: first, new_password: "a second password" }),
+        removal: (id) => asOwner("DELETE", member(id)),
+      };
+      for (const [name, end] of Object.entries(ends)) {
+        const id = `race-${name}`;
+        const racer = await its.newPerson(id, first, "viewer");
+        expect(await status(racer.get("/me"))).toBe(200);
+        const create = () => racer.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });
+        const [ended, ...created] = await Promise.all([end(id), ...Array.from({ length: 8 }, create)]);
+        expect([200, 204]).toContain(ended.status);
+        if (name === "removal") {
+          const body = { user_id: id, role: "viewer" };
+          expect(await status(asOwner("POST", `/organizations/${its.organizationId}/members`, body))).toBe(201);
+        }
+        for (const { status: answer, json } of created) {
+          expect([201, 401, 403]).toContain(answer);
+          if (answer !== 201) continue;
+          expect(await status(its.platform.rest.as(`Bearer ${json.token}`).get("/managed-services"))).toBe(401);
+        }
+      }
+    });
+
     it("a user is deleted with the last membership, and nothing of them remains", async () => {
       const as = (verb: string, path: string, body?: unknown) =>
         its.of(its.owner, its.organizationId, verb, path, body);

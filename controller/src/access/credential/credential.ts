@@ -58,7 +58,7 @@ export interface TokenCreator {
    * none of these tokens. Absent for keys and tokens, and for tokens of older versions.
    */
   readonly memberSince?: number;
-  /** The person's token generation at the token's creation; absent for 0. */
+  /** The person's token generation at the authentication of the creating call; absent for 0. */
   readonly tokenGeneration?: number;
   /** Number of tokens between this one and a key or person. */
   readonly depth: number;

@@ -20,24 +20,14 @@ const depthMax = 4;
 
 /** The RPCs of tokens. */
 export function createTokenApi(deps: AccessApiDeps): ServedService {
-  const { organizations, memberships, users, tokens, lastUse, sealer, cursors, clock } = deps;
+  const { organizations, tokens, lastUse, sealer, cursors, clock } = deps;
 
   function creatorOf(call: Call): TokenCreator {
-    const { kind, id } = principalOf(call);
+    const { kind, id, tokenBinding } = principalOf(call);
     const parent = kind === "token" ? tokens.get(id)?.object.spec.creator : undefined;
     const depth = kind === "token" ? (parent?.depth ?? 0) + 1 : 0;
     if (depth > depthMax) throw new HoldfastError("SCOPE_MISSING", "A token of this depth cannot create tokens.");
-    const membership = kind === "user" ? memberships.get(organizationOf(call), id)?.object : undefined;
-    const memberSince = membership && { memberSince: membership.metadata.createdAt };
-    const generation = kind === "user" ? users.get(id)?.object.spec.tokenGeneration : undefined;
-    return {
-      kind,
-      id,
-      actor: actorOf(call),
-      ...memberSince,
-      ...(generation && { tokenGeneration: generation }),
-      depth,
-    };
+    return { kind, id, actor: actorOf(call), ...tokenBinding, depth };
   }
 
   const handlers: Handlers<typeof TokenService> = {

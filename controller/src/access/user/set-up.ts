@@ -6,7 +6,7 @@ import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { type CreatedUser, CreatedUserSchema } from "@holdfast/proto/holdfast/v1/user_pb.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Changes, UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { mutate } from "../mutate.ts";
 import {
@@ -23,10 +23,10 @@ export interface SetUps {
   /** A new token for the person, and its record for the store. */
   begin(userId: string): { readonly token: string; readonly setup: NonNullable<UserSpec["setup"]> };
   /**
-   * Deletes the person's password, voids all tokens that they created, and returns a new one-time token. The caller
-   * checks its permission first.
+   * Deletes the person's password, voids all tokens that they created, and returns a new one-time token. `permit` throws
+   * if the caller may not do it; it runs in each attempt.
    */
-  reset(userId: string, call: Call): Promise<CreatedUser>;
+  reset(userId: string, call: Call, permit?: (unit: Changes) => void): Promise<CreatedUser>;
 }
 
 const setupMs = 72 * 3_600_000;
@@ -47,8 +47,9 @@ export function createSetUps(deps: {
 
   return {
     begin,
-    reset: (userId, call) =>
+    reset: (userId, call, permit) =>
       mutate(deps, call, { action: "user.reset", kind: "user", see: [users] }, async (unit) => {
+        permit?.(unit);
         const before = users.get(userId);
         if (before === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such person.");
         const { metadata, spec, status } = before.object;

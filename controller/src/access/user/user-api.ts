@@ -4,6 +4,7 @@ import { type Call, type Handlers, type ServedService, serve } from "@holdfast/c
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { MeSchema, UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
 import { keyOf, newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { mutate } from "../mutate.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { organizationOf, principalOf, requireScopes } from "../caller.ts";
@@ -12,7 +13,7 @@ import { equalHash } from "../equal-hash.ts";
 import { signInSourcesKind } from "./recent-sources.ts";
 import type { Presenter } from "./password-queue.ts";
 import { roleMessages } from "../organization/member-handlers.ts";
-import type { Membership } from "../organization/membership.ts";
+import { type Membership, membershipKind } from "../organization/membership.ts";
 import { createdUser, requireFreeUsername } from "./set-up.ts";
 
 /** Most organizations in the response of GetMe. */
@@ -41,17 +42,20 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
 
   /**
    * The reset token grants the caller everything that the user may do, so it must be within the caller's own scopes,
-   * and in this organization only.
+   * and in this organization only. The commit requires the role that was checked; a new membership changes the user.
    */
-  function requireResettable(userId: string, call: Call): void {
+  function requireResettable(unit: Changes, userId: string, call: Call): void {
     const organizationId = organizationOf(call);
     const user = users.get(userId)?.object;
     const theirs = memberships.of(userId);
     const isTheirs = user?.metadata.organizationId === organizationId;
-    const here = theirs.find(({ metadata }) => metadata.organizationId === organizationId);
+    const here = memberships.get(organizationId, userId);
     if (user === undefined || (!isTheirs && here === undefined)) throw notFound();
-    if (here !== undefined) requireScopes(call, deps.rights.roleScopes[here.spec.role]);
-    if (!isTheirs || user.spec.operator || theirs.some((each) => each !== here)) {
+    if (here !== undefined) {
+      requireScopes(call, deps.rights.roleScopes[here.object.spec.role]);
+      unit.onlyWhile({ key: keyOf(membershipKind, here.object.metadata.id), modRevision: here.modRevision });
+    }
+    if (!isTheirs || user.spec.operator || theirs.some(({ metadata }) => metadata.organizationId !== organizationId)) {
       const detail = `${userId} is not of this organization alone; a platform operator can do it.`;
       throw new HoldfastError("NOT_POSSIBLE", detail);
     }
@@ -77,10 +81,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         return { id: username, response };
       }),
 
-    resetUser: async ({ userId }, call) => {
-      requireResettable(userId, call);
-      return deps.setUps.reset(userId, call);
-    },
+    resetUser: ({ userId }, call) => deps.setUps.reset(userId, call, (unit) => requireResettable(unit, userId, call)),
 
     setUpUser: ({ token, password }, call) =>
       mutate(deps, call, { action: "user.set-up", kind: "user", see: [users] }, async (unit) => {
