@@ -48,6 +48,36 @@ test("invalid HTTP gets a problem document", async () => {
   }
 });
 
+/** Records the path and host of each request that reaches the handler. */
+async function startRecording(): Promise<{ port: number; ca: string; handled: string[] }> {
+  const handled: string[] = [];
+  const at = await start(({ url = "", headers }, response) => {
+    handled.push(`${url} of ${headers.host}`);
+    response.end("ok");
+  });
+  return { ...at, handled };
+}
+
+test("an absolute-form target names the path and the host of its request", async () => {
+  const { port, ca, handled } = await startRecording();
+  const head = `GET https://api.example:${port}/healthz?a=1 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`;
+  expect(await raw(port, ca, head)).toMatch(/^HTTP\/1.1 200 /);
+  expect(handled).toEqual([`/healthz?a=1 of api.example:${port}`]);
+});
+
+test.each([
+  ["GET http://[::1 HTTP/1.1\r\nhost: x", 400],
+  ["GET javascript:1 HTTP/1.1\r\nhost: x", 400],
+  ["GET * HTTP/1.1\r\nhost: x", 400],
+  ["GET / HTTP/1.1\r\nhost: a\r\nhost: b", 400],
+  ["GET / HTTP/1.1", 400],
+  ["OPTIONS * HTTP/1.1\r\nhost: x", 204],
+])("%j gets %i, and no handler sees it", async (head, status) => {
+  const { port, ca, handled } = await startRecording();
+  expect(await raw(port, ca, `${head}\r\nconnection: close\r\n\r\n`)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(handled).toEqual([]);
+});
+
 test("on close, requests end, idle connections are closed and new ones refused", async () => {
   const finish: (() => void)[] = [];
   let isAnswered = false;

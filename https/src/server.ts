@@ -9,6 +9,7 @@ import type { Socket } from "node:net";
 import { CATALOG } from "@holdfast/common/errors.ts";
 import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { requestTargetOf } from "@holdfast/common/request-target.ts";
 import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import { type Certificates, createCertificates, type KeyPair, minVersion } from "./certificates.ts";
 import { createPublicPort } from "./public-port.ts";
@@ -140,6 +141,7 @@ export function createApiServer(options: ServerOptions): ApiServer {
   });
 
   async function respond(request: HttpRequest, response: HttpResponse, peer: string): Promise<void> {
+    if (!takeTarget(request, response)) return;
     try {
       await handler(request, response, peer);
     } catch (error) {
@@ -191,6 +193,31 @@ function limitControlFrames(session: ServerHttp2Session): void {
   };
   session.on("ping", count);
   session.on("remoteSettings", count);
+}
+
+/**
+ * Gives the handler a target that begins with a slash, and the host that it is for; false if it has responded itself.
+ * Handlers of a public port match paths, so a target of another form must not reach them.
+ */
+function takeTarget(request: HttpRequest, response: HttpResponse): boolean {
+  const target = requestTargetOf(request);
+  if (target.kind === "path") {
+    request.url = target.path;
+    if (target.host !== undefined) request.headers.host = target.host;
+    return true;
+  }
+  // The body is not read.
+  if (request.httpVersionMajor === 1) response.setHeader("connection", "close");
+  if (target.kind === "server") {
+    response.statusCode = 204;
+    response.end();
+    return false;
+  }
+  const body = problemText({ title: target.detail, status: 400, code: "invalid_request" });
+  for (const [name, value] of Object.entries(problemHeaders(body))) response.setHeader(name, value);
+  response.statusCode = 400;
+  response.end(body);
+  return false;
 }
 
 /**

@@ -109,6 +109,9 @@ test("malformed requests are refused without an error in the log", async () => {
   expect(await raw(`GET /${storeBucket}/%zz`)).toBe("HTTP/1.1 400");
   expect(await raw(`GET /${storeBucket}/a`, "a b")).toBe("HTTP/1.1 400");
   expect(await raw("GET //")).toBe("HTTP/1.1 400");
+  for (const target of ["http://[::1", "*", "?", "javascript:1"])
+    expect(await raw(`GET ${target}`), target).toBe("HTTP/1.1 400");
+  expect(await raw(`GET /${storeBucket}/a`, "a\r\nHost: b")).toBe("HTTP/1.1 400");
   for (const word of inheritedNames)
     for (const line of [
       `GET /${word}`,

@@ -7,6 +7,7 @@ import { signatureFault, storeBucket, type StoreKey } from "@holdfast/common/obj
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 import { ObjectExists } from "@holdfast/common/objects/object-store.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
+import { requestTargetOf } from "@holdfast/common/request-target.ts";
 import { createSourceBuckets } from "@holdfast/common/concurrency/source-buckets.ts";
 import type { DirectoryIdentity } from "@holdfast/feed/identity-directory.ts";
 import { createPublicPort } from "@holdfast/https/public-port.ts";
@@ -57,7 +58,10 @@ export async function startStoreServer(deps: StoreServerDeps): Promise<StoreServ
     const address = clients.addressOf(peerOf(request), request);
     // Verifying a signature costs CPU time, so the request is counted first.
     if (unsignedRequests.take(address).waitS > 0) return refuse(request, response, 503, "SlowDown");
-    const url = URL.parse(request.url ?? "/", `${identity === undefined ? "http" : "https"}://${headers.host ?? ""}`);
+    const target = requestTargetOf(request);
+    if (target.kind !== "path") return refuse(request, response, 400, "InvalidURI");
+    const origin = `${identity === undefined ? "http" : "https"}://${target.host ?? headers.host ?? ""}`;
+    const url = URL.parse(target.path, origin);
     const objectKey = url === null ? undefined : keyIn(url);
     if (url === null || objectKey === undefined) return refuse(request, response, 400, "InvalidURI");
     const plain = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));

@@ -1,0 +1,35 @@
+/** The parts of an HTTP request that name its target. */
+export interface TargetedRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  /** Names and values in turn, as received. */
+  readonly rawHeaders: readonly string[];
+}
+
+export type RequestTarget =
+  /** `path` begins with a slash and has the query; `host` is the authority of an absolute-form target. */
+  | { readonly kind: "path"; readonly path: string; readonly host?: string }
+  /** `OPTIONS *`: the server itself. */
+  | { readonly kind: "server" }
+  | { readonly kind: "invalid"; readonly detail: string };
+
+const absoluteForm = /^https?:\/\/(?<host>[^/?#@\s]+)(?<path>(?:[/?][^#]*)?)$/i;
+
+/**
+ * Pure: the target of a request in origin-form, absolute-form or asterisk-form (RFC 9112, sections 3.2 and 3.2.1 to
+ * 3.2.4). The authority of an absolute-form replaces the Host header. A request with two Host headers is invalid: a
+ * proxy and this server could take different ones.
+ */
+export function requestTargetOf({ method, url = "", rawHeaders }: TargetedRequest): RequestTarget {
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host");
+  if (hosts.length > 1) return { kind: "invalid", detail: "A request has one Host header." };
+  if (url.startsWith("/")) return { kind: "path", path: url };
+  if (url === "*" && method === "OPTIONS") return { kind: "server" };
+  const { host, path = "" } = absoluteForm.exec(url)?.groups ?? {};
+  if (host === undefined || !URL.canParse(`https://${host}`))
+    return {
+      kind: "invalid",
+      detail: "The request target must be a path that begins with a slash, or an absolute URL.",
+    };
+  return { kind: "path", path: path.startsWith("/") ? path : `/${path}`, host };
+}
