@@ -48,9 +48,10 @@ export interface MutateDeps {
  * The only way in which a call changes objects: audit entry, stored response and changes are one transaction, and the
  * call returns once this controller's memory has them. A `Conflict` runs `change` again, so it reads and checks what it
  * changes itself: first that the caller may see the object, then the parent (`refuseIfManaged`), then If-Match, then
- * its state. The caller's credential is checked again by each attempt, and fences the commit: a change that races the end
- * of its own credential, or the loss of a role, is refused or comes before it. The commit cannot be undone, so a replica that lags further still responds: a read with the response's
- * Holdfast-Revision waits for it.
+ * its state. Each attempt checks the caller's credential again, and the commit requires it unchanged: a change that is
+ * concurrent with the end of its credential, or with the loss of a role, is committed before it or refused. The commit
+ * cannot be undone, so a replica that lags further still responds: a read with the response's Holdfast-Revision waits
+ * for it.
  */
 export function mutate<Answer>(
   { begin }: MutateDeps,

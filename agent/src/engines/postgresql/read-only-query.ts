@@ -9,6 +9,7 @@ import { createRowCollector, type RowCollector } from "./console-rows.ts";
 import { isReserved } from "./layout.ts";
 import { codeOf, messageOf } from "./session.ts";
 import { consoleMemoryBytes, limitSession } from "./session-memory.ts";
+import { exceedsTemporaryFiles, limitConsoleFiles } from "./temporary-files.ts";
 
 const maxConcurrent = 4;
 const fetchRows = 100;
@@ -55,7 +56,7 @@ function refusal(message: string, { position = 0, name = "" } = {}): ReadOnlyRes
   return { refusal: { message, position, name } };
 }
 
-function inTransaction(instance: Instance, query: ReadOnlyQuery, signal: AbortSignal): Promise<ReadOnlyResult> {
+async function inTransaction(instance: Instance, query: ReadOnlyQuery, signal: AbortSignal): Promise<ReadOnlyResult> {
   const limits = {
     database: query.database,
     timeoutMs: query.timeoutMs,
@@ -63,6 +64,7 @@ function inTransaction(instance: Instance, query: ReadOnlyQuery, signal: AbortSi
   };
   // Later than the engine's own timeout, for an engine that hangs.
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(query.timeoutMs + 2_000)]);
+  const filesMib = await limitConsoleFiles(instance, bounded);
   return withConsoleSession(instance, limits, bounded, async (session) => {
     const [row] = await session.query("SELECT pg_backend_pid()");
     await limitSession(instance, row?.[0] ?? "", consoleMemoryBytes(instance), bounded);
@@ -78,13 +80,20 @@ function inTransaction(instance: Instance, query: ReadOnlyQuery, signal: AbortSi
       await session.query("ROLLBACK");
     } catch (error) {
       // Rows before the one that exceeded a limit are a valid, truncated result.
-      const exceedsLimit = error instanceof ResultTooLarge || isOutOfMemory(error);
+      const exceedsLimit = error instanceof ResultTooLarge || isOutOfMemory(error) || exceedsTemporaryFiles(error);
+      if (exceedsTemporaryFiles(error) && rows.rowCount === 0) return refusal(tooLargeFiles(filesMib));
       if (!exceedsLimit || rows.rowCount === 0) throw error;
       rows.truncate();
     }
     if (rows.isFull && rows.rowCount === 0) throw new ResultTooLarge("the first row is too large");
     return { ...rows.result(), executionMs: Math.round(performance.now() - startedMs) };
   });
+}
+
+function tooLargeFiles(limitMib: number): string {
+  return limitMib === 0
+    ? "The statement needs temporary files, and the disk of the service is too full for them."
+    : `The statement needs more than the ${limitMib} MiB of temporary files that a console statement may use now.`;
 }
 
 /** Locks relations that are checked, so that a view or policy cannot be replaced before it is read. */

@@ -14,7 +14,8 @@ export const consoleRoleSql = [
   `CREATE ROLE ${consoleRole} LOGIN CONNECTION LIMIT 8 IN ROLE ${groups.readonly}`,
   `ALTER ROLE ${consoleRole} SET default_transaction_read_only = on`,
   // Only a superuser may set these, so no session of the role can change them.
-  `ALTER ROLE ${consoleRole} SET temp_file_limit = '256MB'`,
+  // Each console statement sets the limit anew, by the free space (temporary-files.ts).
+  `ALTER ROLE ${consoleRole} SET temp_file_limit = '16MB'`,
   `ALTER ROLE ${consoleRole} SET "pg_stat_statements.track" = 'none'`,
 ];
 

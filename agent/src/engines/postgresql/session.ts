@@ -32,6 +32,15 @@ export interface OpenSession extends Session {
   abort(): void;
 }
 
+/**
+ * Limit of the temporary files of a platform session: a sixteenth of the disk, 64 MiB to 1 GiB. A large catalog of
+ * users then fails a statement of the platform instead of filling the disk.
+ */
+function temporaryFilesMib({ spec }: Instance): number {
+  const sixteenth = Math.floor(Number(spec.storageBytes) / 16 / 1_048_576);
+  return Math.min(Math.max(sixteenth, 64), 1_024);
+}
+
 /** True for settings that the platform's sessions have values of their own for. */
 export function isOverridden(setting: string): boolean {
   return Object.hasOwn(superuserSettings, setting) || isPinned(setting);
@@ -76,6 +85,7 @@ export async function openSession(
   signal: AbortSignal,
 ): Promise<OpenSession> {
   const limits = {
+    temp_file_limit: `${temporaryFilesMib(instance)}MB`,
     statement_timeout: String(statementMs),
     lock_timeout: String(lockMs),
     role,

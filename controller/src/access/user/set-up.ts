@@ -23,8 +23,8 @@ export interface SetUps {
   /** A new token for the person, and its record for the store. */
   begin(userId: string): { readonly token: string; readonly setup: NonNullable<UserSpec["setup"]> };
   /**
-   * Deletes the person's password, voids all tokens that they created, and returns a new one-time token. `permit` throws
-   * if the caller may not do it; it runs in each attempt.
+   * Deletes the person's password, voids all tokens that they created, and returns a new one-time token. `permit`
+   * throws if the caller may not do it; it runs in each attempt.
    */
   reset(userId: string, call: Call, permit?: (unit: Changes) => void): Promise<CreatedUser>;
 }
