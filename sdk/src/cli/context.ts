@@ -7,6 +7,7 @@ import type { Credentials } from "../transport.ts";
 import { NotSignedIn, UsageError } from "./exit-code.ts";
 import { isId, notFound } from "./lookup.ts";
 import { createOutput, type Format, type Output, type Screen } from "./output.ts";
+import { printableLines } from "./printable.ts";
 import { createProgress, type Progress } from "./progress.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -92,7 +93,7 @@ export async function openContext(
     output,
     program: environment.HOLDFAST_PROGRAM ?? "holdfast",
     note: (text) => {
-      stderr.write(`${text}\n`);
+      stderr.write(`${printableLines(text)}\n`);
     },
     get settings() {
       settings ??= openSettings(flags, deps, createsProfile);

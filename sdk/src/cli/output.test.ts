@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { createOutput, type Format } from "./output.ts";
 import { renderObject, renderTable } from "./table.ts";
 
@@ -27,6 +28,33 @@ describe("output", () => {
   test("control characters in values are removed", () => {
     expect(renderTable([{ name: "a\u001b[2Jb\nc" }], ["name"])).toBe("NAME\na [2Jb c\n");
   });
+
+  test.each(["\u001b[31m", "\u009b2J", "\u202e", "\u2066", "\u2028", "\u0007"])(
+    "no value, header or message controls the terminal by %j",
+    async (hidden) => {
+      // oxlint-disable-next-line no-control-regex -- characters that terminals obey
+      const harmful = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+      const text = `a${hidden}b`;
+      const row = { [text]: text, tags: { [text]: [text] } };
+      for (const format of ["table", "json", "yaml"] as const) {
+        let written = "";
+        const output = await createOutput(format, { write: (part) => (written += part) }, {});
+        output.list([row], [text, "tags"]);
+        output.show(row);
+        output.entry(row, text);
+        output.info(text);
+        output.print(text);
+        expect(written).not.toMatch(harmful);
+      }
+      let json = "";
+      const output = await createOutput("json", { write: (part) => (json += part) }, {});
+      output.show(row);
+      expect(JSON.parse(json)).toEqual(row);
+      let yaml = "";
+      (await createOutput("yaml", { write: (part) => (yaml += part) }, {})).show(row);
+      expect(parse(yaml)).toEqual(row);
+    },
+  );
 
   test("on a terminal the last columns are left out until all fit, free text is cut, and states have colors", () => {
     const id = "0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42";

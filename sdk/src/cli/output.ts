@@ -1,3 +1,4 @@
+import { escaped, hasControls, printableLines } from "./printable.ts";
 import { renderObject, renderTable, type TableStyle } from "./table.ts";
 
 /** Writes the result of a command in the chosen format. */
@@ -11,7 +12,7 @@ export interface Output {
   entry(value: object, text: string): void;
   /** Writes a message for people; nothing in json and yaml. */
   info(text: string): void;
-  /** Writes a text unchanged in every format. */
+  /** Writes a text in every format. */
   print(text: string): void;
   /** Clears the screen of a terminal. */
   clear(): void;
@@ -43,28 +44,33 @@ export async function createOutput(format: Format, screen: Screen, environment: 
     screen.write(text);
   };
   const clear = () => (isTerminal && format === "table" ? write("\u001b[H\u001b[2J") : undefined);
-  const common = { format, columns: style.columns, clear, print: (text: string) => write(`${text}\n`) };
+  const common = { format, columns: style.columns, clear, print: (text: string) => write(`${printableLines(text)}\n`) };
   if (format === "table") {
     return {
       ...common,
       show: (value, fields) => write(renderObject(value, fields, style)),
       list: (values, columns) =>
         write(renderTable(values, columns, isTerminal ? { ...style, now: Date.now() } : style)),
-      entry: (_value, text) => write(`${text}\n`),
-      info: (text) => write(`${text}\n`),
+      entry: (_value, text) => common.print(text),
+      info: common.print,
     };
   }
-  const encode = format === "json" ? (value: unknown) => `${JSON.stringify(value, null, 2)}\n` : await yamlEncoder();
+  const encode =
+    format === "json" ? (value: unknown) => escaped(`${JSON.stringify(value, null, 2)}\n`) : await yamlEncoder();
   return {
     ...common,
     show: (value) => write(encode(value)),
     list: (values) => write(encode(values)),
-    entry: (value) => write(format === "json" ? `${JSON.stringify(value)}\n` : `---\n${encode(value)}`),
+    entry: (value) => write(format === "json" ? escaped(`${JSON.stringify(value)}\n`) : `---\n${encode(value)}`),
     info: () => undefined,
   };
 }
 
 async function yamlEncoder(): Promise<(value: unknown) => string> {
   const { stringify } = await import("yaml");
-  return (value) => stringify(value);
+  const quoted = { defaultStringType: "QUOTE_DOUBLE", defaultKeyType: "QUOTE_DOUBLE" } as const;
+  return (value) => {
+    const text = stringify(value);
+    return hasControls(text) ? escaped(stringify(value, quoted)) : text;
+  };
 }

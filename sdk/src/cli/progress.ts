@@ -1,4 +1,5 @@
 import type { Screen } from "./output.ts";
+import { printable } from "./printable.ts";
 
 /** The current step of a wait. */
 export interface Step {
@@ -17,11 +18,12 @@ export interface Progress {
 const width = 20;
 
 /** Shows a bar with the step on a terminal; otherwise one line per step. */
-export function createProgress(screen: Screen, name: string): Progress {
+export function createProgress(screen: Screen, subject: string): Progress {
+  const name = printable(subject);
   let step = "";
   return {
     update({ status, current_task, progress_pct }) {
-      const now = current_task ?? status;
+      const now = printable(current_task ?? status);
       if (screen.isTTY === true) {
         const done = Math.round((progress_pct / 100) * width);
         const bar = `${"#".repeat(done)}${".".repeat(width - done)}`;

@@ -1,6 +1,7 @@
 import type { CliDeps } from "./context.ts";
 import { exitCodeOf, messageOf } from "./exit-code.ts";
 import { nounGroups } from "./nouns.ts";
+import { printableLines } from "./printable.ts";
 import { createProgram } from "./program.ts";
 
 /** Runs one command line (without node and script) and returns the exit code. */
@@ -16,7 +17,7 @@ export async function runCli(args: readonly string[], deps: CliDeps, groups = no
     return 0;
   } catch (error) {
     const message = messageOf(error);
-    if (message !== undefined) deps.stderr.write(`${message}\n`);
+    if (message !== undefined) deps.stderr.write(`${printableLines(message)}\n`);
     return exitCodeOf(error);
   }
 }

@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import { shortFigure } from "./chart.ts";
+import { printable } from "./printable.ts";
 
 /** The width and colors of a table. */
 export interface TableStyle {
@@ -115,9 +116,12 @@ function painted(color: Color | undefined, text: string): string {
   return color === undefined ? text : styleText(color, text, { validateStream: false });
 }
 
-/** Fields of Connect responses are in camelCase; they are visible in snake_case as those of REST. */
+/**
+ * Fields of Connect responses are in camelCase; they are visible in snake_case as those of REST. Columns of a query
+ * have names of users.
+ */
 function nameOf(field: string): string {
-  return field.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return printable(field).replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function titleOf(column: string): string {
@@ -174,12 +178,6 @@ function cell(value: object, column: string): string {
 function healthText(content: unknown): string {
   const { status, reason } = (content ?? {}) as { readonly status?: string; readonly reason?: string | null };
   return status === undefined ? asText(content) : reason ? `${status}: ${reason}` : status;
-}
-
-/** Replaces control characters, so that a value cannot control the terminal. */
-export function printable(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- control characters of terminals
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ");
 }
 
 /** A value as a short text. */

@@ -1,5 +1,6 @@
 import type { ReadStream, WriteStream } from "node:tty";
 import { Interrupted, UsageError } from "./exit-code.ts";
+import { printableLines } from "./printable.ts";
 
 /** Asks a person at the terminal; without a terminal, reads answers from lines of standard input. */
 export interface Terminal {
@@ -28,7 +29,7 @@ export function createTerminal(input: ReadStream, screen: WriteStream): Terminal
   async function askPerson(prompt: string, { silent = false } = {}): Promise<string> {
     const { read } = await import("read");
     try {
-      return await read({ prompt, silent, input, output: screen });
+      return await read({ prompt: printableLines(prompt), silent, input, output: screen });
     } catch (error) {
       throw error instanceof Error && error.message === "canceled" ? new Interrupted() : error;
     } finally {

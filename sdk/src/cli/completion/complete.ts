@@ -3,7 +3,7 @@ import { readProfiles } from "../../node/profiles.ts";
 import type { CliCommand } from "../command.ts";
 import type { CliDeps, GlobalFlags } from "../context.ts";
 import { addVerbs, createRoot } from "../program.ts";
-import { printable } from "../table.ts";
+import { printable } from "../printable.ts";
 import { type Names, type Suggestion, suggestNames } from "./names.ts";
 
 /** A longer wait for suggestions is of no use at a prompt. */

@@ -2,7 +2,8 @@ import type { EventType, PlatformEvent } from "../../event-types.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { integer, omitUndefined, since, take } from "../flag-values.ts";
-import { asText, printable } from "../table.ts";
+import { printable } from "../printable.ts";
+import { asText } from "../table.ts";
 
 export interface EventFlags {
   /** Type of events; the API refuses unknown ones. */

@@ -5,7 +5,7 @@ import { nodeColumns } from "./service-fields.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { integer, omitUndefined, since, take } from "../flag-values.ts";
-import { printable } from "../table.ts";
+import { printable } from "../printable.ts";
 import { type EventFlags, showEvents, withEventFlags } from "./event-stream.ts";
 
 const operationColumns = ["id", "type", "status", "created_at", "step", "progress_pct", "finished_at"];
