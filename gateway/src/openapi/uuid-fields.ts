@@ -1,34 +1,44 @@
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
-import { rulesOf } from "../json/field-rules.ts";
 
-/** Names of fields that are a UUID in every message. Any other field has the option `uuid`. */
-const everywhere = new Set([
-  "app_id",
-  "app_service_id",
-  "attachment_id",
-  "backup_id",
-  "base_backup_id",
-  "channel_id",
-  "database_service_id",
-  "deployment_id",
-  "domain_id",
-  "migration_id",
-  "node_id",
-  "notification_channel_id",
-  "operation_id",
-  "org_id",
-  "organization_id",
-  "primary_node_id",
-  "project_id",
-  "request_id",
-  "rule_id",
-  "service_id",
-  "stack_id",
-  "webhook_id",
+/** Fields with the name of an id that is no UUID in any message. */
+// biome-ignore format: a table, aligned so that it reads as one
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ["client_id",        "another provider names its own clients"],
+  ["email_or_user_id", "or an address"],
+  ["object_id",        "of any kind of object, a user too"],
+  ["query_id",         "a number of the engine"],
+  ["query_run_id",     "a sealed session of the engine"],
+  ["resource_id",      "of any kind of resource"],
+  ["task_id",          "a sealed reference"],
+  ["template_id",      "a name"],
+  ["update_ids",       "a hash of an image"],
+  ["user_id",          "a user name; users of an app have a rule of their own"],
 ]);
 
-/** True when the field is the UUID of an object. Ids of people, keys, tasks and images have other formats. */
-export function isUuid(field: DescField): boolean {
-  if (field.scalar !== ScalarType.STRING || field.fieldKind === "map") return false;
-  return everywhere.has(field.name) || rulesOf(field).uuid;
+/** Other fields that are no UUID, as `Message.field`. */
+// biome-ignore format: a table, aligned so that it reads as one
+const otherFields: ReadonlyMap<string, string> = new Map([
+  ["ApiKey.id",                    "hfk_ and a random part"],
+  ["CreatedApiKey.id",             "hfk_ and a random part"],
+  ["DeleteApiKeyRequest.id",       "hfk_ and a random part"],
+  ["RotateApiKeyRequest.id",       "hfk_ and a random part"],
+  ["AuthEvent.id",                 "a number of the app's database"],
+  ["CreatedUser.id",               "a user name"],
+  ["DeleteTokenRequest.id",        "the first token of an installation has its hash as id"],
+  ["Token.id",                     "the first token of an installation has its hash as id"],
+  ["GetPipelineTemplateRequest.id", "a name"],
+  ["PipelineTemplate.id",          "a name"],
+  ["Me.id",                        "a user name, a key or a token"],
+  ["PendingUpdate.id",             "a hash of an image"],
+  ["PendingUpdateSummary.id",      "a hash of an image"],
+  ["TokenResource.id",             "of any kind of object"],
+]);
+
+/** True for the id of an object: any field with the name of an id is a UUID, unless a table here has its format. */
+export function isUuid({ name, parent, scalar, fieldKind }: DescField): boolean {
+  if (scalar !== ScalarType.STRING || fieldKind === "map" || !/(^|_)ids?$/.test(name)) return false;
+  return !otherNames.has(name) && !otherFields.has(`${parent.name}.${name}`);
 }
+
+/** Every exception, for the test that each one exists. */
+export const otherFormats = { names: otherNames, fields: otherFields };
