@@ -12,7 +12,8 @@ import { consoleMemoryBytes, limitSession } from "./session-memory.ts";
 import { exceedsTemporaryFiles, limitConsoleFiles } from "./temporary-files.ts";
 
 const maxConcurrent = 4;
-const fetchRows = 100;
+/** The engine stores the rows of one FETCH before it sends them: their number grows while the rows are small. */
+const fetchRowsMax = 100;
 /** Bytes for the checks and the protocol, on top of the result. */
 const overheadBytes = 2 << 20;
 /** An agent runs a single engine. */
@@ -152,10 +153,10 @@ async function runStatement(session: ConsoleSession, { sql }: ReadOnlyQuery, row
     return rows.setColumns(columns);
   }
   await session.query(`${declare}${sql}`);
-  for (let fetched = fetchRows; fetched === fetchRows && !rows.isFull; ) {
-    const { columns, rowCount } = await session.each(`FETCH ${fetchRows} FROM result`, rows.take);
+  for (let count = 1, isComplete = false; !isComplete && !rows.isFull; count = Math.min(count * 2, fetchRowsMax)) {
+    const { columns, rowCount } = await session.each(`FETCH ${count} FROM result`, rows.take);
     rows.setColumns(columns);
-    fetched = rowCount;
+    isComplete = rowCount < count;
   }
 }
 

@@ -24,9 +24,9 @@ describe.skipIf(!hasEngine("postgresql", version))("temporary files of console s
     const { spec, ...instance } = machine.instance;
     return { ...instance, spec: { ...spec, storageBytes: BigInt(storageBytes) } };
   };
-  const run = (sql: string, storageBytes: number) => {
-    const names = { functions: ["generate_series", "count"], types: [], qualified: [], relations: [] };
-    const limits = { database: "defaultdb", rowsMax: 10, bytesMax: 10_000, timeoutMs: 20_000 };
+  const run = (sql: string, storageBytes: number, bytesMax = 10_000) => {
+    const names = { functions: ["generate_series", "count", "repeat"], types: [], qualified: [], relations: [] };
+    const limits = { database: "defaultdb", rowsMax: 10, bytesMax, timeoutMs: 20_000 };
     return machine.driver.readOnlyQuery?.run(withStorage(storageBytes), { ...names, ...limits, sql }, machine.signal);
   };
 
@@ -44,6 +44,11 @@ describe.skipIf(!hasEngine("postgresql", version))("temporary files of console s
     // The engine's own files are more than 90% of such a disk.
     expect(await run(fills, 16 * 2 ** 20)).toMatchObject({ refusal: { message: expect.stringContaining("too full") } });
     expect(await run("SELECT count(*) FROM generate_series(1, 10)", 16 * 2 ** 20)).toMatchObject({ rowCount: 1 });
+  });
+
+  it("leave room for the rows of a result, which is cut at its bytes", async () => {
+    const wide = await run("SELECT repeat('x', 1000000) FROM generate_series(1, 1000)", gib, 8_000_000);
+    expect(wide).toMatchObject({ truncated: true, rowCount: 7 });
   });
 
   it("of the platform's own statements are limited too", async () => {
