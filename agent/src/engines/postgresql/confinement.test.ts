@@ -149,6 +149,20 @@ describe.each(["17", "18"])("users of postgresql %s", (version) => {
       }
     });
 
+    it("shut out nobody for long by a library that every session must load", async () => {
+      for (const [change, shutOut] of [
+        ["DATABASE defaultdb", "writer"],
+        ["ROLE ops", "ops"],
+        ["ROLE app_user IN DATABASE defaultdb", "app_user"],
+      ] as const) {
+        const owner = as(shutOut === "ops" ? "ops" : "app_user");
+        await owner.query(`ALTER ${change} SET local_preload_libraries = 'x'`);
+        await expect(enter(shutOut), change).rejects.toThrow("could not access file");
+        await machine.driver.observe(machine.instance, machine.signal);
+        await (await enter(shutOut)).end();
+      }
+    });
+
     it("of role admin may do what owners do, those of other roles what their role allows", async () => {
       const admin = await enter("app_user");
       await admin.query("CREATE SCHEMA shop; CREATE TABLE shop.orders (id serial PRIMARY KEY, note text)");

@@ -9,6 +9,7 @@ import type { DataSize } from "./data-size.ts";
 import { invalidReason, listDatabases } from "./database-list.ts";
 import { platform } from "./layout.ts";
 import type { Pooler } from "./pooler/pooler.ts";
+import { resetPreloadSettings } from "./preload-settings.ts";
 import { followingState, readStatus } from "./replication/status.ts";
 import { codeOf, isOverridden, messageOf, type Session, withSession } from "./session.ts";
 
@@ -68,6 +69,7 @@ async function readEngine(
   } else await session.rows(`UPDATE ${platform}.heartbeat SET at = clock_timestamp()`);
   onResponse();
   await endForbiddenSessions(session, instance.spec);
+  if (!following) await resetPreloadSettings(session);
   const [row] = await session.rows<{ version: string; pending: string[]; settings: [string, string][] }>(
     `SELECT current_setting('server_version') AS version,
        ARRAY (SELECT name FROM pg_settings WHERE pending_restart ORDER BY name) AS pending,
