@@ -1,8 +1,19 @@
 /**
- * The JSON Schema pattern of names, tags and labels: no control characters, line separators, or marks of text direction
- * (Unicode bidi controls), which could disguise a text as another one.
+ * Characters that no name has: control characters and line separators, marks of text direction (Unicode bidi controls),
+ * and characters without a glyph (soft hyphen, zero-width spaces, fillers, invisible operators, tags), which could
+ * disguise a text as another one. The joiners U+200C and U+200D are letters' own: scripts and emoji need them.
  */
-export const plainPattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]*$";
+const hidden = [
+  "\\u0000-\\u001f\\u007f-\\u009f",
+  "\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069",
+  "\\u00ad\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b\\u2060-\\u2065\\u206a-\\u206f",
+  "\\u2800\\u3164\\ufeff\\uffa0\\ufff0-\\ufffb",
+  // Not escaped: `\\u{...}` is no pattern in other languages, which read the published schema.
+  "\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}",
+];
+
+/** The JSON Schema pattern of names, tags and labels. */
+export const plainPattern = `^[^${hidden.join("")}]*$`;
 
 const plain = new RegExp(plainPattern, "u");
 

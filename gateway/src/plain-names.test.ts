@@ -16,15 +16,15 @@ function faultsOf(input: Parameters<typeof create<typeof CreateManagedServiceReq
 }
 
 // Control characters of ASCII and Latin 1, line separators, and marks, overrides and isolates of text direction.
-test.each(["\u0000", "\n", "\t", "\u001b", "\u007f", "\u0085", "\u2028", "\u200f", "\u202e", "\u2066", "\u061c"])(
-  "a name and a tag with %j are refused",
-  (hidden) => {
-    expect(faultsOf({ name: `a${hidden}b` })).toEqual(["name invalid_text"]);
-    expect(faultsOf({ tags: { team: `${hidden}shop` } })).toEqual(["tags.team invalid_text"]);
-    expect(faultsOf({ tags: { [`a${hidden}`]: "shop" } })).toHaveLength(1);
-    expect(new RegExp(plainPattern, "u").test(`a${hidden}b`)).toBe(false);
-  },
-);
+const controls = ["\u0000", "\n", "\t", "\u001b", "\u007f", "\u0085", "\u2028", "\u200f", "\u202e", "\u2066", "\u061c"];
+// Soft hyphen, zero-width space and no-break space, invisible times, fillers, vowel separator, a tag.
+const invisible = ["\u00ad", "\u200b", "\ufeff", "\u2062", "\u3164", "\uffa0", "\u180e", "\u2800", "\u{e0041}"];
+test.each([...controls, ...invisible])("a name and a tag with %j are refused", (hidden) => {
+  expect(faultsOf({ name: `a${hidden}b` })).toEqual(["name invalid_text"]);
+  expect(faultsOf({ tags: { team: `${hidden}shop` } })).toEqual(["tags.team invalid_text"]);
+  expect(faultsOf({ tags: { [`a${hidden}`]: "shop" } })).toHaveLength(1);
+  expect(new RegExp(plainPattern, "u").test(`a${hidden}b`)).toBe(false);
+});
 
 test("letters of any script, and emoji that are joined, are names", () => {
   expect(new RegExp(plainPattern, "u").test("Größe עברית 👩‍💻")).toBe(true);

@@ -80,5 +80,9 @@ function inside(checks: readonly (readonly [DescField, Check])[]): Check {
 
 function checkText(text: unknown, path: ValuePath, faults: Faults): void {
   if (typeof text !== "string" || isPlainText(text) || faults.covers(fieldOf(path))) return;
-  faults.at(path, "invalid_text", "must not contain control characters or marks of text direction");
+  faults.at(
+    path,
+    "invalid_text",
+    "must not contain control characters, invisible characters or marks of text direction",
+  );
 }

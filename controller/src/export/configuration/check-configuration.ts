@@ -84,7 +84,10 @@ function textFault(value: unknown, most: number, { pattern, requirement, kind }:
   if (value.length > most) return { code: "too_long", detail: `must have at most ${most} characters` };
   // The value is used in headers, where a line break would end the header, and is displayed.
   if (!isPlainText(value))
-    return { code: "invalid_text", detail: "must have no control characters or marks of text direction" };
+    return {
+      code: "invalid_text",
+      detail: "must have no control characters, invisible characters or marks of text direction",
+    };
   if (kind === "secret" && !/^[\x20-\x7e]*$/.test(value) && pattern === undefined)
     return { code: "invalid_text", detail: "must be plain ASCII" };
   if (pattern !== undefined && value !== mask && !pattern.test(value))
