@@ -319,7 +319,10 @@ export interface NewAuthSmtp {
   readonly host: string;
   /** Port 25, 465, 587 or 2525. Port 465 uses TLS from the start, the others STARTTLS. */
   readonly port: number;
-  /** User name and password are required together. */
+  /**
+   * Omitted without authentication. It needs a password, unless that of the same host, port, username and
+   * ca_certificate is stored.
+   */
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly from_address: string;

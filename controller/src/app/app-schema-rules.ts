@@ -32,7 +32,7 @@ export const appSchemaRules: readonly SchemaRule[] = [
   [EnableAuthRequestSchema.field.redirectUris, browserUrlForm],
   [EnableAuthRequestSchema.field.customDomain, domainNameForm],
   [NewAuthThemeSchema.field.logoUrl, httpsUrlForm],
-  [NewAuthSmtpSchema, { dependentRequired: { username: ["password"], password: ["username"] } }],
+  [NewAuthSmtpSchema, { dependentRequired: { password: ["username"] } }],
   [NewAuthSmtpSchema.field.host, hostNameForm],
   [NewAuthSmtpSchema.field.port, portForm],
   [NewAuthSmtpSchema.field.username, visibleForm],

@@ -1,4 +1,5 @@
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
+import { rulesOf } from "../json/field-rules.ts";
 
 /** Fields with the name of an id that is no UUID in any message. */
 // biome-ignore format: a table, aligned so that it reads as one
@@ -34,10 +35,15 @@ const otherFields: ReadonlyMap<string, string> = new Map([
   ["TokenResource.id",             "of any kind of object"],
 ]);
 
-/** True for the id of an object: any field with the name of an id is a UUID, unless a table here has its format. */
-export function isUuid({ name, parent, scalar, fieldKind }: DescField): boolean {
-  if (scalar !== ScalarType.STRING || fieldKind === "map" || !/(^|_)ids?$/.test(name)) return false;
-  return !otherNames.has(name) && !otherFields.has(`${parent.name}.${name}`);
+/**
+ * True for the id of an object: any field with the name of an id is a UUID, unless a table here has its format, and any
+ * other field by the option `uuid`.
+ */
+export function isUuid(field: DescField): boolean {
+  const { name, parent, scalar, fieldKind } = field;
+  if (scalar !== ScalarType.STRING || fieldKind === "map") return false;
+  const isId = /(^|_)ids?$/.test(name) && !otherNames.has(name) && !otherFields.has(`${parent.name}.${name}`);
+  return isId || rulesOf(field).uuid;
 }
 
 /** Every exception, for the test that each one exists. */

@@ -10,7 +10,6 @@ import {
   AuthSignUp,
   type EnableAuthRequest,
   IssuerDomainChoice,
-  type NewAuthSmtp,
   type UpdateAuthRequest,
 } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
 import { makePassword } from "#kernel/secrets/passwords.ts";
@@ -26,7 +25,7 @@ import { afterEvent, authKind, type AuthObject, type AuthSpec, changedAuth, type
 import { type AuthAccess, requireActive, type ChangeAuth } from "./auth-access.ts";
 import { authEvent, keyRotated } from "./auth-events.ts";
 import { authMessage, keyMessages } from "./auth-message.ts";
-import { type AuthSecrets, newSecret, mailDestinationOf, mailServerOf } from "./auth-secrets.ts";
+import { type AuthSecrets, newSecret, mailServerOf, smtpSpecOf } from "./auth-secrets.ts";
 import { isAddress, smtpFaults, themeFaults, themeSpecOf, uriFaults } from "./checked-auth.ts";
 import { clientHandlers } from "./client-api.ts";
 import { idpHandlers } from "./idp-api.ts";
@@ -103,14 +102,6 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
     throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", detail);
   }
 
-  /** The request contains the full mail server each time: a stored password never goes to another server. */
-  function smtpSpecOf(appId: string, smtp: NewAuthSmtp): SmtpSpec {
-    const { host, port, username = "", password, fromAddress, fromName, caCertificate = "" } = smtp;
-    const destination = mailDestinationOf({ host, port, username, caCertificate });
-    const sealedPassword = password === undefined ? "" : secrets.sealFor(appId, destination, password);
-    return { host, port, username, sealedPassword, fromAddress, fromName, caCertificate };
-  }
-
   function attachmentOf({ object }: Stored<AppObject>, attachmentId: string): AttachmentSpec {
     const attachment = object.spec.attachments.find(({ id }) => id === attachmentId);
     if (attachment === undefined)
@@ -126,7 +117,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
   async function newSpec(
     app: AppObject,
     request: EnableAuthRequest,
-    smtp: NewAuthSmtp,
+    smtp: SmtpSpec,
     attachment: AttachmentSpec,
   ): Promise<AuthSpec> {
     const appId = app.metadata.id;
@@ -141,7 +132,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       databaseName: attachment.databaseName,
       fallbackDomain: `auth-${authId.replaceAll("-", "").slice(-12)}.${deps.domain}`,
       customDomain: null,
-      smtp: smtpSpecOf(appId, smtp),
+      smtp,
       theme: request.theme === undefined ? {} : themeSpecOf(request.theme),
       signUp: "open",
       mailsPerHour,
@@ -167,17 +158,12 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
   }
 
   /** Changes of the spec when sign-in is enabled again: everything that users and clients depend on stays. */
-  function reenabledSpec(
-    { theme }: EnableAuthRequest,
-    smtp: NewAuthSmtp,
-    app: AppObject,
-    attachment: AttachmentSpec,
-  ): Partial<AuthSpec> {
+  function reenabledSpec({ theme }: EnableAuthRequest, smtp: SmtpSpec, attachment: AttachmentSpec): Partial<AuthSpec> {
     return {
       attachmentId: attachment.id,
       serviceId: attachment.serviceId,
       databaseName: attachment.databaseName,
-      smtp: smtpSpecOf(app.metadata.id, smtp),
+      smtp,
       ...(theme !== undefined && { theme: themeSpecOf(theme) }),
     };
   }
@@ -210,7 +196,8 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       const customDomain = customDomainOf(app, request);
       const attachment = attachmentOf(app, request.attachmentId);
       await requireAllowed(smtp, "mail server", call.signal);
-      const first = { ...(await newSpec(app.object, request, smtp, attachment)), customDomain };
+      const smtpSpec = smtpSpecOf(secrets, request.appId, smtp, auths.get(request.appId)?.object.spec.smtp);
+      const first = { ...(await newSpec(app.object, request, smtpSpec, attachment)), customDomain };
       return mutate(deps, call, { action: "app-auth.enable", kind: appKind.name, see: [auths] }, async (unit) => {
         const now = clock.now();
         const before = await auths.getCurrent(request.appId, call.signal);
@@ -233,7 +220,11 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
           const moved = afterEvent(before.object, "enableRequested", now);
           if (moved === undefined)
             throw new HoldfastError("AUTH_ALREADY_ENABLED", `The sign-in is ${before.object.status.state}.`);
-          const change = reenabledSpec(request, smtp, app.object, attachment);
+          const change = reenabledSpec(
+            request,
+            smtpSpecOf(secrets, request.appId, smtp, before.object.spec.smtp),
+            attachment,
+          );
           const again = changedAuth(moved.after, { ...change, customDomain }, now);
           after = { ...again, status: { ...again.status, ...initialStatus(now) } };
           unit.update(authKind, before, after);
@@ -255,8 +246,9 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       access.require(request.appId, call);
       const { smtp, theme } = request;
       if (smtp !== undefined) await requireAllowed(smtp, "mail server", call.signal);
-      const after = await change(request.appId, call, { action: "app-auth.update" }, () => ({
-        ...(paths.has("smtp") && smtp !== undefined && { smtp: smtpSpecOf(request.appId, smtp) }),
+      const after = await change(request.appId, call, { action: "app-auth.update" }, (before) => ({
+        ...(paths.has("smtp") &&
+          smtp !== undefined && { smtp: smtpSpecOf(secrets, request.appId, smtp, before.spec.smtp) }),
         ...(paths.has("theme") && { theme: theme === undefined ? {} : themeSpecOf(theme) }),
         ...(paths.has("sign_up") && { signUp: request.signUp === AuthSignUp.CLOSED ? "closed" : "open" }),
         ...(paths.has("mails_per_hour") && { mailsPerHour: request.mailsPerHour ?? mailsPerHour }),

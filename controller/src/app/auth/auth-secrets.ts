@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { MailServer } from "@holdfast/egress/mail-server.ts";
+import type { NewAuthSmtp } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
 import {
   type DestinedSecret,
   openFor,
   type SecretBinding,
   type SecretDestination,
-  sealFor,
   secretAfter,
 } from "#kernel/secrets/destined-secret.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
@@ -16,8 +16,7 @@ import { authKind, type SmtpSpec } from "./auth.ts";
 export interface AuthSecrets {
   seal(appId: string, plain: string): string;
   open(appId: string, sealed: string): string;
-  /** Seals a secret that is sent to a destination of the app owner's choice. */
-  sealFor(appId: string, destination: SecretDestination, plain: string): DestinedSecret;
+  /** Opens a secret that is sent to a destination of the app owner's choice. */
   openFor(appId: string, destination: SecretDestination, sealed: DestinedSecret): string;
   /** The secret after a change. Throws INVALID_REQUEST for the field when a stored secret would go elsewhere. */
   after(appId: string, change: DestinedChange): DestinedSecret;
@@ -38,7 +37,6 @@ export function createAuthSecrets(sealer: Sealer): AuthSecrets {
   return {
     seal: (appId, plain) => sealer.seal(plain, keyOf(authKind, appId)),
     open: (appId, sealed) => (sealed === "" ? "" : sealer.open(sealed, keyOf(authKind, appId))),
-    sealFor: (appId, destination, plain) => sealFor(sealer, bindingOf(appId, destination), plain),
     openFor: (appId, destination, sealed) => openFor(sealer, bindingOf(appId, destination), sealed),
     after: (appId, { stored, destination, ...change }) =>
       secretAfter(sealer, {
@@ -74,4 +72,22 @@ export function mailDestinationOf({
   caCertificate,
 }: Omit<MailServer, "password">): SecretDestination {
   return { host, port, username, ca_certificate: caCertificate };
+}
+
+/**
+ * The mail server of a request. Without a password the stored one stays, if it goes to the same server as before.
+ * Throws INVALID_REQUEST for the password otherwise.
+ */
+export function smtpSpecOf(
+  secrets: Pick<AuthSecrets, "after">,
+  appId: string,
+  { host, port, username = "", password, fromAddress, fromName, caCertificate = "" }: NewAuthSmtp,
+  before: SmtpSpec | undefined,
+): SmtpSpec {
+  const destination = mailDestinationOf({ host, port, username, caCertificate });
+  const sealed = before?.sealedPassword;
+  const stored = before && sealed ? { sealed, destination: mailDestinationOf(before) } : undefined;
+  const change = { field: "smtp.password", provided: password, stored, destination };
+  const sealedPassword = username === "" ? "" : secrets.after(appId, change);
+  return { host, port, username, sealedPassword, fromAddress, fromName, caCertificate };
 }

@@ -29,14 +29,10 @@ export function smtpFaults(smtp: NewAuthSmtp): FieldFault[] {
   return [
     ...unless(ports.includes(port), "smtp.port", `must be one of ${ports.join(", ")}`),
     ...unless(hostName.test(host), "smtp.host", "must be a name or an address"),
-    ...unless(
-      (username === undefined) === (password === undefined),
-      "smtp.password",
-      "goes with username: both or none",
-    ),
+    ...unless(username !== undefined || password === undefined, "smtp.password", "needs username"),
     ...unless(isAddress(fromAddress), "smtp.from_address", "must be one plain address, as app@example.com"),
-    ...unless(isPlainText(fromName), "smtp.from_name", "must not have control characters"),
-    ...unless(isPlainText(username ?? ""), "smtp.username", "must not have control characters"),
+    ...unless(isPlainText(fromName), "smtp.from_name", "must not have control or invisible characters"),
+    ...unless(isPlainText(username ?? ""), "smtp.username", "must not have control or invisible characters"),
     ...unless(!/[\r\n\0]/.test(password ?? ""), "smtp.password", "must not have line ends"),
     ...unless(
       caCertificate === undefined || caCertificate.includes("-----BEGIN CERTIFICATE-----"),
@@ -50,7 +46,7 @@ export function smtpFaults(smtp: NewAuthSmtp): FieldFault[] {
 export function themeFaults({ displayName, logoUrl }: NewAuthTheme): FieldFault[] {
   const isHttps = logoUrl === undefined || /^https:\/\//i.test(logoUrl);
   return [
-    ...unless(isPlainText(displayName ?? ""), "theme.display_name", "must not have control characters"),
+    ...unless(isPlainText(displayName ?? ""), "theme.display_name", "must not have control or invisible characters"),
     ...unless(isHttps, "theme.logo_url", "must begin with https://"),
     ...(logoUrl === undefined || !isHttps ? [] : browserUrlFaults("theme.logo_url", logoUrl)),
   ];

@@ -1098,7 +1098,8 @@ export type NewAuthSmtp = Message<"holdfast.v1.NewAuthSmtp"> & {
   port: number;
 
   /**
-   * User name and password are required together.
+   * Omitted without authentication. It needs a password, unless that of the same host, port, username and
+   * ca_certificate is stored.
    *
    * @generated from field: optional string username = 3;
    */
@@ -1146,7 +1147,8 @@ export type NewAuthSmtpJson = {
   port?: number;
 
   /**
-   * User name and password are required together.
+   * Omitted without authentication. It needs a password, unless that of the same host, port, username and
+   * ca_certificate is stored.
    *
    * @generated from field: optional string username = 3;
    */

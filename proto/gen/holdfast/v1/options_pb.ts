@@ -357,8 +357,8 @@ export type FieldRules = Message<"holdfast.v1.FieldRules"> & {
   sdkType: string;
 
   /**
-   * True for the UUID of an object. Fields with a name such as service_id, which many messages have, are UUIDs without
-   * this option.
+   * True for the UUID of an object. Fields with the name of an id, such as id and service_id, are UUIDs without this
+   * option, except those that the gateway lists (uuid-fields.ts).
    *
    * @generated from field: bool uuid = 9;
    */
@@ -426,8 +426,8 @@ export type FieldRulesJson = {
   sdkType?: string;
 
   /**
-   * True for the UUID of an object. Fields with a name such as service_id, which many messages have, are UUIDs without
-   * this option.
+   * True for the UUID of an object. Fields with the name of an id, such as id and service_id, are UUIDs without this
+   * option, except those that the gateway lists (uuid-fields.ts).
    *
    * @generated from field: bool uuid = 9;
    */
