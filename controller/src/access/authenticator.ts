@@ -194,7 +194,10 @@ function grantOfCreator(
       if (memberSince !== undefined && membership.object.metadata.createdAt !== memberSince) return undefined;
       return {
         scopes: new Set(deps.rights.roleScopes[membership.object.spec.role]),
-        fences: [...(user ? [fenceOf(userKind, user)] : []), fenceOf(membershipKind, membership)],
+        fences: [
+          { key: keyOf(userKind, id), modRevision: user?.modRevision ?? 0n },
+          fenceOf(membershipKind, membership),
+        ],
       };
     }
     case "api_key": {
