@@ -2,10 +2,13 @@ import { measureUsable } from "../../os/disk-reserve.ts";
 import type { Instance } from "../engine-driver.ts";
 import { EngineBusy } from "../engine-errors.ts";
 import { consoleRole } from "./layout.ts";
-import { codeOf, withSession } from "./session.ts";
+import { codeOf, messageOf, withSession } from "./session.ts";
 import { insightLane } from "./sessions.ts";
 
 const mib = 1 << 20;
+
+/** disk_full, too_many_connections, cannot_connect_now, and a lock or time limit: the engine cannot do it now. */
+const busy = ["53100", "53300", "57P03", "55P03", "57014"];
 
 /** Console statements use the disk up to this share of it; writes of users are blocked from 95% on. */
 const consoleCeiling = 0.9;
@@ -45,8 +48,9 @@ export async function limitConsoleFiles(instance: Instance, signal: AbortSignal)
     await insightLane(set, { signal });
   } catch (error) {
     signal.throwIfAborted();
-    if (codeOf(error) !== "53100") throw error;
-    throw new EngineBusy("The disk is too full for a console statement.", { cause: error });
+    if (busy.includes(codeOf(error))) throw new EngineBusy(messageOf(error), { cause: error });
+    // The error may have an SQLSTATE but is no result of the user's statement.
+    throw new Error("the limit of a console session's temporary files could not be set", { cause: error });
   }
   return limitMib;
 }
