@@ -306,9 +306,17 @@ export interface NewAuth {
 export interface NewAuthClient {
   readonly name: string;
   readonly type: AuthClientType;
-  /** At least one. Compared exactly; https, or http on loopback with any port. */
+  /**
+   * At least one. Compared exactly, so `*` is refused: https, http on loopback with any port, or the private-use scheme
+   * of a native app, as `com.example.shop:/callback` (RFC 8252 section 7.1).
+   */
   readonly redirect_uris?: readonly string[] | undefined;
+  /**
+   * URIs to which `/logout` returns, as `redirect_uris`; on loopback the port is compared too. With any other URI the
+   * user is signed out and stays on a page of the issuer.
+   */
   readonly post_logout_redirect_uris?: readonly string[] | undefined;
+  /** Origins whose scripts may call `/token`, `/userinfo` and `/revoke` (CORS), as `https://shop.example.com`. */
   readonly allowed_origins?: readonly string[] | undefined;
   /** Omitted: true. Public clients always need PKCE. */
   readonly require_pkce?: boolean | undefined;

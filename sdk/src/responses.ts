@@ -283,7 +283,9 @@ export interface AuthClient {
   readonly name: string;
   readonly type: AuthClientType;
   readonly redirect_uris: readonly string[];
+  /** URIs to which `/logout` returns. */
   readonly post_logout_redirect_uris: readonly string[];
+  /** Origins whose scripts may call `/token`, `/userinfo` and `/revoke` (CORS). */
   readonly allowed_origins: readonly string[];
   /** True when the client must use PKCE; otherwise it must send a nonce. */
   readonly require_pkce: boolean;

@@ -47,8 +47,8 @@ const atAuthorize: readonly Difference[] = [
   },
   {
     name: "values are bounded",
-    reason: "A request waits in a cookie of the browser: a state of more than 1,024 characters does not fit.",
-    holds: (request) => (request.get("state") ?? "").length > 1_024,
+    reason: "A request waits in a cookie of the browser: and a state of more than 4 KiB fits into no path of its own.",
+    holds: (request) => (request.get("state") ?? "").length > 4_096,
     ours: "invalid_request",
     theirs: signInPrompt,
   },
@@ -60,7 +60,7 @@ const faults: Readonly<Record<string, (text: string) => boolean>> = {
   scope: (text) => !text.split(" ").includes("openid"),
   code_challenge: (text) => text !== challenge,
   code_challenge_method: (text) => text !== "S256",
-  state: (text) => text.length > 1_024,
+  state: (text) => text.length > 4_096,
   prompt: (text) => text === "none login",
   max_age: (text) => !/^\d+$/.test(text),
   response_mode: (text) => text !== "query",
@@ -97,7 +97,7 @@ const authorizeRequest = fc.record(
     ),
     state: fc.oneof(
       { weight: 9, arbitrary: value("state", "ünï", "") },
-      { weight: 1, arbitrary: value("s".repeat(1_025)) },
+      { weight: 1, arbitrary: value("s".repeat(4_096), "s".repeat(4_097)) },
     ),
     nonce: value("nonce"),
     prompt: value("", "none", "login", "consent", "none login", "select_account", "login consent", "login login"),

@@ -42,7 +42,7 @@ describe("providers and domains of an app's own", () => {
   });
 
   const elsewhere = () => ({ authorities: [provider.ca], names: { [domain]: "127.0.0.1" } });
-  const linkOf = (text: string) => /href="([^"]*with-oidc)"/.exec(text)?.[1] ?? "";
+  const linkOf = (text: string) => /href="([^"]*with-oidc[^"]*)"/.exec(text)?.[1] ?? "";
 
   /** Signs in with the other provider; returns the last page. */
   async function through(browser: Browser, config: client.Configuration, more: Record<string, string> = {}) {
@@ -92,6 +92,10 @@ describe("providers and domains of an app's own", () => {
     const first = await through(browser, config);
     const tokens = await its.tokensOf(config, first.begun, first.back);
     expect(tokens.claims()).toMatchObject({ email: "mia@example.com", email_verified: true, amr: ["fed"] });
+    // A state of 4 KiB returns from there too.
+    const state = "?&=%".repeat(1_024);
+    const long = await through(its.browser(elsewhere()), config, { state });
+    expect(new URL(long.back.url).searchParams.get("state")).toBe(state);
     // Another address there, the same person here.
     provider.person = { sub: "person-1", email: "other@example.com", email_verified: true };
     const again = await through(its.browser(elsewhere()), config, { prompt: "login" });

@@ -15,7 +15,7 @@ import {
   CreateAppRequestSchema,
   UpdateAppRequestSchema,
 } from "@holdfast/proto/holdfast/v1/app_pb.ts";
-import { browserUrlForm, httpsUrlForm, originForm } from "./app/checked-url.ts";
+import { homeUrlForm, httpsUrlForm, originForm, redirectUriForm } from "./app/checked-url.ts";
 import { hostNameForm, oneLineForm, pemForm, portForm, visibleForm } from "./auth/checked-auth.ts";
 import { idpForm, issuerUrlForm } from "./auth/idp.ts";
 
@@ -25,11 +25,11 @@ const domainNameForm = { ...formatRule("hostname"), pattern: "\\." };
 
 /** Input limits of the app RPCs: redirect URLs, mail servers and addresses, domains. */
 export const appSchemaRules: readonly SchemaRule[] = [
-  [CreateAppRequestSchema.field.homeUrl, browserUrlForm],
-  [UpdateAppRequestSchema.field.homeUrl, browserUrlForm],
+  [CreateAppRequestSchema.field.homeUrl, homeUrlForm],
+  [UpdateAppRequestSchema.field.homeUrl, homeUrlForm],
   [CreateAppDomainRequestSchema.field.name, domainNameForm],
   [EnableAuthRequestSchema, { required: ["smtp"] }],
-  [EnableAuthRequestSchema.field.redirectUris, browserUrlForm],
+  [EnableAuthRequestSchema.field.redirectUris, redirectUriForm],
   [EnableAuthRequestSchema.field.customDomain, domainNameForm],
   [NewAuthThemeSchema.field.logoUrl, httpsUrlForm],
   [NewAuthSmtpSchema, { dependentRequired: { password: ["username"] } }],
@@ -42,11 +42,11 @@ export const appSchemaRules: readonly SchemaRule[] = [
   [TestAuthSmtpRequestSchema.field.to, addressForm],
   [CreateAuthUserRequestSchema.field.email, addressForm],
   [EraseAuthUserRequestSchema.field.email, addressForm],
-  [CreateAuthClientRequestSchema.field.redirectUris, browserUrlForm],
-  [CreateAuthClientRequestSchema.field.postLogoutRedirectUris, browserUrlForm],
+  [CreateAuthClientRequestSchema.field.redirectUris, redirectUriForm],
+  [CreateAuthClientRequestSchema.field.postLogoutRedirectUris, redirectUriForm],
   [CreateAuthClientRequestSchema.field.allowedOrigins, originForm],
-  [UpdateAuthClientRequestSchema.field.redirectUris, browserUrlForm],
-  [UpdateAuthClientRequestSchema.field.postLogoutRedirectUris, browserUrlForm],
+  [UpdateAuthClientRequestSchema.field.redirectUris, redirectUriForm],
+  [UpdateAuthClientRequestSchema.field.postLogoutRedirectUris, redirectUriForm],
   [UpdateAuthClientRequestSchema.field.allowedOrigins, originForm],
   [PutAuthIdpProviderRequestSchema.field.provider, idpForm],
   [PutAuthIdpProviderRequestSchema.field.issuerUrl, issuerUrlForm],

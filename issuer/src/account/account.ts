@@ -26,6 +26,7 @@ async function requireSession(
     redirectUri: `${app.config.issuerUrl}/account`,
     scope: "openid",
     prompt: "",
+    ...(isRecent && { maxAgeS: recentSignInMs / 1_000 }),
   } as const;
   const interaction = newInteraction(request, app.now());
   throw new Refused(

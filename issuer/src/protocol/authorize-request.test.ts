@@ -63,6 +63,34 @@ test.each([
   expect(read({ ...valid, ...change })).toMatchObject({ ok: false, error, state: "s" }),
 );
 
+test.each([
+  ["s".repeat(4_096), { ok: true }],
+  ["ü".repeat(2_048), { ok: true }],
+  ['"'.repeat(4_096), { ok: true }],
+  ["s".repeat(4_097), { ok: false, error: "invalid_request", description: "state is too long" }],
+  ["ü".repeat(2_049), { ok: false, error: "invalid_request" }],
+  ["s".repeat(16_384), { ok: false, error: "invalid_request" }],
+])("a state of up to 4 KiB is accepted, and a longer one returns with the error (%#)", (state, outcome) => {
+  const found = read({ ...valid, state });
+  expect(found).toMatchObject(outcome);
+  expect("request" in found ? found.request.state : "state" in found ? found.state : "").toBe(state);
+});
+
+test("a state that fits into no URL gets a page", () => {
+  expect(read({ ...valid, state: "s".repeat(16_385) })).toHaveProperty("userMessage");
+});
+
+test("the state returns with the error for a repeated parameter, unless it has two values itself", () => {
+  const repeated = (name: string, value: string) => {
+    const parameters = new URLSearchParams(valid);
+    parameters.append(name, value);
+    return readAuthorize(parameters, () => clients[0]);
+  };
+  expect(repeated("scope", "openid")).toMatchObject({ error: "invalid_request", state: "s" });
+  expect(repeated("state", "s")).toMatchObject({ error: "invalid_request", state: "s" });
+  expect(repeated("state", "t")).toMatchObject({ error: "invalid_request", state: undefined });
+});
+
 test("a repeated parameter is rejected", () => {
   const twice = new URLSearchParams(valid);
   twice.append("scope", "openid");

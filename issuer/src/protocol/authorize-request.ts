@@ -28,9 +28,12 @@ export type ReadAuthorizeRequest =
       readonly description: string;
     };
 
-/** Maximum bytes of values that the interaction's cookie stores, as JSON. */
+/** Maximum bytes of a state. The parameter is opaque, and some clients store a complete target in it. */
+const stateBytesMax = 4_096;
+/** Maximum bytes of a state that an error returns: the largest one that a URL can have here. */
+const returnedStateBytesMax = 16_384;
+/** Maximum bytes of the other values, as JSON, which the interaction's cookie stores. */
 const lengths = {
-  state: 1_024,
   nonce: 512,
   scope: 256,
   login_hint: 254,
@@ -43,6 +46,7 @@ const supportedScopes = new Set(["openid", "email", "offline_access"]);
 const challengePattern = /^[A-Za-z0-9_-]{43}$/;
 
 const boundedParameters = [
+  "state",
   "response_type",
   "response_mode",
   "code_challenge",
@@ -60,6 +64,11 @@ export function supportedParameters(parameters: URLSearchParams): URLSearchParam
 /** Size as JSON, without the quotes. */
 function bytesOf(value: string): number {
   return Buffer.byteLength(JSON.stringify(value)) - 2;
+}
+
+/** True if a repeated parameter has several values. */
+function isAmbiguous(parameters: URLSearchParams, name: string): boolean {
+  return new Set(parameters.getAll(name)).size > 1;
 }
 
 /** Pure: parses a request. Unknown scopes are dropped; contradictions are refused. */
@@ -80,8 +89,14 @@ export function readAuthorize(
   if (repeated.includes("redirect_uri") || !isRegistered(client, redirectUri))
     return { ok: false, userMessage: "The app that sent you here gave an address that it did not register." };
 
-  const long = Object.entries(lengths).find(([name, most]) => bytesOf(values.get(name) ?? "") > most)?.[0];
-  const state = long === "state" || repeated.includes("state") ? undefined : values.get("state");
+  const stateBytes = Buffer.byteLength(values.get("state") ?? "");
+  if (stateBytes > returnedStateBytesMax)
+    return { ok: false, userMessage: "The app that sent you here gave a state that is too long." };
+  const long =
+    stateBytes > stateBytesMax
+      ? "state"
+      : Object.entries(lengths).find(([name, most]) => bytesOf(values.get(name) ?? "") > most)?.[0];
+  const state = isAmbiguous(parameters, "state") ? undefined : values.get("state");
   const refused = (error: string, description: string): ReadAuthorizeRequest => ({
     ok: false,
     redirectUri,

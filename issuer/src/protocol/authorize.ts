@@ -1,9 +1,9 @@
 import { type App, clientOf } from "../app.ts";
 import { type OutgoingResponse, type IncomingRequest, seeOther } from "../http/messages.ts";
 import { redirectToClient, grantCode } from "../sign-in/finish.ts";
-import { saveInteraction, newInteraction } from "../sign-in/interaction.ts";
+import { saveInteraction, newInteraction, stepPath } from "../sign-in/interaction.ts";
 import { problemPage } from "../sign-in/page.ts";
-import { currentSession, type Session } from "../sign-in/session.ts";
+import { currentSession, satisfies } from "../sign-in/session.ts";
 import { type AuthorizeRequest, supportedParameters, readAuthorize } from "./authorize-request.ts";
 
 /** GET or POST /authorize (OpenID Connect Core section 3.1.2). */
@@ -22,28 +22,20 @@ export async function authorize(app: App, incoming: IncomingRequest): Promise<Ou
       error_description: "id_token_hint is not a token of this issuer",
     });
   const session = await currentSession(app, incoming);
-  if (session !== undefined && satisfies(session, request, hint.userId, app.now()))
+  if (session !== undefined && satisfies(session, request, { userId: hint.userId, now: app.now() }))
     return grantCode(app, request, session);
   if (request.prompt === "none")
     return redirectToClient(app, request, {
       error: "login_required",
       error_description: "no matching user is signed in",
     });
-  const interaction = newInteraction(request, app.now());
-  return seeOther(`/sign-in/${interaction.id}`, {
-    "set-cookie": saveInteraction(app, incoming, withoutHint(interaction)),
-  });
-}
-
-/** True if the session is that of the hinted user and recent enough. */
-function satisfies(
-  session: Session,
-  { prompt, maxAgeS }: AuthorizeRequest,
-  hinted: string | undefined,
-  now: number,
-): boolean {
-  if (prompt === "login" || (hinted !== undefined && hinted !== session.userId)) return false;
-  return maxAgeS === undefined || now - session.authTime.getTime() <= maxAgeS * 1_000;
+  // The hint was verified, and is too long for a cookie.
+  const { idTokenHint: _, ...withoutHint } = request;
+  const interaction = {
+    ...newInteraction(withoutHint, app.now()),
+    ...(hint.userId !== undefined && { hintedUserId: hint.userId }),
+  };
+  return seeOther(stepPath(app, interaction), { "set-cookie": saveInteraction(app, incoming, interaction) });
 }
 
 /** The user of the ID token hint, which may be expired; without a hint any user is valid. */
@@ -54,10 +46,4 @@ async function hintedUser(
   if (idTokenHint === undefined) return { isValid: true };
   const userId = (await tokens.verify(idTokenHint, "JWT", { allowExpired: true }))?.sub;
   return userId === undefined ? { isValid: false } : { isValid: true, userId };
-}
-
-/** The hint was checked, and is too long for a cookie. */
-function withoutHint<I extends { readonly request: AuthorizeRequest }>(interaction: I): I {
-  const { idTokenHint: _, ...request } = interaction.request;
-  return { ...interaction, request };
 }

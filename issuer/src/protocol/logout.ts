@@ -7,20 +7,22 @@ import { currentSession, endSession, clearedSessionCookie } from "../sign-in/ses
 
 /**
  * GET or POST /logout (OpenID Connect RP-Initiated Logout 1.0). An ID token of the session ends it immediately;
- * otherwise the user confirms, so that other sites cannot sign users out.
+ * otherwise the user confirms, so that other sites cannot sign users out. Only a registered address is redirected to;
+ * for any other one the user signs out too, and a page says that the app's address is unregistered.
  */
 export async function logout(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {
   const parameters = incoming.method === "POST" ? incoming.form : incoming.query;
   const hint = parameters.get("id_token_hint");
-  const claims = hint === null ? undefined : await app.tokens.verify(hint, "JWT", { allowExpired: true });
-  const clientId = typeof claims?.aud === "string" ? claims.aud : (parameters.get("client_id") ?? undefined);
-  const client = clientOf(app, clientId);
   const named = parameters.get("client_id");
-  if ((hint !== null && claims === undefined) || (named !== null && named !== clientId))
-    return problemPage(app, 400, "The app that sent you here gave a token that is not valid.");
-  const target = parameters.get("post_logout_redirect_uri");
-  if (target !== null && client?.postLogoutRedirectUris.includes(target) !== true)
-    return problemPage(app, 400, "The app that sent you here gave an address that it did not register.");
+  const verified = hint === null ? undefined : await app.tokens.verify(hint, "JWT", { allowExpired: true });
+  const claims = named === null || named === verified?.aud ? verified : undefined;
+  // A token that is not valid, or of another client, proves no client to return to, but the user still signs out.
+  const isContradictory = hint !== null && claims === undefined;
+  const clientId = typeof claims?.aud === "string" ? claims.aud : isContradictory ? undefined : (named ?? undefined);
+  const client = clientOf(app, clientId);
+  const requested = parameters.get("post_logout_redirect_uri");
+  const target = requested !== null && client?.postLogoutRedirectUris.includes(requested) === true ? requested : null;
+  const isUnregistered = (requested !== null && target === null) || parameters.get("unregistered") === "yes";
   const state = parameters.get("state");
   const session = await currentSession(app, incoming);
   const isAuthorized = claims !== undefined && (session === undefined || claims["sid"] === session.id);
@@ -35,6 +37,7 @@ export async function logout(app: App, incoming: IncomingRequest): Promise<Outgo
 ${clientId !== undefined && html`<input type="hidden" name="client_id" value="${clientId}">`}
 ${target !== null && html`<input type="hidden" name="post_logout_redirect_uri" value="${target}">`}
 ${state !== null && html`<input type="hidden" name="state" value="${state}">`}
+${isUnregistered && html`<input type="hidden" name="unregistered" value="yes">`}
 <button>Sign out</button>
 </form>`,
     });
@@ -44,7 +47,9 @@ ${state !== null && html`<input type="hidden" name="state" value="${state}">`}
   if (target === null) {
     return page(app, {
       title: "You are signed out",
-      body: html`<p>You can close this page.</p>`,
+      body: isUnregistered
+        ? html`<p>The app that sent you here gave a return address that it did not register, so you stay here. You can close this page.</p>`
+        : html`<p>You can close this page.</p>`,
       cookies: [clearedSessionCookie()],
     });
   }

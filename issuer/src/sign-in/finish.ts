@@ -2,6 +2,7 @@ import { randomUUID, timingSafeEqual } from "node:crypto";
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import { passesSecondFactor } from "../account/second-factor.ts";
 import type { App } from "../app.ts";
+import { html } from "../http/html.ts";
 import { type OutgoingResponse, type IncomingRequest, seeOther } from "../http/messages.ts";
 import { newAuthorizationCode } from "../protocol/authorization-code.ts";
 import type { AuthorizeRequest } from "../protocol/authorize-request.ts";
@@ -11,7 +12,8 @@ import { type Linked, linkUser, type UpstreamUser } from "../upstream/link-user.
 import { clearInteraction, type Interaction } from "./interaction.ts";
 import { interactionHash } from "./mail-limits.ts";
 import { mailSecretsOf } from "./mail-secrets.ts";
-import { openSession, type Session } from "./session.ts";
+import { page } from "./page.ts";
+import { currentSession, openSession, satisfies, type Session } from "./session.ts";
 import { recordSignIn } from "./signed-in-browser.ts";
 
 const triesMax = 5;
@@ -152,7 +154,7 @@ async function continueSignIn(
 ): Promise<Passed> {
   if (session === undefined)
     return { kind: "second", next: { ...interaction, firstFactor: { userId, at: app.now(), amr } } };
-  return { kind: "done", response: await backToClient(app, interaction, session) };
+  return { kind: "done", response: await backToClient(app, interaction, session, session.cookies) };
 }
 
 /** Completes a sign-in with the second factor. */
@@ -168,7 +170,7 @@ export async function finishSecondFactor(
   const session = await app.database.transaction((rows) =>
     signedIn(app, rows, incoming, interaction, firstFactor.userId, [...new Set([...firstFactor.amr, "otp", "mfa"])]),
   );
-  return { kind: "done", response: await backToClient(app, interaction, session) };
+  return { kind: "done", response: await backToClient(app, interaction, session, session.cookies) };
 }
 
 interface OpenedSession extends Session {
@@ -197,12 +199,42 @@ async function signedIn(
   return { ...session, cookies: isProved ? [cookie, recordSignIn(keys, incoming.cookies, user.email)] : [cookie] };
 }
 
-/** Redirects to the client with a code, or to the account page if no client started the sign-in. */
-async function backToClient(app: App, interaction: Interaction, session: OpenedSession): Promise<OutgoingResponse> {
-  const cookies = [...session.cookies, clearInteraction(interaction)];
+/**
+ * Redirects to the client with a code, or to the account page if no client started the sign-in. The link of a mail
+ * lacks a long state of the client: the tab where the sign-in began has it, and continues with the session.
+ */
+async function backToClient(
+  app: App,
+  interaction: Interaction,
+  session: Session,
+  sessionCookies: readonly string[],
+): Promise<OutgoingResponse> {
   const { request } = interaction;
+  if (interaction.hasLongState === true && request.state === undefined)
+    return page(app, {
+      title: "You are signed in",
+      body: html`<p>Go back to the tab where you started, and reload it.</p>`,
+      cookies: sessionCookies,
+    });
+  const cookies = [...sessionCookies, clearInteraction(interaction)];
   if (request.clientId === "") return seeOther(request.redirectUri, { "set-cookie": cookies });
   return grantCode(app, request, session, cookies);
+}
+
+/**
+ * Continues with a session of this browser that is newer than the page, such as one of another tab; undefined if there
+ * is none that satisfies the request.
+ */
+export async function continueWithSession(
+  app: App,
+  incoming: IncomingRequest,
+  interaction: Interaction,
+): Promise<OutgoingResponse | undefined> {
+  const session = await currentSession(app, incoming);
+  if (session === undefined) return undefined;
+  const { request, beganAt: requestedAt, hintedUserId: userId } = interaction;
+  if (!satisfies(session, request, { userId, now: app.now(), requestedAt })) return undefined;
+  return backToClient(app, interaction, session, []);
 }
 
 function isSame(presented: string, expected: string): boolean {

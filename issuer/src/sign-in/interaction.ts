@@ -11,6 +11,10 @@ export interface Interaction {
   readonly id: string;
   readonly request: AuthorizeRequest;
   readonly beganAt: number;
+  /** User of the ID token hint; absent: any. */
+  readonly hintedUserId?: string;
+  /** True if the client's state is too long for the cookie: it is sealed in the paths of the steps instead. */
+  readonly hasLongState?: boolean;
   /** The requested mail; absent before. */
   readonly mail?: RequestedMail;
   /** Expected response of an upstream provider; absent before the redirect. */
@@ -48,6 +52,8 @@ const interactionsMax = 5;
  */
 const bytesMax = 6_144;
 const allBytesMax = 10_240;
+/** Maximum bytes of a client's state in the cookie, as JSON. */
+const cookieStateBytesMax = 1_024;
 /** Browsers reject longer cookies. */
 const cookieBytesMax = 4_096;
 /** The text in a cookie has a multiple of these bytes, so that the size of the cookie reveals no field of it. */
@@ -57,13 +63,47 @@ const textBytesMax = 3_016;
 const idPattern = /^[A-Za-z0-9_-]{16}$/;
 
 export function newInteraction(request: AuthorizeRequest, now: number): Interaction {
-  return { id: randomBytes(12).toString("base64url"), request, beganAt: now };
+  const isLong = Buffer.byteLength(JSON.stringify(request.state ?? "")) > cookieStateBytesMax;
+  return {
+    id: randomBytes(12).toString("base64url"),
+    request,
+    beganAt: now,
+    ...(isLong && { hasLongState: true }),
+  };
+}
+
+/** Path of a step of the sign-in, such as `/code`. It has the sealed state of the client if that is long. */
+export function stepPath(app: Pick<App, "keys">, interaction: Interaction, step = ""): string {
+  const state = sealedState(app, interaction);
+  return `/sign-in/${interaction.id}${step}${state === undefined ? "" : `?state=${state}`}`;
+}
+
+/** A long state, sealed for its interaction; undefined if the cookie has the state, or this request lacks it. */
+export function sealedState({ keys }: Pick<App, "keys">, interaction: Interaction): string | undefined {
+  const { state } = interaction.request;
+  if (interaction.hasLongState !== true || state === undefined) return undefined;
+  return seal(keys.sealingKey("client state"), state, interaction.id);
+}
+
+/** The interaction with its long state, from where `sealedState` was sent. */
+export function withSealedState({ keys }: Pick<App, "keys">, interaction: Interaction, sealed: string): Interaction {
+  if (interaction.hasLongState !== true) return interaction;
+  const state = unseal(keys.sealingKey("client state"), sealed, interaction.id);
+  return state === undefined ? interaction : { ...interaction, request: { ...interaction.request, state } };
+}
+
+/** The interaction as the cookie has it. */
+function withoutLongState(interaction: Interaction): Interaction {
+  if (interaction.hasLongState !== true) return interaction;
+  const { state: _, ...request } = interaction.request;
+  return { ...interaction, request };
 }
 
 /** Set-Cookie headers that store an interaction and remove those above the limits. */
 export function saveInteraction(app: App, { cookies }: IncomingRequest, interaction: Interaction): string[] {
   const name = `${prefix}${interaction.id}`;
-  const sealed = seal(app.keys.sealingKey("interaction"), padded(format.format(interaction)), interaction.id);
+  const text = format.format(withoutLongState(interaction));
+  const sealed = seal(app.keys.sealingKey("interaction"), padded(text), interaction.id);
   if (bytesOf(name, sealed) > cookieBytesMax)
     throw new Refused(problemPage(app, 400, "This sign-in is too long for a cookie of the browser."));
   const others = [...cookies.keys()]
@@ -75,7 +115,8 @@ export function saveInteraction(app: App, { cookies }: IncomingRequest, interact
     }))
     .toSorted((a, b) => b.beganAt - a.beganAt);
   const foreign = [...cookies].reduce((sum, [each, value]) => sum + (isOurs(each) ? 0 : bytesOf(each, value)), 0);
-  const budget = Math.min(bytesMax, allBytesMax - foreign);
+  const inPath = sealedState(app, interaction)?.length ?? 0;
+  const budget = Math.min(bytesMax, allBytesMax - foreign - inPath);
   let bytes = bytesOf(name, sealed);
   const dropped = others.filter((other, at) => {
     if (other.beganAt === 0 || at >= interactionsMax - 1 || bytes + other.bytes > budget) return true;

@@ -18,7 +18,7 @@ export function page(
 ): OutgoingResponse {
   const { displayName = "", logoUrl = "" } = config.theme ?? {};
   const logoOrigin = URL.parse(logoUrl)?.origin;
-  const target = leadsTo === undefined ? undefined : URL.parse(leadsTo)?.origin;
+  const target = leadsTo === undefined ? undefined : formActionOf(leadsTo);
   const policy = [
     "default-src 'none'",
     "style-src 'self'",
@@ -58,6 +58,16 @@ ${body}
     },
     body: document.text,
   };
+}
+
+/**
+ * The source expression of a form's final target (Content Security Policy Level 3, section 2.3.1): its origin. The
+ * scheme instead if the URI has no origin, as those of native apps, or an IPv6 address, which such an expression lacks.
+ */
+function formActionOf(uri: string): string | undefined {
+  const url = URL.parse(uri);
+  if (url === null) return undefined;
+  return url.origin === "null" || url.hostname.startsWith("[") ? url.protocol : url.origin;
 }
 
 /** A page that explains a failure. */

@@ -2,13 +2,16 @@ import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import type { App } from "../app.ts";
 import { type IncomingRequest, setCookie } from "../http/messages.ts";
+import type { AuthorizeRequest } from "../protocol/authorize-request.ts";
 import type { Rows } from "../store/database.ts";
 
 /** A session of a user in one browser. */
 export interface Session {
   readonly id: string;
   readonly userId: string;
+  /** Time of the sign-in in tokens, in complete seconds. */
   readonly authTime: Date;
+  readonly createdAt: Date;
 }
 
 const cookie = "__Host-session";
@@ -20,12 +23,27 @@ const hashOf = (secret: string) => createHash("sha256").update(secret).digest();
 export async function currentSession({ database }: App, { cookies }: IncomingRequest): Promise<Session | undefined> {
   const secret = cookies.get(cookie);
   if (secret === undefined || secret.length > 64) return undefined;
-  const [row] = await database.rows<{ id: string; user_id: string; auth_time: Date }>(
+  const [row] = await database.rows<{ id: string; user_id: string; auth_time: Date; created_at: Date }>(
     `UPDATE ${s}.sessions SET last_seen_at = now()
-     WHERE secret_hash = $1 AND revoked_at IS NULL AND expires_at > now() RETURNING id, user_id, auth_time`,
+     WHERE secret_hash = $1 AND revoked_at IS NULL AND expires_at > now() RETURNING id, user_id, auth_time, created_at`,
     [hashOf(secret)],
   );
-  return row && { id: row.id, userId: row.user_id, authTime: row.auth_time };
+  return row && { id: row.id, userId: row.user_id, authTime: row.auth_time, createdAt: row.created_at };
+}
+
+/**
+ * True if the session is that of the hinted user, and recent enough: within `max_age`, or newer than `requestedAt`, the
+ * time of the client's request in milliseconds since 1970, which a forced sign-in requires.
+ */
+export function satisfies(
+  { userId, authTime, createdAt }: Session,
+  { prompt, maxAgeS }: Pick<AuthorizeRequest, "prompt" | "maxAgeS">,
+  hint: { readonly userId?: string | undefined; readonly now: number; readonly requestedAt?: number },
+): boolean {
+  if (hint.userId !== undefined && hint.userId !== userId) return false;
+  if (hint.requestedAt !== undefined && createdAt.getTime() > hint.requestedAt) return true;
+  if (prompt === "login") return false;
+  return maxAgeS === undefined || hint.now - authTime.getTime() <= maxAgeS * 1_000;
 }
 
 /** Creates a session and its cookie. A previous session of another user in this browser is revoked. */
@@ -42,13 +60,19 @@ export async function openSession(
       `UPDATE ${s}.sessions SET revoked_at = now() WHERE secret_hash = $1 AND revoked_at IS NULL AND user_id <> $2`,
       [hashOf(previous), userId],
     );
-  const [row] = await rows<{ id: string; auth_time: Date }>(
+  const [row] = await rows<{ id: string; auth_time: Date; created_at: Date }>(
     `INSERT INTO ${s}.sessions (id, user_id, secret_hash, auth_time, amr, ip, user_agent, expires_at)
-     VALUES ($1, $2, $3, date_trunc('second', now()), $4, $5, $6, now() + interval '${lifeDays} days') RETURNING id, auth_time`,
+     VALUES ($1, $2, $3, date_trunc('second', now()), $4, $5, $6, now() + interval '${lifeDays} days') RETURNING id, auth_time, created_at`,
     [randomUUID(), userId, hashOf(secret), amr, source, userAgent],
   );
   if (row === undefined) throw new Error("no session was created");
-  return { id: row.id, userId, authTime: row.auth_time, cookie: setCookie(cookie, secret, lifeDays * 86_400) };
+  return {
+    id: row.id,
+    userId,
+    authTime: row.auth_time,
+    createdAt: row.created_at,
+    cookie: setCookie(cookie, secret, lifeDays * 86_400),
+  };
 }
 
 /** Revokes a session with its refresh tokens. */

@@ -5,8 +5,15 @@ import { type OutgoingResponse, type IncomingRequest, Refused, seeOther } from "
 import { html } from "../http/html.ts";
 import { providerName, type Providers } from "../upstream/provider.ts";
 import { isEmailAddress } from "./email-address.ts";
-import { finish, finishSecondFactor, type Proof } from "./finish.ts";
-import { type Interaction, interactionOfMail, saveInteraction, readInteraction } from "./interaction.ts";
+import { continueWithSession, finish, finishSecondFactor, type Proof } from "./finish.ts";
+import {
+  type Interaction,
+  interactionOfMail,
+  saveInteraction,
+  readInteraction,
+  stepPath,
+  withSealedState,
+} from "./interaction.ts";
 import { requestMail } from "./mail-limits.ts";
 import { typedCode } from "./mail-secrets.ts";
 import type { MailLimited } from "./mail-sender.ts";
@@ -27,16 +34,22 @@ export interface Step {
 
 const expiredMessage = "This sign-in has expired. Go back to the app and start again.";
 
-/** The interaction of the step; throws Refused if the browser has none of this id. */
-export function stepInteraction({ app, incoming, id }: Step): Interaction {
-  const interaction = readInteraction(app, incoming.cookies, id);
-  if (interaction !== undefined) return interaction;
-  throw new Refused(problemPage(app, 400, expiredMessage));
+/**
+ * The interaction of the step. Throws Refused if the browser has none of this id, and with a redirect to the client if
+ * the user has signed in by now, in another tab.
+ */
+export async function stepInteraction({ app, incoming, id }: Step): Promise<Interaction> {
+  const stored = readInteraction(app, incoming.cookies, id);
+  if (stored === undefined) throw new Refused(problemPage(app, 400, expiredMessage));
+  const interaction = withSealedState(app, stored, incoming.query.get("state") ?? "");
+  const response = await continueWithSession(app, incoming, interaction);
+  if (response !== undefined) throw new Refused(response);
+  return interaction;
 }
 
 /** GET /sign-in/{id}: asks for the email address. */
-export function getAddress(step: Step): OutgoingResponse {
-  return addressPage(step.app, stepInteraction(step));
+export async function getAddress(step: Step): Promise<OutgoingResponse> {
+  return addressPage(step.app, await stepInteraction(step));
 }
 
 /** First page of a sign-in: by mail, or with an upstream provider. */
@@ -45,7 +58,7 @@ export function addressPage(app: App, interaction: Interaction, problem = "", st
     status,
     title: "Sign in",
     leadsTo: interaction.request.redirectUri,
-    body: html`<form method="post" action="/sign-in/${interaction.id}">
+    body: html`<form method="post" action="${stepPath(app, interaction)}">
 <label for="email">E-mail address</label>
 ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
 <input type="email" id="email" name="email" autocomplete="email" required maxlength="254" value="${interaction.request.loginHint ?? ""}"${problem !== "" && html` aria-describedby="problem" aria-invalid="true"`}>
@@ -56,7 +69,7 @@ ${
   app.config.idpProviders.length > 0 &&
   html`<ul class="others">${app.config.idpProviders.map(
     (each) =>
-      html`<li><a class="button" href="/sign-in/${interaction.id}/with-${each.provider}">Continue with ${providerName(each)}</a></li>`,
+      html`<li><a class="button" href="${stepPath(app, interaction, `/with-${each.provider}`)}">Continue with ${providerName(each)}</a></li>`,
   )}</ul>`
 }`,
   });
@@ -66,7 +79,7 @@ ${
 export async function postAddress(step: Step): Promise<OutgoingResponse> {
   const { app, incoming, send, reportLimit } = step;
   requireSameOrigin(app, incoming);
-  const interaction = stepInteraction(step);
+  const interaction = await stepInteraction(step);
   const email = normalizedAddress(incoming.form.get("email") ?? "");
   if (!isEmailAddress(email)) return addressPage(app, interaction, "This is not an email address.", 400);
   const requester = mailRequester(app.keys, incoming, email);
@@ -90,13 +103,13 @@ export async function postAddress(step: Step): Promise<OutgoingResponse> {
     request: without,
     mail: { id: mailId, email, at: app.now() },
   };
-  return seeOther(`/sign-in/${interaction.id}/code`, { "set-cookie": saveInteraction(app, incoming, next) });
+  return seeOther(stepPath(app, interaction, "/code"), { "set-cookie": saveInteraction(app, incoming, next) });
 }
 
 /** GET /sign-in/{id}/code: asks for the code in the mail. */
-export function getCode(step: Step): OutgoingResponse {
-  const interaction = stepInteraction(step);
-  return interaction.mail === undefined ? seeOther(`/sign-in/${interaction.id}`) : codePage(step.app, interaction);
+export async function getCode(step: Step): Promise<OutgoingResponse> {
+  const interaction = await stepInteraction(step);
+  return interaction.mail === undefined ? seeOther(stepPath(step.app, interaction)) : codePage(step.app, interaction);
 }
 
 function codePage(app: App, interaction: Interaction, problem = "", status = 200): OutgoingResponse {
@@ -105,13 +118,13 @@ function codePage(app: App, interaction: Interaction, problem = "", status = 200
     title: "Check your mail",
     leadsTo: interaction.request.redirectUri,
     body: html`<p>A mail is on its way to ${interaction.mail?.email ?? ""}, if this address may sign in here. From one network an address gets one in 30 seconds, and five in an hour. While an app has many new users, it sends no mail to addresses that never signed in here.</p>
-<form method="post" action="/sign-in/${interaction.id}/code">
+<form method="post" action="${stepPath(app, interaction, "/code")}">
 <label for="code">Code of 6 digits</label>
 ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
 <input type="text" id="code" name="code" inputmode="numeric" autocomplete="one-time-code" required maxlength="20"${problem !== "" && html` aria-describedby="problem" aria-invalid="true"`}>
 <button>Sign in</button>
 </form>
-<p><a href="/sign-in/${interaction.id}">Use another address, or send it again</a></p>`,
+<p><a href="${stepPath(app, interaction)}">Use another address, or send it again</a></p>`,
   });
 }
 
@@ -119,7 +132,7 @@ ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>
 export async function postCode(step: Step): Promise<OutgoingResponse> {
   const { app, incoming } = step;
   requireSameOrigin(app, incoming);
-  const interaction = stepInteraction(step);
+  const interaction = await stepInteraction(step);
   return finished(step, interaction, { code: typedCode(incoming.form.get("code") ?? "") });
 }
 
@@ -159,7 +172,7 @@ async function finished(
   const outcome = await inQuantizedTime(app.monotonicMs, () => finish(app, incoming, interaction, proof));
   if (outcome.kind === "done") return outcome.response;
   if (outcome.kind === "second")
-    return seeOther(`/sign-in/${interaction.id}/second`, {
+    return seeOther(stepPath(app, interaction, "/second"), {
       "set-cookie": saveInteraction(app, incoming, outcome.next),
     });
   if (outcome.kind === "wrong") {
@@ -170,10 +183,10 @@ async function finished(
 }
 
 /** GET /sign-in/{id}/second: the code of an app. */
-export function getSecondFactor(step: Step): OutgoingResponse {
-  const interaction = stepInteraction(step);
+export async function getSecondFactor(step: Step): Promise<OutgoingResponse> {
+  const interaction = await stepInteraction(step);
   return interaction.firstFactor === undefined
-    ? seeOther(`/sign-in/${interaction.id}`)
+    ? seeOther(stepPath(step.app, interaction))
     : secondFactorPage(step.app, interaction);
 }
 
@@ -182,7 +195,7 @@ function secondFactorPage(app: App, interaction: Interaction, problem = "", stat
     status,
     title: "Second factor",
     leadsTo: interaction.request.redirectUri,
-    body: html`<form method="post" action="/sign-in/${interaction.id}/second">
+    body: html`<form method="post" action="${stepPath(app, interaction, "/second")}">
 <label for="code">Code of your app, or a recovery code</label>
 ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
 <input type="text" id="code" name="code" autocomplete="one-time-code" required maxlength="40"${problem !== "" && html` aria-describedby="problem" aria-invalid="true"`}>
@@ -195,7 +208,7 @@ ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>
 export async function postSecondFactor(step: Step): Promise<OutgoingResponse> {
   const { app, incoming } = step;
   requireSameOrigin(app, incoming);
-  const interaction = stepInteraction(step);
+  const interaction = await stepInteraction(step);
   const outcome = await finishSecondFactor(app, incoming, interaction, typedCode(incoming.form.get("code") ?? ""));
   if (outcome.kind === "done") return outcome.response;
   if (outcome.kind === "wrong") return secondFactorPage(app, interaction, "This is not a code, or it was used.", 400);

@@ -4,7 +4,14 @@ import * as client from "openid-client";
 import type { App } from "../app.ts";
 import { type OutgoingResponse, type IncomingRequest, Refused, seeOther } from "../http/messages.ts";
 import { finishUpstream } from "../sign-in/finish.ts";
-import { type Interaction, saveInteraction, readInteraction } from "../sign-in/interaction.ts";
+import {
+  type Interaction,
+  readInteraction,
+  saveInteraction,
+  sealedState,
+  stepPath,
+  withSealedState,
+} from "../sign-in/interaction.ts";
 import { problemPage } from "../sign-in/page.ts";
 import { addressPage, type Step, stepInteraction } from "../sign-in/steps.ts";
 import { type Provider, providerName, type Providers } from "./provider.ts";
@@ -21,18 +28,20 @@ const subjectMax = 255;
  */
 export async function beginUpstreamSignIn(providers: Providers, step: Step, name: string): Promise<OutgoingResponse> {
   const { app, incoming } = step;
-  const interaction = stepInteraction(step);
+  const interaction = await stepInteraction(step);
   const configured = app.config.idpProviders.find(({ provider }) => provider === name);
   if (configured === undefined) return addressPage(app, interaction, "This sign-in method is not configured.", 404);
   const provider = await discoverProvider(providers, app, interaction, configured);
   const verifier = client.randomPKCECodeVerifier();
   const nonce = client.randomNonce();
   const state = `${interaction.id}.${randomBytes(18).toString("base64url")}`;
+  const clientState = sealedState(app, interaction);
   const { request } = interaction;
   const url = client.buildAuthorizationUrl(provider, {
     redirect_uri: callbackUrl(app, name),
     scope: configured.scopes.join(" "),
-    state,
+    // A long state of the client returns with the provider's response: the cookie cannot store it.
+    state: [state, ...(clientState === undefined ? [] : [clientState])].join("."),
     nonce,
     code_challenge: await client.calculatePKCECodeChallenge(verifier),
     code_challenge_method: "S256",
@@ -54,12 +63,14 @@ export async function upstreamCallback(
   name: string,
 ): Promise<OutgoingResponse> {
   const state = incoming.query.get("state") ?? "";
-  const interaction = readInteraction(app, incoming.cookies, state.split(".")[0] ?? "");
+  const [id = "", random = "", clientState = ""] = state.split(".");
+  const stored = readInteraction(app, incoming.cookies, id);
+  const interaction = stored && withSealedState(app, stored, clientState);
   const started = interaction?.upstream;
   const configured = app.config.idpProviders.find(({ provider }) => provider === name);
   if (interaction === undefined || started === undefined || configured === undefined)
     return problemPage(app, 400, "This sign-in has expired. Go back to the app and begin again.");
-  if (started.provider !== name || started.state !== state)
+  if (started.provider !== name || started.state !== `${id}.${random}`)
     return problemPage(app, 400, "This answer belongs to another sign-in.");
   const provider = await discoverProvider(providers, app, interaction, configured);
   const displayName = providerName(configured);
@@ -84,7 +95,7 @@ export async function upstreamCallback(
     case "done":
       return outcome.response;
     case "second":
-      return seeOther(`/sign-in/${interaction.id}/second`, {
+      return seeOther(stepPath(app, interaction, "/second"), {
         "set-cookie": saveInteraction(app, incoming, outcome.next),
       });
     case "not verified":
@@ -121,13 +132,14 @@ async function claimsOf(
   provider: Provider,
   app: App,
   { query }: IncomingRequest,
-  { provider: name, state, nonce, verifier }: NonNullable<Interaction["upstream"]>,
+  { provider: name, nonce, verifier }: NonNullable<Interaction["upstream"]>,
 ): Promise<client.IDToken | undefined> {
   const url = new URL(callbackUrl(app, name));
   url.search = query.toString();
   const tokens = await client.authorizationCodeGrant(provider, url, {
     pkceCodeVerifier: verifier,
-    expectedState: state,
+    // The caller has compared it with the interaction's.
+    expectedState: query.get("state") ?? "",
     expectedNonce: nonce,
     idTokenExpected: true,
   });

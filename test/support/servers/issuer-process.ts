@@ -5,14 +5,19 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { createPostgresqlDriver } from "@holdfast/agent/engines/postgresql/driver.ts";
 import { withSession } from "@holdfast/agent/engines/postgresql/session.ts";
 import { exportKey, newKeyPair } from "@holdfast/common/signing-key.ts";
 import { newSigningKey } from "@holdfast/controller/app/auth/signing-keys.ts";
 import { pemOf } from "@holdfast/controller/kernel/pki/authority-record.ts";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { AppBatchSchema, type AppSignIn, AppSignInSchema } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
+import {
+  AppBatchSchema,
+  type AppSignIn,
+  AppSignInSchema,
+  type ClientSchema,
+} from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import { Agent, request } from "undici";
 import { openStateFile } from "../../../issuer/src/state-file.ts";
 import { createTestAuthority } from "../controller/test-authority.ts";
@@ -53,6 +58,11 @@ export interface IssuerProcess {
 /** The settings of the app that tests change. */
 type AppChange = Partial<Pick<AppSignIn, "mailsPerHour" | "signUpOpen">>;
 
+interface NewApp extends AppChange {
+  /** Clients besides the app's own and `web`. */
+  readonly moreClients?: readonly MessageInitShape<typeof ClientSchema>[];
+}
+
 export interface PostOptions {
   readonly dispatcher?: Agent;
   readonly cookies?: ReadonlyMap<string, string>;
@@ -73,7 +83,7 @@ const challenge = createHash("sha256").update(verifier).digest("base64url");
 
 /** `environment` extends the process's own variables. */
 export async function startIssuerProcess(
-  app: AppChange = {},
+  { moreClients = [], ...app }: NewApp = {},
   environment: Readonly<Record<string, string>> = {},
 ): Promise<IssuerProcess> {
   const appId = randomUUID();
@@ -137,6 +147,7 @@ export async function startIssuerProcess(
         redirectUris: [callback],
         requirePkce: true,
       },
+      ...moreClients,
     ],
     ...app,
   });

@@ -15,7 +15,7 @@ import type { ServiceAccess } from "#services/service/service-access.ts";
 import { appKind, type AppObject, attachmentsMax, type AttachmentSpec } from "./app.ts";
 import { appMessage, attachmentMessage } from "./app-message.ts";
 import type { ChangeApp } from "./app-access.ts";
-import { browserUrlFaults } from "./checked-url.ts";
+import { exactUrlFaults } from "./checked-url.ts";
 import { type DomainApiDeps, domainHandlers } from "./domain-api.ts";
 
 export interface AppApiDeps extends Omit<DomainApiDeps, "change" | "apps"> {
@@ -144,6 +144,6 @@ export function createAppApi(deps: AppApiDeps): ServedService {
 
 function requireUrl(homeUrl: string | undefined): void {
   if (homeUrl === undefined) return;
-  const faults = browserUrlFaults("home_url", homeUrl);
+  const faults = exactUrlFaults("home_url", homeUrl);
   if (faults.length > 0) throw invalid(...faults);
 }

@@ -1,5 +1,12 @@
 import { expect, test } from "vitest";
-import { browserUrlFaults, browserUrlForm } from "./checked-url.ts";
+import {
+  browserUrlFaults,
+  browserUrlForm,
+  exactUrlFaults,
+  homeUrlForm,
+  redirectUriFaults,
+  redirectUriForm,
+} from "./checked-url.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
@@ -35,3 +42,36 @@ test.each([
 ])("%s %s", (text, detail) => {
   expect(browserUrlFaults("home_url", text)).toMatchObject([{ field: "home_url", pointer: "/home_url", detail }]);
 });
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  ["https://shop.example.com/callback",      true],
+  ["http://127.0.0.1:8080/callback",         true],
+  ["com.example.shop:/oauth2redirect",       true],
+  ["com.example.shop://callback/a%20b?c=d",  true],
+  ["com.example-shop.app2:/",                true],
+  ["https://*.example.com/callback",         false],
+  ["https://shop.example.com/*",             false],
+  ["http://localhost/*",                     false],
+  ["com.example.shop:/*",                    false],
+  ["myapp://callback",                       false],
+  ["javascript:alert(1)",                    false],
+  ["com.example.shop:opaque",                false],
+  ["com.example.shop:/a#b",                  false],
+  ["com.example.shop:/a%zz",                 false],
+  ["Com.Example.shop:/a",                    false],
+  ["com..example:/a",                        false],
+  ["com.example.shop:/a b",                  false],
+])("%s is a redirect URI: %s, and the API's description says so", (text, fits) => {
+  expect(redirectUriFaults("redirect_uris[0]", text).length === 0).toBe(fits);
+  expect(new RegExp(redirectUriForm.pattern).test(text)).toBe(fits);
+});
+
+test.each(["https://*.example.com", "https://shop.example.com/*", "http://localhost/*"])(
+  "%s has a wildcard, which no URL that is compared exactly may have",
+  (text) => {
+    expect(exactUrlFaults("home_url", text)).toMatchObject([{ detail: expect.stringContaining("list each one") }]);
+    expect(new RegExp(homeUrlForm.pattern).test(text)).toBe(false);
+    expect(browserUrlFaults("home_url", text)).toEqual([]);
+  },
+);

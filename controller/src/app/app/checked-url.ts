@@ -7,11 +7,42 @@ const httpsUrl = "[hH][tT][tT][pP][sS]://[!$&-.0-;=?-Z_a-z~][!$&-;=?-Z_a-z~]*";
 const loopbackUrl = "[hH][tT][tT][pP]://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:[0-9]{1,4})?([/?][!$&-;=?-Z_a-z~]*)?";
 export const httpsUrlForm = { format: "uri", pattern: `^${httpsUrl}$` };
 export const browserUrlForm = { format: "uri", pattern: `^(${httpsUrl}|${loopbackUrl})$` };
-export const originForm = { format: "uri", pattern: "^https?://[!$&-.0-;=A-Z_a-z~]+$" };
+export const originForm = { format: "uri", pattern: "^https?://[!$&-)+-.0-;=A-Z_a-z~]+$" };
 
-/** Faults of a redirect URL: https, or http on loopback; no fragment, no credentials. */
+/**
+ * A URI of a native app (RFC 8252 section 7.1). Its scheme is a domain in reverse order, as com.example.app, so its dot
+ * excludes schemes that browsers interpret, as javascript.
+ */
+const privateUseUri = "[a-z][a-z0-9+-]*(\\.[a-z0-9+-]+)+:/([!$&-)+-;=?-Z_a-z~]|%[0-9A-Fa-f]{2})*";
+const isPrivateUse = new RegExp(`^${privateUseUri}$`);
+const withoutAsterisk = (pattern: string) => pattern.replaceAll("&-", "&-)+-");
+/** Redirect URLs of browsers, and URIs of native apps. */
+export const redirectUriForm = {
+  format: "uri",
+  pattern: `^(${withoutAsterisk(httpsUrl)}|${withoutAsterisk(loopbackUrl)}|${privateUseUri})$`,
+};
+/** The URL of an app, of which its first redirect URI is built. */
+export const homeUrlForm = { format: "uri", pattern: withoutAsterisk(browserUrlForm.pattern) };
+
+/** Faults of a redirect URI of a client: a URL for browsers, or a URI of a native app; no wildcards. */
+export function redirectUriFaults(field: string, text: string): FieldFault[] {
+  if (isPrivateUse.test(text)) return URL.parse(text) === null ? faultOf(field, "must be an absolute URL") : [];
+  return exactUrlFaults(field, text);
+}
+
+/** Faults of a URL for browsers that is compared exactly, so that a wildcard would never match. */
+export function exactUrlFaults(field: string, text: string): FieldFault[] {
+  if (!text.includes("*")) return browserUrlFaults(field, text);
+  return faultOf(field, "must not contain *: it is compared exactly, so list each one; a literal * in a path is %2A");
+}
+
+function faultOf(field: string, detail: string): FieldFault[] {
+  return [{ field, pointer: pointerOf(field), code: "invalid_url", detail }];
+}
+
+/** Faults of a URL for browsers: https, or http on loopback; no fragment, no credentials. */
 export function browserUrlFaults(field: string, text: string): FieldFault[] {
-  const fault = (detail: string) => [{ field, pointer: pointerOf(field), code: "invalid_url", detail }];
+  const fault = (detail: string) => faultOf(field, detail);
   // The parser drops control characters; redirect URLs are compared verbatim, so they may not contain any.
   if (!/^[\x21-\x7e]+$/.test(text)) return fault("must be a URL of printable ASCII");
   // The parser adds missing slashes, so require them.

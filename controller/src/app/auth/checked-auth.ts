@@ -1,7 +1,7 @@
 import { type FieldFault, pointerOf } from "@holdfast/common/errors.ts";
 import { isPlainText, plainPattern } from "@holdfast/common/plain-text.ts";
 import type { NewAuthSmtp, NewAuthTheme } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
-import { browserUrlFaults } from "../app/checked-url.ts";
+import { browserUrlFaults, exactUrlFaults, redirectUriFaults } from "../app/checked-url.ts";
 import type { ThemeSpec } from "./auth.ts";
 
 /**
@@ -60,18 +60,18 @@ export function themeSpecOf({ displayName, brandColor, logoUrl }: NewAuthTheme):
   };
 }
 
-/** Pure: faults of a list of redirect URLs; it needs `minimum` entries. */
+/** Pure: faults of a list of redirect URIs; it needs `minimum` entries. */
 export function uriFaults(field: string, uris: readonly string[], minimum = 0): FieldFault[] {
   return [
     ...unless(uris.length >= minimum, field, "must have at least one entry"),
-    ...uris.flatMap((uri, index) => browserUrlFaults(`${field}[${index}]`, uri)),
+    ...uris.flatMap((uri, index) => redirectUriFaults(`${field}[${index}]`, uri)),
   ];
 }
 
 /** Pure: faults of origins, which are URLs without a path. */
 export function originFaults(field: string, origins: readonly string[]): FieldFault[] {
   return origins.flatMap((origin, index) => {
-    const faults = browserUrlFaults(`${field}[${index}]`, origin);
+    const faults = exactUrlFaults(`${field}[${index}]`, origin);
     if (faults.length > 0) return faults;
     return unless(URL.parse(origin)?.origin === origin, `${field}[${index}]`, "must be an origin, without a path");
   });

@@ -58,7 +58,9 @@ export function clientHandlers({ access, change, newId }: Deps): ClientHandlers 
       const { spec } = await change(request.appId, call, audit, (auth) =>
         withClient(auth, request.clientId, (client) => {
           const after = updated(client, request);
-          refuse(clientFaults(after));
+          // A stored list may be older than a rule of today.
+          const isChanged = changedFields(request);
+          refuse(clientFaults(after).filter(({ field }) => isChanged.has(field.split("[")[0] ?? "")));
           return after;
         }),
       );
@@ -120,8 +122,8 @@ function withClient({ spec }: AuthObject, clientId: string, edit: (client: Clien
 }
 
 function updated(client: ClientSpec, request: UpdateAuthClientRequest): ClientSpec {
-  const paths = new Set((request.updateMask?.paths ?? []).map((path) => path.split(".")[0]));
-  const strange = [...paths].find((path) => !changeable.has(path ?? ""));
+  const paths = changedFields(request);
+  const strange = [...paths].find((path) => !changeable.has(path));
   if (paths.size === 0)
     throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
   if (strange !== undefined) throw invalid({ field: strange, code: "unknown_field", detail: "cannot be changed" });
@@ -135,6 +137,10 @@ function updated(client: ClientSpec, request: UpdateAuthClientRequest): ClientSp
     ...(paths.has("allowed_origins") && { allowedOrigins: request.allowedOrigins?.values ?? [] }),
     ...(paths.has("require_pkce") && { requirePkce: request.requirePkce ?? true }),
   };
+}
+
+function changedFields({ updateMask }: UpdateAuthClientRequest): ReadonlySet<string> {
+  return new Set((updateMask?.paths ?? []).map((path) => path.split(".")[0] ?? ""));
 }
 
 const changeable = new Set(["name", "redirect_uris", "post_logout_redirect_uris", "allowed_origins", "require_pkce"]);

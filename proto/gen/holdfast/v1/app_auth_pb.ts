@@ -903,11 +903,15 @@ export type AuthClient = Message<"holdfast.v1.AuthClient"> & {
   redirectUris: string[];
 
   /**
+   * URIs to which `/logout` returns.
+   *
    * @generated from field: repeated string post_logout_redirect_uris = 5;
    */
   postLogoutRedirectUris: string[];
 
   /**
+   * Origins whose scripts may call `/token`, `/userinfo` and `/revoke` (CORS).
+   *
    * @generated from field: repeated string allowed_origins = 6;
    */
   allowedOrigins: string[];
@@ -954,11 +958,15 @@ export type AuthClientJson = {
   redirectUris?: string[];
 
   /**
+   * URIs to which `/logout` returns.
+   *
    * @generated from field: repeated string post_logout_redirect_uris = 5;
    */
   postLogoutRedirectUris?: string[];
 
   /**
+   * Origins whose scripts may call `/token`, `/userinfo` and `/revoke` (CORS).
+   *
    * @generated from field: repeated string allowed_origins = 6;
    */
   allowedOrigins?: string[];
@@ -1961,18 +1969,24 @@ export type CreateAuthClientRequest = Message<"holdfast.v1.CreateAuthClientReque
   type: AuthClientType;
 
   /**
-   * At least one. Compared exactly; https, or http on loopback with any port.
+   * At least one. Compared exactly, so `*` is refused: https, http on loopback with any port, or the private-use
+   * scheme of a native app, as `com.example.shop:/callback` (RFC 8252 section 7.1).
    *
    * @generated from field: optional holdfast.v1.AuthUris redirect_uris = 4;
    */
   redirectUris?: AuthUris | undefined;
 
   /**
+   * URIs to which `/logout` returns, as `redirect_uris`; on loopback the port is compared too. With any other URI the
+   * user is signed out and stays on a page of the issuer.
+   *
    * @generated from field: optional holdfast.v1.AuthUris post_logout_redirect_uris = 5;
    */
   postLogoutRedirectUris?: AuthUris | undefined;
 
   /**
+   * Origins whose scripts may call `/token`, `/userinfo` and `/revoke` (CORS), as `https://shop.example.com`.
+   *
    * @generated from field: optional holdfast.v1.AuthUris allowed_origins = 6;
    */
   allowedOrigins?: AuthUris | undefined;
@@ -2007,18 +2021,24 @@ export type CreateAuthClientRequestJson = {
   type?: AuthClientTypeJson;
 
   /**
-   * At least one. Compared exactly; https, or http on loopback with any port.
+   * At least one. Compared exactly, so `*` is refused: https, http on loopback with any port, or the private-use
+   * scheme of a native app, as `com.example.shop:/callback` (RFC 8252 section 7.1).
    *
    * @generated from field: optional holdfast.v1.AuthUris redirect_uris = 4;
    */
   redirectUris?: AuthUrisJson;
 
   /**
+   * URIs to which `/logout` returns, as `redirect_uris`; on loopback the port is compared too. With any other URI the
+   * user is signed out and stays on a page of the issuer.
+   *
    * @generated from field: optional holdfast.v1.AuthUris post_logout_redirect_uris = 5;
    */
   postLogoutRedirectUris?: AuthUrisJson;
 
   /**
+   * Origins whose scripts may call `/token`, `/userinfo` and `/revoke` (CORS), as `https://shop.example.com`.
+   *
    * @generated from field: optional holdfast.v1.AuthUris allowed_origins = 6;
    */
   allowedOrigins?: AuthUrisJson;

@@ -8,7 +8,15 @@ import { UsageError, WorkFailed } from "../exit-code.ts";
 import { omitUndefined, several, take, integer } from "../flag-values.ts";
 
 const columns = ["issuer_url", "status", "schema_version_applied", "sign_up", "failure_reason", "health"];
-const clientColumns = ["client_id", "name", "type", "redirect_uris", "client_secret"];
+const clientColumns = [
+  "client_id",
+  "name",
+  "type",
+  "redirect_uris",
+  "post_logout_redirect_uris",
+  "allowed_origins",
+  "client_secret",
+];
 const keyColumns = ["kid", "algorithm", "status", "activated_at", "retires_at"];
 const pauseMs = 300;
 
@@ -192,10 +200,11 @@ function addClients(clients: CliCommand): void {
       context.output.list(found.clients, clientColumns);
     });
 
-  clients
-    .command("create <app> <name>")
-    .description("create a client; the secret of a confidential one is shown only once")
-    .option("--redirect <url>", "redirect URI of sign-ins (repeatable)", several)
+  withUris(
+    clients
+      .command("create <app> <name>")
+      .description("create a client; the secret of a confidential one is shown only once"),
+  )
     .option("--confidential", "a confidential client, such as a server")
     .option("--without-pkce", "a client without PKCE, which must send a nonce")
     .example("auth clients create shop web --confidential --redirect https://shop.example/callback")
@@ -204,10 +213,26 @@ function addClients(clients: CliCommand): void {
       const client = await context.client.auth.createClient(id, {
         name,
         type: flags.confidential === true ? "confidential" : "public",
-        redirect_uris: [...(flags.redirect ?? [])],
+        redirect_uris: [],
+        ...urisOf(flags),
         ...(flags.withoutPkce === true && { require_pkce: false }),
       });
       context.output.show(client, clientColumns);
+    });
+
+  withUris(
+    clients
+      .command("update <app> <client>")
+      .description("change a client; the app's own client has the app's id; a list replaces the previous one"),
+  )
+    .option("--name <name>", "name of the client")
+    .example("auth clients update shop 019a... --post-logout https://shop.example/ --origin https://shop.example")
+    .does(async (context, app: string, client: string, flags: UriFlags & { name?: string }) => {
+      const change = omitUndefined({ name: flags.name, ...urisOf(flags) });
+      if (Object.keys(change).length === 0)
+        throw new UsageError("name a change: --name, --redirect, --post-logout or --origin");
+      const { id } = await appOf(context, app);
+      context.output.show(await context.client.auth.updateClient(id, client, change), clientColumns);
     });
 
   clients
@@ -271,8 +296,28 @@ function addUsers(users: CliCommand): void {
     });
 }
 
-interface ClientFlags {
+interface UriFlags {
   readonly redirect?: readonly string[];
+  readonly postLogout?: readonly string[];
+  readonly origin?: readonly string[];
+}
+
+function withUris(command: CliCommand): CliCommand {
+  return command
+    .option("--redirect <uri>", "redirect URI of sign-ins, compared exactly (repeatable)", several)
+    .option("--post-logout <uri>", "URI to return to after sign-out, compared exactly (repeatable)", several)
+    .option("--origin <origin>", "origin whose scripts may call the issuer (repeatable)", several);
+}
+
+function urisOf({ redirect, postLogout, origin }: UriFlags) {
+  return omitUndefined({
+    redirect_uris: redirect,
+    post_logout_redirect_uris: postLogout,
+    allowed_origins: origin,
+  });
+}
+
+interface ClientFlags extends UriFlags {
   readonly confidential?: boolean;
   readonly withoutPkce?: boolean;
 }
