@@ -1452,7 +1452,7 @@ export interface PlanEntry {
   readonly changes: readonly PlanChange[];
   /** Differences between descriptor and resource that are recorded but not applied. */
   readonly pending_changes: readonly PlanChange[];
-  /** Reason why nothing is changed; null when something is. */
+  /** Reason why nothing is changed, or `blocked: ...` for a resource that cannot be created; null otherwise. */
   readonly reason: string | null;
   /** Paths at which the resource differs from its recorded state. */
   readonly drift: readonly string[];

@@ -275,12 +275,30 @@ describe("projects, stacks and pipelines", () => {
         rest.delete(path),
         rest.post(`${path}/stop`),
         rest.post(`${path}/resize`, { plan_name: "tier-2" }),
-        rest.post(`${path}/storage/expand`, { storage_size_gb: 2 }),
+        rest.patch(path, { plan_name: "tier-2", storage_size_gb: 2 }),
         rest.patch(path, { name: "mine" }),
       ]);
       for (const { status, json } of answers)
         expect([status, json]).toMatchObject([409, { code: "managed_by_parent", managed_by: owner }]);
     }
+    // A disk may grow, and its project records the new size and cost.
+    const grown = `/managed-services/${children[0]?.id}`;
+    expectStatus(await rest.post(`${grown}/storage/expand`, { storage_size_gb: 2 }), 202);
+    await waitUntil(
+      "the project has recorded the size",
+      async () => (await fixture.project("shop")).monthly_cost > 45.6,
+    );
+    const [first, ...others] = shop.resources;
+    const larger = { ...shop, resources: [{ ...first, spec: { ...first?.spec, storage_gb: 2 } }, ...others] };
+    const { json: recorded } = await rest.post<ProjectPlan>("/projects/plan", { descriptor: larger });
+    expect(recorded.plan[0]).toMatchObject({ action: "noop", pending_changes: [], drift: [], reason: null });
+    expect(recorded).toMatchObject({ cost_delta: 0, monthly_cost: (await fixture.project("shop")).monthly_cost });
+    expectStatus(await rest.patch(grown, { storage_size_gb: 3 }), 202);
+    await waitUntil("the project has recorded the next size", async () => {
+      const { json } = await rest.post<ProjectPlan>("/projects/plan", { descriptor: larger });
+      return JSON.stringify(json.plan[0]?.pending_changes).includes('"before":3');
+    });
+
     const { entries } = (
       await rest.get<{ entries: { action: string; detail: string | null }[] }>("/audit-log?limit=200")
     ).json;
@@ -303,9 +321,9 @@ describe("projects, stacks and pipelines", () => {
     const page = async (query: string) =>
       (await rest.get<{ deployments: Deployment[]; next_cursor: string | null }>(`/projects/shop/deployments${query}`))
         .json;
-    const first = await page("?limit=1");
-    expect(first.deployments.map(({ id }) => id)).toEqual([project.last_deployment_id]);
-    const second = await page(`?limit=1&cursor=${first.next_cursor}`);
+    const newestPage = await page("?limit=1");
+    expect(newestPage.deployments.map(({ id }) => id)).toEqual([project.last_deployment_id]);
+    const second = await page(`?limit=1&cursor=${newestPage.next_cursor}`);
     expect(second).toMatchObject({ deployments: [{ status: "Completed" }], next_cursor: null });
     const all = JSON.stringify([...(await stored())].filter(([key]) => /\/(composition|deployment)\//.test(key)));
     expect(all).not.toContain("marked-descriptor");
@@ -313,19 +331,62 @@ describe("projects, stacks and pipelines", () => {
 
   it("leave running resources alone when a third one fails, and nothing of a first deployment", async () => {
     const before = await fixture.project("shop");
-    await services.create("shop-third", { database_type: "valkey" });
-    const wide = { ...shop, resources: [...shop.resources, third] };
-    const failed = await cli("projects", "apply", "-f", fixture.fileOf(wide), "--yes");
-    expect(failed.code).not.toBe(0);
-    expect(failed.stderr).toContain("third");
+    const slow = { ...third, logical_name: "slow" };
+    const needs = { ...shop.dependencies, third: ["slow"] };
+    const wide = { ...shop, resources: [...shop.resources, slow, third], dependencies: needs };
+    const { deployment_id: wideId } = expectStatus(await fixture.deploy(wide), 202).json;
+    // The name was free when the deployment began.
+    const holder = await services.create("shop-third", { database_type: "valkey" });
+    const failed = await fixture.ended("shop", wideId);
+    expect(failed).toMatchObject({ status: "Failed", error: expect.stringContaining("third") });
     const after = await fixture.project("shop");
-    expect(after.resources).toEqual(before.resources);
+    const withoutSlow = after.resources.filter(({ logical_name: name }) => name !== "slow");
+    expect(withoutSlow).toEqual(before.resources);
     expect(after.status).toBe("Failed");
     // The previous template is Running again, without a change.
     const { deployment_id: back } = expectStatus(await fixture.deploy(shop), 202).json;
+    await fixture.ended("shop", back);
+    const slowId = await idOf("slow");
+    await printed("projects", "release", "shop", "slow");
+    expectStatus(await rest.delete(`/managed-services/${slowId}?skip_final_backup=true`), 202);
+
+    // Names in use and other kinds are refused before anything is created.
+    const collides = { ...shop, resources: [...shop.resources, third] };
+    const blocked = await printed("projects", "plan", "-f", fixture.fileOf(collides));
+    expect(blocked).toMatch(
+      new RegExp(`third\\s+valkey\\s+create\\s+\\(blocked: name in use by service ${holder.id}\\)`),
+    );
+    const taken = await fixture.deploy(collides);
+    expect([taken.status, taken.json]).toMatchObject([
+      409,
+      {
+        code: "name_taken",
+        blocked: [{ logical_name: "third", name: "shop-third", in_use_by: `service ${holder.id}` }],
+      },
+    ]);
+    const stackOfName = { name: "shop", template_name: "one-cache", accepted_monthly_cost: 30.2 };
+    const launched = await rest.post("/stacks", stackOfName);
+    expect([launched.status, launched.json]).toMatchObject([
+      409,
+      { code: "name_taken", blocked: [{ name: "shop-cache" }] },
+    ]);
+    const converted = { ...shop, resources: shop.resources.map((each) => ({ ...each, kind: "postgres" })) };
+    for (const path of ["/projects/plan", "/projects/deploy"]) {
+      const { status, json } = await rest.post(path, { descriptor: converted });
+      expect([status, json]).toMatchObject([
+        400,
+        { code: "invalid_descriptor", errors: [{ field: "resources[2].kind", code: "immutable" }] },
+      ]);
+    }
+    expect(await fixture.project("shop")).toMatchObject({ status: "Running", last_deployment_id: back });
 
     const brief = { name: "brief", resources: [{ logical_name: "db", kind: "valkey", spec: small }] };
-    const { deployment_id: id } = expectStatus(await fixture.deploy(brief), 202).json;
+    const four = await Promise.all(Array.from({ length: 4 }, () => fixture.deploy(brief)));
+    expect(four.map(({ status, json }) => `${status} ${json.code ?? ""}`).toSorted()).toEqual([
+      "202 ",
+      ...Array.from({ length: 3 }, () => "409 project_busy"),
+    ]);
+    const id = four.find(({ status }) => status === 202)?.json.deployment_id ?? "";
     const created = await waitUntil("it is being created", async () => (await idOf("db", "brief")) || undefined);
     await printed("projects", "abort", "brief");
     expect(await fixture.ended("brief", id)).toMatchObject({ status: "Aborted", project_status: "Failed" });
@@ -333,7 +394,7 @@ describe("projects, stacks and pipelines", () => {
     expect((await fixture.project("brief")).resources).toEqual([]);
     expect((await cli("projects", "abort", "brief", id)).code).toBe(5);
     expect(await fixture.ended("shop", back)).toMatchObject({ status: "Completed", project_status: "Running" });
-  }, 60_000);
+  }, 120_000);
 
   it("are upgraded in place at the accepted cost, and degrade and recover with their engines", async () => {
     const { members } = await pipelineNow();

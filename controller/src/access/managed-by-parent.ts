@@ -1,8 +1,11 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 
-/** Actions on a managed object that only its parent may perform. All others, such as a restart, are open to users. */
-const parentActions: ReadonlySet<string> = new Set(["delete", "stop", "resize", "expand", "rename"]);
+/**
+ * Actions on a managed object that only its parent may perform. All others are open to users, such as a restart, and
+ * the growth of a disk, which the parent records.
+ */
+const parentActions: ReadonlySet<string> = new Set(["delete", "stop", "resize", "rename"]);
 
 /**
  * Throws MANAGED_BY_PARENT when a caller requests an action that only the object's parent may perform. The parent's

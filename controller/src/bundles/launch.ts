@@ -7,6 +7,7 @@ import { compositionKind, type CompositionObject, type BundleKind, nameKindOf } 
 import { newComposition } from "#composition/deploy.ts";
 import { deploymentKind, newDeployment } from "#composition/deployment.ts";
 import type { Descriptor } from "#composition/descriptor.ts";
+import { nameHolderOf, requireFreeNames } from "#composition/name-holder.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { quotaOf } from "./composition-access.ts";
 
@@ -50,6 +51,7 @@ export function launch<M extends AnyMessage>(
     unit.create(compositionKind, created);
     unit.claimName(nameKindOf(kind), organizationId, name, id);
     await quotas.claim(unit, organizationId, { ...quotaOf(kinds, members), [`${kind}s`]: 1 });
+    requireFreeNames(name, members, nameHolderOf({ kinds, compositions }, { organizationId, name }));
     const who = { actor: actorOf(call), source: call.source };
     const spec = { compositionId: id, type: "launch" as const, ...who, plan: [], toVersion: template.version };
     unit.create(deploymentKind, newDeployment(deploymentId, organizationId, spec, [], now));

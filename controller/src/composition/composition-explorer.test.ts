@@ -227,7 +227,14 @@ test("a later deployment never removes existing resources, unless the compositio
         changes: [{ path: "image", before: null, after: null }],
       };
       const rest = { pendingChanges: [], reason: null, drift: [], monthlyCents: 0 };
-      const plan = { entries: [{ ...update, ...rest }], digest: "", monthlyCents: 0, beforeCents: 0, warnings: [] };
+      const plan = {
+        entries: [{ ...update, ...rest }],
+        digest: "",
+        monthlyCents: 0,
+        beforeCents: 0,
+        warnings: [],
+        faults: [],
+      };
       const context = {
         kinds,
         seal,

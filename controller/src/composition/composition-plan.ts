@@ -58,12 +58,15 @@ export function planComposition(composition: CompositionObject, observe: Observe
       const remainingMs = spec.kind === "project" ? status.since + deletedRetentionMs - now : 0;
       return remainingMs <= 0 ? { kind: "forget" } : { kind: "wait", forMs: remainingMs };
     }
-    case "Running":
+    case "Running": {
+      const record = recordStep(composition, observe, now);
+      if (record !== undefined) return record;
       if (spec.kind === "pipeline") return announcement(composition, observe, now);
       return markStep(composition, now) ?? wireStep(composition, observe, now) ?? waiting;
+    }
     // Ownership marks that the deployment did not reach.
     case "Failed":
-      return markStep(composition, now) ?? waiting;
+      return recordStep(composition, observe, now) ?? markStep(composition, now) ?? waiting;
   }
 }
 
@@ -158,6 +161,19 @@ function wireStep(composition: CompositionObject, observe: Observe, now: number)
     const wiredTo = versions.join(" ");
     if (consumer.wiredTo !== wiredTo)
       return { kind: "wire", member: consumer, after: withMember(composition, consumer.id, { wiredTo }, now) };
+  }
+  return undefined;
+}
+
+/** Records what users changed directly, so that it is no drift, and the cost includes it. */
+function recordStep(composition: CompositionObject, observe: Observe, now: number): CompositionStep | undefined {
+  for (const member of composition.status.members) {
+    const { followed } = observe(member);
+    if (followed === undefined) continue;
+    const { sealedSpec, addedCents } = followed;
+    const after = withMember(composition, member.id, { sealedSpec }, now);
+    const spec = { ...after.spec, monthlyCents: after.spec.monthlyCents + addedCents };
+    return { kind: "note", after: { ...after, spec }, effect: "none" };
   }
   return undefined;
 }

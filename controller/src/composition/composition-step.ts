@@ -38,6 +38,8 @@ export interface NoteStep {
 export interface Observed extends Observation {
   /** True if the resource has the values of the change that was begun, or none was. */
   readonly isChangeApplied: boolean;
+  /** The sealed spec with direct changes of users, and their added monthly cost; absent without a change. */
+  readonly followed?: { readonly sealedSpec: string; readonly addedCents: number };
 }
 
 export type Observe = (member: Member) => Observed;

@@ -232,12 +232,12 @@ export interface DesiredMember {
 const nameMax = 40;
 
 /**
- * Pure: name of a resource among those of its kind: `<parent>-<name>`, at most 40 characters; a longer one is truncated
- * and gets a part of its hash.
+ * Pure: name of a resource among those of its kind: `<parent>-<name>`, at most 40 characters. A longer one is truncated
+ * and gets a part of its hash, as does that of a parent with a hyphen: `ca` with `b-c` differs from `ca-b` with `c`.
  */
 export function resourceNameOf(parent: string, name: string): string {
   const whole = `${parent}-${name}`;
-  if (whole.length <= nameMax && !whole.endsWith("-")) return whole;
-  const hash = createHash("sha256").update(whole).digest("hex").slice(0, 8);
+  if (whole.length <= nameMax && !whole.endsWith("-") && !parent.includes("-")) return whole;
+  const hash = createHash("sha256").update(`${parent}/${name}`).digest("hex").slice(0, 8);
   return `${whole.slice(0, nameMax - hash.length - 1)}-${hash}`;
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
+import { type FieldFault, pointerOf } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Change, CostLine, Difference, Observation, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
@@ -17,6 +18,8 @@ export interface DeployPlan {
   readonly monthlyCents: number;
   readonly beforeCents: number;
   readonly warnings: readonly string[];
+  /** Faults of the descriptor against the resources that exist. */
+  readonly faults: readonly FieldFault[];
 }
 
 export interface PlanContext {
@@ -24,6 +27,8 @@ export interface PlanContext {
   /** The applied spec of a member. */
   readonly specOf: (member: Member) => ResourceSpec;
   readonly observe: Observe;
+  /** Holder of the name that a new resource would have; undefined if the name is free. */
+  readonly nameHolder?: (desired: DesiredMember) => string | undefined;
 }
 
 /** The change in place that deployments perform; all others are only recorded (spec 3, Projects). */
@@ -58,6 +63,7 @@ export function planDeploy(
     monthlyCents,
     beforeCents,
     warnings: warningsOf(entries, descriptor, context),
+    faults: identityFaults(existing, descriptor, context),
   };
 }
 
@@ -93,14 +99,18 @@ function centsOf(kind: string, spec: ResourceSpec, { linesOf }: PricedContext): 
 function entryOf(desired: DesiredMember, member: Member | undefined, context: PricedContext): PlanEntry {
   const { name, writtenKind: kind } = desired;
   const nothing = { name, kind, changes: [], pendingChanges: [], drift: [] };
-  if (member === undefined)
-    return { ...nothing, action: "create", reason: null, monthlyCents: centsOf(desired.kind, desired.spec, context) };
+  if (member === undefined) {
+    const monthlyCents = centsOf(desired.kind, desired.spec, context);
+    const nameHolder = context.nameHolder?.(desired);
+    if (nameHolder === undefined) return { ...nothing, action: "create", reason: null, monthlyCents };
+    return { ...nothing, action: "create", reason: `blocked: name in use by ${nameHolder}`, nameHolder, monthlyCents };
+  }
   const before = context.specOf(member);
   const drift = driftOf(member, context).map(({ path }) => path);
-  const isSame = member.kind === desired.kind;
-  const difference: Difference = isSame
-    ? context.kinds.of(desired.kind).diff(before, desired.spec)
-    : { change: "recorded", changes: [{ path: "kind", before: member.kind, after: desired.kind }] };
+  const difference: Difference =
+    member.kind === desired.kind
+      ? context.kinds.of(desired.kind).diff(before, desired.spec)
+      : { change: "recorded", changes: [{ path: "kind", before: member.kind, after: desired.kind }] };
   if (difference.change === "inPlace" && difference.action === deployAction) {
     const monthlyCents = centsOf(desired.kind, desired.spec, context);
     return {
@@ -125,6 +135,27 @@ function entryOf(desired: DesiredMember, member: Member | undefined, context: Pr
   };
 }
 
+/** A resource keeps its kind, and the identity that its kind declares, such as its engine: its data stays as it is. */
+function identityFaults(
+  existing: readonly Member[],
+  { members }: Descriptor,
+  { kinds, specOf }: PlanContext,
+): readonly FieldFault[] {
+  return members.flatMap(({ name, kind, writtenKind, spec }, index) => {
+    const member = existing.find((each) => each.name === name);
+    if (member === undefined) return [];
+    const before = specOf(member);
+    const isSame =
+      member.kind === kind && (kinds.of(kind).identity ?? []).every((key) => lookUp(before, key) === lookUp(spec, key));
+    if (isSame) return [];
+    const identity = (kinds.of(member.kind).identity ?? []).map((key) => String(lookUp(before, key)));
+    const field = `resources[${index}].kind`;
+    const words = identity.length === 0 ? member.kind : identity.join(" ");
+    const detail = `cannot become ${writtenKind}: ${name} is ${words} and keeps its data; name the new resource otherwise`;
+    return [{ field, pointer: `/descriptor${pointerOf(field)}`, code: "immutable", detail }];
+  });
+}
+
 function unmanagedEntry(member: Member, context: PricedContext): PlanEntry {
   return {
     name: member.name,
@@ -139,7 +170,10 @@ function unmanagedEntry(member: Member, context: PricedContext): PlanEntry {
 }
 
 /** Pure: differences between the applied spec of a resource and its observed values. */
-export function driftOf(member: Member, { specOf, observe }: PlanContext): readonly Change[] {
+export function driftOf(
+  member: Member,
+  { specOf, observe }: Pick<PlanContext, "specOf" | "observe">,
+): readonly Change[] {
   const recorded = specOf(member);
   const { actual }: Observation = observe(member);
   const reported = Object.keys(recorded).filter((key) => Object.hasOwn(actual, key));

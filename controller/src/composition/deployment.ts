@@ -36,6 +36,8 @@ export interface PlanEntry {
   /** Differences that the descriptor has and the deployment does not apply. */
   readonly pendingChanges: readonly RedactedChange[];
   readonly reason: string | null;
+  /** Holder of the name that the resource would have, such as `service 019a...`; absent if the name is free. */
+  readonly nameHolder?: string;
   /** Paths of the spec at which the resource differs from its applied spec. */
   readonly drift: readonly string[];
   readonly monthlyCents: number;

@@ -8,6 +8,17 @@ import { resourceNameOf } from "./composition.ts";
 
 const reader = createDescriptorReader(createResourceKinds([fixtureKind]));
 
+/** Details of a descriptor's faults, by field. */
+function detailsOf(descriptor: unknown, kind = fixtureKind): Readonly<Record<string, string>> {
+  try {
+    createDescriptorReader(createResourceKinds([kind])).read(JSON.stringify(descriptor));
+  } catch (error) {
+    if (!(error instanceof HoldfastError)) throw error;
+    return Object.fromEntries(error.errors.map(({ field, detail }) => [field, detail]));
+  }
+  return {};
+}
+
 /** Code of the error, and the fields and codes of its faults. */
 function refusal(descriptor: unknown): readonly [string, ...string[]] {
   try {
@@ -35,6 +46,38 @@ describe("a descriptor", () => {
       expect(read(`a${hidden}b`), JSON.stringify(hidden)).toThrow(
         expect.objectContaining({ errors: [expect.objectContaining({ code: "pattern" })] }),
       );
+  });
+
+  test.each<[unknown, string, string]>([
+    [
+      { version: 17 },
+      "version",
+      'must be text; a value that looks like a number or true needs quotes, as in version: "17"; it is a number',
+    ],
+    [{ zone: true }, "zone", "it is a boolean"],
+    [{ version: null }, "version", "it is empty"],
+    [{ parameters: { max_connections: 100 } }, "parameters.max_connections", "needs quotes"],
+    [{ storage_gb: "10" }, "storage_gb", "must be a whole number, without quotes and without a unit; it is text"],
+    [{ storage_gb: "10GB" }, "storage_gb", "without a unit; it is text"],
+    [{ deletion_protection: "yes" }, "deletion_protection", "must be true or false, without quotes; it is text"],
+    [{ tags: ["a"] }, "tags", 'must have members: lines such as "key: value", indented below it; it is a list'],
+    [
+      { allowed_cidrs: "10.0.0.0/8" },
+      "allowed_cidrs",
+      'must be a list: lines that begin with "- ", below it; it is text',
+    ],
+    [null, "", "it is empty"],
+  ])("has its mistakes of YAML told in words of YAML: %j", (spec, field, detail) => {
+    const kind = { ...fixtureKind, schema: databaseSchema };
+    const written = { database_type: "postgresql", ...(spec as object) };
+    const details = detailsOf(project([{ logical_name: "db", kind: "fixture", spec: spec && written }]), kind);
+    expect(details[`resources[0].spec${field === "" ? "" : `.${field}`}`]).toContain(detail);
+  });
+
+  test("has no value of a secret in its faults", () => {
+    const details = detailsOf(project([resource("web", { env: { KEY: 4_711_815 } })]));
+    expect(details["resources[0].spec.env.KEY"]).toContain("needs quotes");
+    expect(JSON.stringify(details)).not.toContain("4711815");
   });
 
   test("is parsed with aliases of kinds and the dependencies that attachments imply", () => {

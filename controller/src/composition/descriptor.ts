@@ -45,9 +45,9 @@ export interface DescriptorReader {
 
 export function createDescriptorReader(kinds: ResourceKinds): DescriptorReader {
   const schema = descriptorSchema(kinds);
-  const validate = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, strictRequired: false }).compile(
-    schema,
-  );
+  // `verbose` gives faults the value, for the type that YAML has read.
+  const options = { allErrors: true, strict: true, strictTypes: false, strictRequired: false, verbose: true };
+  const validate = new Ajv2020(options).compile(schema);
 
   function readValue(value: unknown): Descriptor {
     const ofShape = validate(value) ? [] : (validate.errors ?? []).flatMap(faultOf);
@@ -246,7 +246,7 @@ function cycleFault(path: readonly string[]): FieldFault {
 }
 
 /** The faults of a schema keyword; keywords that only repeat the fault of another one give none. */
-function faultOf({ instancePath, keyword, params, message }: ErrorObject): FieldFault[] {
+function faultOf({ instancePath, keyword, params, message, data }: ErrorObject): FieldFault[] {
   if (keyword === "if" || keyword === "propertyNames") return [];
   const unknown = keyword === "additionalProperties" ? `/${escaped(String(params["additionalProperty"]))}` : "";
   const missing = keyword === "required" ? `/${escaped(String(params["missingProperty"]))}` : "";
@@ -257,7 +257,9 @@ function faultOf({ instancePath, keyword, params, message }: ErrorObject): Field
       ? "is not a member here"
       : keyword === "required"
         ? "is missing"
-        : `${message ?? keyword}${allowed}`;
+        : keyword === "type"
+          ? typeDetail(params["type"], data)
+          : `${message ?? keyword}${allowed}`;
   return [
     {
       field: fieldOf(pointer) || "descriptor",
@@ -266,6 +268,29 @@ function faultOf({ instancePath, keyword, params, message }: ErrorObject): Field
       detail: cut(detail),
     },
   ];
+}
+
+/** Requirements of each type, in words of YAML. No text repeats the value, which may be a secret. */
+const typeDetails: ReadonlyMap<unknown, string> = new Map(
+  Object.entries<string>({
+    string: 'must be text; a value that looks like a number or true needs quotes, as in version: "17"',
+    integer: "must be a whole number, without quotes and without a unit",
+    number: "must be a number, without quotes and without a unit",
+    boolean: "must be true or false, without quotes",
+    object: 'must have members: lines such as "key: value", indented below it',
+    array: 'must be a list: lines that begin with "- ", below it',
+  }),
+);
+
+function typeDetail(type: unknown, value: unknown): string {
+  return `${typeDetails.get(type) ?? `must be ${String(type)}`}; it is ${typeName(value)}`;
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return "empty";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object") return "a map";
+  return typeof value === "string" ? "text" : `a ${typeof value}`;
 }
 
 const codes: ReadonlyMap<string, string> = new Map(
@@ -310,7 +335,8 @@ function fault(field: string, code: string, detail: string): FieldFault {
   return { field, pointer: field === "descriptor" ? "/descriptor" : `/descriptor${pointerOf(field)}`, code, detail };
 }
 
-function invalidDescriptor(errors: readonly FieldFault[]): HoldfastError {
+/** The error of a descriptor with these faults, of which the text has the first five. */
+export function invalidDescriptor(errors: readonly FieldFault[]): HoldfastError {
   const words = errors.slice(0, 5).map(({ field, detail }) => `${field} ${detail}`);
   return new HoldfastError("INVALID_DESCRIPTOR", words.join("; "), { errors });
 }

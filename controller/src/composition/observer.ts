@@ -2,7 +2,7 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Watch } from "#kernel/store/store.ts";
-import type { Observation } from "#resource-kind/resource-kind.ts";
+import type { Observation, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import type { CompositionObject, CompositionSeal, Member } from "./composition.ts";
 import { notCreated, type Observe, type Observed } from "./composition-step.ts";
@@ -26,9 +26,26 @@ export function createObserver(
     const { change } = member;
     const isRequested = change?.step === "begun" || change?.step === "undoing";
     const observation = await kinds.of(member.kind).observe(member.id, signal, { isCurrent: isRequested });
-    if (change?.step !== "begun") return { ...observation, isChangeApplied: true };
+    if (change?.step !== "begun")
+      return { ...observation, isChangeApplied: true, ...followedOf(compositionId, member, observation) };
     const target = seal.spec(compositionId, change.sealedTarget);
     return { ...observation, isChangeApplied: hasAll(observation, target, change.keys) };
+  }
+
+  /** A resource without an operation in progress has its final size: one in progress may be rolled back. */
+  function followedOf(
+    compositionId: string,
+    { kind, step, change, sealedSpec }: Member,
+    { phase, actual }: Observation,
+  ): Pick<Observed, "followed"> {
+    const { followed, monthlyCost } = kinds.of(kind);
+    if (followed === undefined || step !== "ready" || change !== undefined || phase !== "running") return {};
+    const before = seal.spec(compositionId, sealedSpec);
+    const after = followed(before, actual);
+    if (after === undefined) return {};
+    const centsOf = (spec: ResourceSpec) => monthlyCost(spec).reduce((sum, { cents }) => sum + cents, 0);
+    const addedCents = centsOf(after) - centsOf(before);
+    return { followed: { sealedSpec: seal.seal(compositionId, after), addedCents } };
   }
 
   return {

@@ -117,6 +117,12 @@ export interface ResourceKind {
   /** Why the resource cannot be created here; undefined when it can. */
   unavailable(spec: ResourceSpec): string | undefined;
   monthlyCost(spec: ResourceSpec): readonly CostLine[];
+  /** Members of the spec that say what the resource is, as its engine: no descriptor changes them. */
+  readonly identity?: readonly string[];
+  /** Pure: the spec with what users may change directly, as a disk that has grown; undefined if nothing was. */
+  followed?(spec: ResourceSpec, actual: ResourceSpec): ResourceSpec | undefined;
+  /** The resource that has the name in the organization, in words such as `service 019a...`; undefined if none has. */
+  nameHolder?(organizationId: string, name: string): { readonly id: string; readonly text: string } | undefined;
   /** Pure; both specs are normalized. */
   diff(before: ResourceSpec, after: ResourceSpec): Difference;
   /** Amounts that it uses of the organization's quotas. */

@@ -919,7 +919,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.PlanChange": "A difference at one path. Values of env are left out.",
   "holdfast.v1.PlanChange.path": "Path, such as \"plan_name\" or \"env.KEY\".",
   "holdfast.v1.PlanEntry.pending_changes": "Differences between descriptor and resource that are recorded but not applied.",
-  "holdfast.v1.PlanEntry.reason": "Reason why nothing is changed; null when something is.",
+  "holdfast.v1.PlanEntry.reason": "Reason why nothing is changed, or `blocked: ...` for a resource that cannot be created; null otherwise.",
   "holdfast.v1.PlanEntry.drift": "Paths at which the resource differs from its recorded state.",
   "holdfast.v1.ProjectPlan.plan_digest": "Digest of the plan. A deployment with it is refused when the plan has changed.",
   "holdfast.v1.ProjectPlan.monthly_cost": "Monthly cost after the deployment, in the currency of the catalog.",

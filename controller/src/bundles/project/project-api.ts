@@ -21,7 +21,8 @@ import { driftOf, planDeploy, redactedChange } from "#composition/deploy-plan.ts
 import { deploymentKind, type DeploymentObject, isEnded, newDeployment } from "#composition/deployment.ts";
 import { snapshotOf } from "#composition/deployment-progress.ts";
 import { descriptorSchema } from "#composition/descriptor-schema.ts";
-import type { Descriptor } from "#composition/descriptor.ts";
+import { type Descriptor, invalidDescriptor } from "#composition/descriptor.ts";
+import { nameHolderOf, requireFreeNames } from "#composition/name-holder.ts";
 import { notCreated, type Observe } from "#composition/composition-step.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Stored } from "#kernel/store/resource.ts";
@@ -61,7 +62,11 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
       opened.set(id, spec);
       return spec;
     };
-    return { plan: planDeploy(current, descriptor, { kinds, specOf, observe: seen }), observe: seen, specOf };
+    const parent = { organizationId: organizationOf(call), name: descriptor.name, object: current };
+    const nameHolder = nameHolderOf(deps, parent);
+    const plan = planDeploy(current, descriptor, { kinds, specOf, observe: seen, nameHolder });
+    if (plan.faults.length > 0) throw invalidDescriptor(plan.faults);
+    return { plan, observe: seen, specOf };
   }
 
   async function deploy(
@@ -92,12 +97,16 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
       : redeployed(current.object, members, plan, context);
     if (isNew) {
       unit.create(compositionKind, after);
-      unit.claimName(nameKindOf("project"), organizationId, name, id);
+      // Another first deployment of the project has committed.
+      const taken = new HoldfastError("PROJECT_BUSY", `Another call has begun to deploy the project ${name}.`);
+      unit.claimName(nameKindOf("project"), organizationId, name, id, taken);
       // The Deleted project of the same name is removed.
       if (found !== undefined) unit.remove(compositionKind, found);
     } else unit.update(compositionKind, current, after);
     const amounts = { ...quotaOf(kinds, created), ...(isNew && { projects: 1 }) };
     if (Object.keys(amounts).length > 0) await quotas.claim(unit, organizationId, amounts);
+    // The claim has waited for the objects of concurrent calls.
+    requireFreeNames(name, created, nameHolderOf(deps, { organizationId, name, object: current?.object }));
     const source = { actor: actorOf(call), source: call.source };
     const spec = { compositionId: id, type: "deploy" as const, ...source, plan: plan.entries };
     const record = newDeployment(deploymentId, organizationId, spec, [], now);
@@ -193,7 +202,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
       const { observe: seen, specOf } = await planOf({ name, members: [] }, object, call);
       const resources = object.status.members
         .filter(({ step }) => step === "ready")
-        .map((member) => ({ member, changes: driftOf(member, { kinds, specOf, observe: seen }) }))
+        .map((member) => ({ member, changes: driftOf(member, { specOf, observe: seen }) }))
         .filter(({ changes }) => changes.length > 0);
       return {
         resources: resources.map(({ member, changes }) => ({

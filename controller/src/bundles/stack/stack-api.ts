@@ -71,8 +71,15 @@ export function createStackApi(deps: StackApiDeps): ServedService {
   /** The upgrade to the newest version of the stack's template. */
   function upgradeOf(stack: CompositionObject) {
     const template = templates.require(stack.spec.template?.name ?? "");
-    const descriptor = requireOffer(template, reader, stack.metadata.name, { zone: stack.spec.zone });
+    const offered = requireOffer(template, reader, stack.metadata.name, { zone: stack.spec.zone });
     const specOf = (member: Member) => seal.spec(stack.metadata.id, member.sealedSpec);
+    // A disk that users have grown stays larger than the template's.
+    const members = offered.members.map((desired) => {
+      const member = stack.status.members.find(({ name, kind }) => name === desired.name && kind === desired.kind);
+      const followed = member && kinds.of(desired.kind).followed?.(desired.spec, specOf(member));
+      return followed === undefined ? desired : { ...desired, spec: followed };
+    });
+    const descriptor = { ...offered, members };
     const changes = planStackUpgrade(stack.status.members, descriptor, kinds, specOf);
     return { template, descriptor, changes, cents: centsOf(descriptor), reasons: blockedReasons(changes) };
   }

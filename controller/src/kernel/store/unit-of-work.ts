@@ -44,8 +44,9 @@ export interface Changes {
   /**
    * Claims a name in an organization; the commit throws NAME_TAKEN if another object has it. `organizationId` is empty
    * exactly for kinds with `globalNames`: elsewhere an error across organizations would reveal other tenants' names.
+   * `taken` replaces the error NAME_TAKEN.
    */
-  claimName(kind: KindName, organizationId: string, name: string, id: string): void;
+  claimName(kind: KindName, organizationId: string, name: string, id: string, taken?: HoldfastError): void;
   releaseName(kind: KindName, organizationId: string, name: string): void;
   event(event: NewEvent): void;
   /** The commit throws Conflict unless the key still has this revision, such as the claim of the shard that acts. */
@@ -94,7 +95,7 @@ export function createUnitOfWork(
   const conditions: { key: string; modRevision: bigint }[] = [];
   const puts: { key: string; value: string }[] = [];
   const deletes: string[] = [];
-  const claims: { key: string; name: string }[] = [];
+  const claims: { key: string; taken: HoldfastError }[] = [];
   let responseKey: string | undefined;
   let writer: Writer | undefined;
 
@@ -116,9 +117,7 @@ export function createUnitOfWork(
   async function conflictOf(signal: AbortSignal | undefined): Promise<Error> {
     if (responseKey !== undefined && (await store.get(responseKey, signal)) !== undefined)
       return new AlreadyResponded();
-    for (const { key, name } of claims) {
-      if ((await store.get(key, signal)) !== undefined) return new HoldfastError("NAME_TAKEN", `${name} is in use.`);
-    }
+    for (const { key, taken } of claims) if ((await store.get(key, signal)) !== undefined) return taken;
     return new Conflict();
   }
 
@@ -143,11 +142,11 @@ export function createUnitOfWork(
       conditions.push({ key, modRevision });
       puts.push({ key, value });
     },
-    claimName(kind, organizationId, name, id) {
+    claimName(kind, organizationId, name, id, taken = new HoldfastError("NAME_TAKEN", `${name} is in use.`)) {
       const isGlobal = kind.globalNames !== undefined;
       assert((organizationId === "") === isGlobal, `a name of a ${kind.name} is unique in its organization`);
       const key = nameKeyOf(kind, organizationId, name);
-      claims.push({ key, name });
+      claims.push({ key, taken });
       conditions.push({ key, modRevision: 0n });
       puts.push({ key, value: id });
     },

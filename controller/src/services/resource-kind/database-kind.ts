@@ -10,6 +10,7 @@ import { priceOfService } from "#catalog/price.ts";
 import { privateNameOf } from "#fleet/zone/private-name.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
+import { ofOrganization } from "#kernel/store/of-organization.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { cancelled, isFinished, operationKind, type OperationObject } from "#operation/operation.ts";
@@ -108,6 +109,20 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
 
     monthlyCost: costLines,
     quotaOf: (spec) => ({ services: 1, storageGb: (spec as DatabaseSpec).storage_size_gb }),
+
+    identity: ["database_type"],
+
+    followed(spec, { storage_size_gb: sizeGb }) {
+      const isGrown = typeof sizeGb === "number" && sizeGb > (spec as DatabaseSpec).storage_size_gb;
+      return isGrown ? { ...spec, storage_size_gb: sizeGb } : undefined;
+    },
+
+    nameHolder(organizationId, name) {
+      const found = ofOrganization(services, organizationId).find(({ metadata }) => metadata.name === name);
+      if (found === undefined) return undefined;
+      const { id, managedBy } = found.metadata;
+      return { id, text: `service ${id}${managedBy === undefined ? "" : ` of ${managedBy.kind} ${managedBy.id}`}` };
+    },
 
     diff(before, after) {
       const changes = specChanges(before, after);

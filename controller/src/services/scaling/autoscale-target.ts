@@ -21,7 +21,7 @@ export function autoscaleTargetGb(
   const { enabled, maxGb } = autoscaleOf(spec);
   const { storageSizeGb, resizing, canary, primaryChange } = spec;
   if (!enabled || maxGb === null || storageSizeGb >= maxGb) return undefined;
-  if (metadata.deletionRequestedAt !== undefined || metadata.managedBy !== undefined) return undefined;
+  if (metadata.deletionRequestedAt !== undefined) return undefined;
   const isBusy =
     status.operationId !== null || resizing !== undefined || canary !== undefined || primaryChange !== undefined;
   if (isBusy || spec.power === "off" || (status.state !== "Running" && status.state !== "Error")) return undefined;

@@ -171,7 +171,8 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
         requirePooler(service.object.spec, after.spec, (nodeId) => deps.fleet.observation(nodeId)?.instance);
         if (rename !== undefined) refuseIfManaged(service.object, "rename");
         const size = requestedSize(request);
-        if (!hasSize(after, size)) refuseIfManaged(service.object, "resize");
+        if (size.planName !== undefined && !hasSize(after, { planName: size.planName }))
+          refuseIfManaged(service.object, "resize");
         const current = await access.inProgress(service.object, call.signal);
         const resized = hasSize(after, size)
           ? { after, operation: undefined }

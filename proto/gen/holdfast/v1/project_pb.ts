@@ -108,7 +108,7 @@ export type PlanEntry = Message<"holdfast.v1.PlanEntry"> & {
   pendingChanges: PlanChange[];
 
   /**
-   * Reason why nothing is changed; null when something is.
+   * Reason why nothing is changed, or `blocked: ...` for a resource that cannot be created; null otherwise.
    *
    * @generated from field: optional string reason = 6;
    */
@@ -159,7 +159,7 @@ export type PlanEntryJson = {
   pendingChanges?: PlanChangeJson[];
 
   /**
-   * Reason why nothing is changed; null when something is.
+   * Reason why nothing is changed, or `blocked: ...` for a resource that cannot be created; null otherwise.
    *
    * @generated from field: optional string reason = 6;
    */

@@ -177,7 +177,8 @@ async function descriptorIn(file: string): Promise<ProjectDescriptor> {
   });
   const { parse } = await import("yaml");
   try {
-    const read: unknown = parse(text);
+    // Merge keys (`<<: *base`) are of YAML 1.1, and common in descriptors.
+    const read: unknown = parse(text, { merge: true });
     if (typeof read === "object" && read !== null && !Array.isArray(read)) return read as ProjectDescriptor;
   } catch (error) {
     throw new UsageError(`${file}: ${error instanceof Error ? error.message : String(error)}`);
