@@ -7,6 +7,8 @@ export interface ChangeConsumer {
   command(text: string): Promise<unknown>;
   /** Begins to stream the slot. */
   start(slot: string, publication: string): void;
+  /** Bytes of data that a command copied, other than the stream of a slot, such as BASE_BACKUP. */
+  readonly copiedBytes: number;
   /** Inserted rows so far, as the texts of their columns. */
   readonly inserted: readonly (readonly string[])[];
   end(): Promise<void>;
@@ -37,14 +39,16 @@ export async function connectConsumer(machine: EngineEndpoint, options: Consumer
   client.on("error", () => undefined);
   await client.connect();
   const inserted: string[][] = [];
+  let copiedBytes = 0;
   client.connection.on("copyData", ({ chunk }: { chunk: Buffer }) => {
+    if (chunk[0] === archiveData) copiedBytes += chunk.length - 1;
     const row = chunk[0] === walData ? insertedRow(chunk.subarray(walDataHeader)) : undefined;
     if (row !== undefined) inserted.push(row);
   });
   return {
     async command(text) {
-      const { rows } = await client.query<Record<string, unknown>>(text);
-      return Object.values(rows[0] ?? {})[0];
+      const [result] = [await client.query<Record<string, unknown>>(text)].flat();
+      return Object.values(result?.rows[0] ?? {})[0];
     },
     start(slot, publication) {
       const options = `"proto_version" '1', "publication_names" '${publication}', "messages" 'true'`;
@@ -52,12 +56,17 @@ export async function connectConsumer(machine: EngineEndpoint, options: Consumer
       client.query(`START_REPLICATION SLOT "${slot}" LOGICAL 0/0 (${options})`).catch(() => undefined);
     },
     inserted,
+    get copiedBytes() {
+      return copiedBytes;
+    },
     async end() {
       client.connection.stream.destroy();
     },
   };
 }
 
+/** Type byte of a message with data of BASE_BACKUP. */
+const archiveData = 0x64;
 /** Type byte of a message with log: `w`, followed by two positions and a time. */
 const walData = 0x77;
 const walDataHeader = 25;

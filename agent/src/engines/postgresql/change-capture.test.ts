@@ -55,9 +55,16 @@ for (const version of ["17", "18"])
       await consumer.end();
     });
 
-    it("admits no physical connection of that user, which would copy all data", async () => {
+    it("admits no physical connection of that user", async () => {
       const physical = connectConsumer(machine, { user: "debezium", password, replication: "true" });
       await expect(physical).rejects.toThrow(/no pg_hba\.conf entry for replication connection/);
+    });
+
+    it("lets that user copy all files of the engine by BASE_BACKUP, which PostgreSQL ties to the attribute", async () => {
+      const consumer = await connectConsumer(machine, { user: "debezium", password });
+      await consumer.command("BASE_BACKUP (CHECKPOINT 'fast', WAL false)");
+      expect(consumer.copiedBytes).toBeGreaterThan(20_000_000);
+      await consumer.end();
     });
 
     it("is refused to users without the attribute", async () => {
