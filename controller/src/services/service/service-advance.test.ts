@@ -1,4 +1,6 @@
+import { create } from "@bufbuild/protobuf";
 import { silentLog } from "@holdfast/common/log.ts";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
 import { newServiceObject, node } from "../../../../test/support/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
@@ -70,4 +72,26 @@ test("a deadline that was set before the clock was put back comes as soon as any
   const first = advance(service, observed, creation.operation, hour, silentLog).operation;
   const next = advance(service, observed, first, 1, silentLog).operation;
   expect(next?.status.deadline).toBe(1 + stuckAfterMs);
+});
+
+test("an operation names the parameters that its engine rejected, once it has restarted", () => {
+  const service = { ...creation.service, spec: { ...creation.service.spec, restartCount: 2 } };
+  const restart = newOperation({
+    id: "op-2",
+    subject: serviceSubject("service-1"),
+    organizationId: "org",
+    type: serviceOperations.restart,
+    now: 0,
+  });
+  const warningsAt = (restartCount: bigint, isCurrent = true) => {
+    const rejectedParameters = { TimeZone: 'invalid value for parameter "TimeZone": "Nowhere"' };
+    const instance = create(InstanceObservationSchema, { state: "running", restartCount, rejectedParameters });
+    const nodes = observed.nodes.map((each) => ({ ...each, connected: true, isCurrent, instance }));
+    return advance(service, { ...observed, nodes }, restart, 1, silentLog).operation?.status.warnings;
+  };
+  expect(warningsAt(1n)).toBeUndefined();
+  expect(warningsAt(2n, false)).toBeUndefined();
+  expect(warningsAt(2n)).toEqual([
+    `${node.hostname} runs with the last accepted value of TimeZone, not with the new one: invalid value for parameter "TimeZone": "Nowhere"`,
+  ]);
 });

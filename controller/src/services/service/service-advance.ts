@@ -2,7 +2,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { next } from "@holdfast/common/machine.ts";
 import { admitClients, canAdmitClients } from "./canary/image-canary.ts";
 import { withWriteFence } from "./canary/write-fence.ts";
-import { completed, failed, isFinished, type OperationObject, progressed } from "#operation/operation.ts";
+import { completed, failed, isFinished, type OperationObject, progressed, warned } from "#operation/operation.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject, ManagedServiceStatus } from "./managed-service.ts";
 import { rememberHealth } from "./managed-service-health.ts";
@@ -13,6 +13,7 @@ import { faultOf, isHealthy } from "./managed-service-plan.ts";
 import type { ObservedService } from "./observed-service.ts";
 import { rememberWarnings } from "./member/member-warnings.ts";
 import { withCompletedMoves } from "./member/move-node.ts";
+import { restartsOf } from "./member/restarts.ts";
 import { progressOf } from "./managed-service-progress.ts";
 import type { Fault } from "./procedure/procedure.ts";
 import { procedureOf } from "./procedure/procedures.ts";
@@ -138,8 +139,20 @@ function moved(
   clockJumped: boolean,
 ): OperationObject {
   const progress = { ...progressOf(service, observed, operation), ...(clockJumped && { waits: true as const }) };
-  const after = progressed(operation, progress, now);
+  const after = warned(progressed(operation, progress, now), rejectionWarnings(service, observed));
   return procedureOf(operation).recordResults?.(after, observed) ?? after;
+}
+
+/** Sentences about parameters that a started engine rejected: the operation succeeds, but not with their values. */
+function rejectionWarnings({ spec }: ManagedServiceObject, { nodes }: ObservedService): string[] {
+  return nodes.flatMap(({ node, connected, isCurrent, instance }) => {
+    const hasStarted = connected && isCurrent && instance?.state === "running";
+    if (!hasStarted || Number(instance.restartCount) < restartsOf(spec, node).delivered) return [];
+    return Object.entries(instance.rejectedParameters).map(
+      ([name, reason]) =>
+        `${node.hostname} runs with the last accepted value of ${name}, not with the new one: ${reason}`,
+    );
+  });
 }
 
 function advised(fault: Fault | undefined, operation: OperationObject | undefined): Fault | null {
