@@ -19,6 +19,7 @@ import { readOnlyQuery } from "./read-only-query.ts";
 import { ready } from "./ready.ts";
 import { reload } from "./reload.ts";
 import { render } from "./render.ts";
+import { synchronizesSlots } from "./replication/members.ts";
 import { createReplication } from "./replication/replication.ts";
 import { memoryLimitArgv, sessionMemoryBytes } from "./session-memory.ts";
 import { messageOf } from "./session.ts";
@@ -82,13 +83,22 @@ async function fingerprint({ run }: EngineDeps, software: string, signal: AbortS
   }
 }
 
+/**
+ * A replica copies the primary's logical slots with FAILOVER, from 17 on (PostgreSQL manual, "Logical Replication
+ * Failover"). The arguments apply to one start, with the `wal_level` of that start: a postmaster that reads
+ * `sync_replication_slots` in its file while its `wal_level` is `replica` may end.
+ */
+function slotSyncArgv(instance: Instance): string[] {
+  return synchronizesSlots(instance) ? ["-c", "sync_replication_slots=on", "-c", "hot_standby_feedback=on"] : [];
+}
+
 /** The postmaster in the foreground; it logs to standard error. */
 function command(instance: Instance): EngineCommand {
   const directory = dataDirectory(instance);
   const configuration = `config_file=${instance.paths.config}/postgresql.conf`;
   const before = [...keyCopyArgv(keyFiles(instance)), ...memoryLimitArgv(sessionMemoryBytes(instance))];
   return {
-    argv: [...before, program(instance, "postgres"), "-D", directory, "-c", configuration],
+    argv: [...before, program(instance, "postgres"), "-D", directory, "-c", configuration, ...slotSyncArgv(instance)],
     // Out of memory, the kernel kills a session instead of the postmaster, which then recovers by itself.
     env: { LC_ALL: "C", TZ: "UTC", PG_OOM_ADJUST_FILE: "/proc/self/oom_score_adj", PG_OOM_ADJUST_VALUE: "400" },
     cwd: directory,

@@ -98,11 +98,11 @@ async function readEngine(
 const resumeReplay = `SELECT CASE WHEN pg_is_in_recovery() AND pg_get_wal_replay_pause_state() = 'paused' THEN pg_wal_replay_resume() END`;
 
 /**
- * Logical slots, except temporary ones, which end with their session. Their number is limited by
- * `max_replication_slots`, which users cannot set.
+ * Logical slots that consumers can use: not those that lost log, nor temporary ones, which end with their session.
+ * Their number is limited by `max_replication_slots`, which users cannot set.
  */
 const logicalSlots = `SELECT slot_name AS name, database, plugin FROM pg_replication_slots
-  WHERE slot_type = 'logical' AND NOT temporary ORDER BY slot_name`;
+  WHERE slot_type = 'logical' AND NOT temporary AND wal_status IS DISTINCT FROM 'lost' ORDER BY slot_name`;
 
 function databasesCheck(invalid: readonly string[]): EngineCheck {
   const name = "databases";

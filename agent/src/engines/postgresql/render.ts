@@ -4,7 +4,7 @@ import type { PlatformAccess } from "@holdfast/proto/holdfast/agent/v1/task_pb.t
 import { addressesOf } from "../addresses.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
-import { ownMember, roleOf } from "../members.ts";
+import { otherMembers, ownMember, roleOf } from "../members.ts";
 import {
   dataDirectory,
   issuerSlots,
@@ -15,7 +15,7 @@ import {
   reservedSlots,
 } from "./layout.ts";
 import { poolerFiles } from "./pooler/config.ts";
-import { memberMap, memberName, primaryConninfo, replicaRole } from "./replication/members.ts";
+import { memberMap, memberName, primaryConninfo, replicaRole, synchronizesSlots } from "./replication/members.ts";
 
 /** Pure: postgresql.conf, pg_hba.conf and pg_ident.conf, and the files of the pooler. */
 export function render(instance: Instance): ConfigFile[] {
@@ -115,6 +115,7 @@ function replicationSettings(instance: Instance, storageMib: number): [string, s
     // A new primary has no slot yet for the log that a follower lacks.
     ["wal_keep_size", `${Math.max(Math.min(Math.floor(storageMib / 10), 1_024), 64)}MB`],
     ...synchronousSettings(instance),
+    ...slotSettings(instance),
     ...(conninfo === undefined || own === undefined
       ? []
       : ([
@@ -129,6 +130,16 @@ function synchronousSettings({ spec }: Instance): [string, string][] {
   const names = spec.replication?.syncNumbers.map((number) => `"${memberName(number)}"`) ?? [];
   if (names.length === 0 || roleOf(spec) !== "primary") return [];
   return [["synchronous_standby_names", `ANY 1 (${names.join(", ")})`]];
+}
+
+/**
+ * A consumer of a slot with FAILOVER gets a change once all replicas have it: otherwise it would be ahead of the next
+ * primary, and skip the changes that this one makes at the same positions.
+ */
+function slotSettings(instance: Instance): [string, string][] {
+  if (!synchronizesSlots(instance) || roleOf(instance.spec) !== "primary") return [];
+  const names = otherMembers(instance).map(({ number }) => memberName(number));
+  return names.length === 0 ? [] : [["synchronized_standby_slots", names.join(",")]];
 }
 
 /** Maps members' certificates to the replication role by common name. */

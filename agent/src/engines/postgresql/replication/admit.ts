@@ -4,7 +4,7 @@ import { archiveSlot, hasArchiveState, retainUnarchived } from "../backup/archiv
 import { platform } from "../layout.ts";
 import { putPlatformRole } from "../platform-role.ts";
 import { type Session, withSession } from "../session.ts";
-import { memberName, replicaRole, slotPrefix } from "./members.ts";
+import { memberName, replicaRole, slotPrefix, synchronizesSlots } from "./members.ts";
 
 /** Functions that pg_rewind calls on its source server (PostgreSQL manual, "pg_rewind"). */
 const rewindFunctions = [
@@ -56,7 +56,19 @@ async function syncSlots(instance: Instance, session: Session): Promise<void> {
     await session.rows("SELECT pg_drop_replication_slot($1)", [name]);
   }
   const existing = new Set(rows.map(({ slot_name: name }) => name));
-  for (const name of desired.filter((each) => !existing.has(each)))
-    await session.rows("SELECT pg_create_physical_replication_slot($1, true)", [name]);
-  if (!isPrimary) await retainUnarchived(session);
+  const missing = desired.filter((name) => !existing.has(name));
+  for (const name of missing) await session.rows("SELECT pg_create_physical_replication_slot($1, true)", [name]);
+  // A reload refuses synchronized_standby_slots with slots that do not exist yet.
+  if (missing.length > 0 && synchronizesSlots(instance)) await session.rows("SELECT pg_reload_conf()");
+  if (isPrimary) return;
+  await retainUnarchived(session);
+  if (synchronizesSlots(instance)) await dropOwnFailoverSlots(session);
+}
+
+/** A former primary has slots of its own under the names of the slots that it has to copy. */
+async function dropOwnFailoverSlots(session: Session): Promise<void> {
+  await session.rows(
+    `SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
+     WHERE slot_type = 'logical' AND failover AND NOT synced AND NOT active`,
+  );
 }

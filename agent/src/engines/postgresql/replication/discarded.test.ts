@@ -1,17 +1,12 @@
-import { cp, readdir } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { EngineUserSchema, ReplicationSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, describe, expect, it, test } from "vitest";
 import { connectPostgresql, scramVerifier } from "../../../../../test/support/engines/engine-clients.ts";
-import {
-  createEngineMachine,
-  type EngineMachine,
-  hasEngine,
-} from "../../../../../test/support/engines/engine-machine.ts";
+import { type EngineMachine, hasEngine } from "../../../../../test/support/engines/engine-machine.ts";
+import { createEngineMembers, replicationOf } from "../../../../../test/support/engines/engine-members.ts";
 import { waitUntil } from "../../../../../test/support/wait-until.ts";
-import type { ReplicationFacet } from "../../replication-facet.ts";
-import { createPostgresqlDriver } from "../driver.ts";
 import { program } from "../layout.ts";
 import { rangeOf } from "./discarded.ts";
 
@@ -34,45 +29,18 @@ for (const version of ["17", "18"])
   describe.skipIf(!hasEngine("postgresql", version))(`two members of PostgreSQL ${version}`, () => rewinds(version));
 
 function rewinds(version: string): void {
-  const machines: EngineMachine[] = [];
-  afterAll(() => Promise.all(machines.map((each) => each.remove())));
-
-  async function machine(address: string, port?: number): Promise<EngineMachine> {
-    const settings = { address, users: [user], ...(port !== undefined && { port }) };
-    const load = async (deps: Parameters<typeof createPostgresqlDriver>[0]) => createPostgresqlDriver(deps);
-    const created = await createEngineMachine(load, "postgresql", version, settings);
-    machines.push(created);
-    return created;
-  }
-
-  /** Both use one certificate, with the replica's name and the primary's host name. */
-  function follow(replica: EngineMachine, primary: EngineMachine): void {
-    const members = [replica, primary].map((each) => ({
-      nodeId: each === replica ? each.serverName : "primary",
-      number: machines.indexOf(each) + 1,
-      hostname: each.serverName,
-      address: each.instance.spec.address,
-    }));
-    const replication = create(ReplicationSchema, { primaryNodeId: "primary", members });
-    replica.change({ nodeId: replica.serverName, replication });
-    primary.change({ nodeId: "primary", replication });
-  }
-
-  const facet = ({ driver }: EngineMachine) => driver.replication as Required<ReplicationFacet>;
-
-  async function start(member: EngineMachine): Promise<void> {
-    await member.writeConfig();
-    await member.start();
-    await member.driver.ready(member.instance, AbortSignal.timeout(60_000)).catch((error: unknown) => {
-      throw new Error(member.output(), { cause: error });
-    });
-    await facet(member).admit(member.instance, member.signal);
-  }
+  const members = createEngineMembers(version, { users: [user] });
+  const { start, follow } = members;
+  afterAll(() => members.remove());
 
   const untilFollows = (member: EngineMachine) =>
-    waitUntil("it follows", async () => (await facet(member).status(member.instance, member.signal)).streaming, {
-      describe: async () => member.output(),
-    });
+    waitUntil(
+      "it follows",
+      async () => (await replicationOf(member).status(member.instance, member.signal)).streaming,
+      {
+        describe: async () => member.output(),
+      },
+    );
 
   async function query(member: EngineMachine, sql: string): Promise<unknown[]> {
     const client = await connectPostgresql(member, { user: "app_user", password });
@@ -84,16 +52,7 @@ function rewinds(version: string): void {
   }
 
   it("save the log that only the old primary had, and follow without it", async () => {
-    const old = await machine("127.0.0.1");
-    const next = await machine("127.0.0.3", old.instance.spec.port);
-    await cp(old.instance.paths.tls, next.instance.paths.tls, { recursive: true });
-    Object.assign(next, { ca: old.ca });
-    follow(next, old);
-    await old.bootstrap();
-    await start(old);
-    await next.writeConfig();
-    await facet(next).copy(next.instance, next.signal);
-    await start(next);
+    const { primary: old, replica: next } = await members.startPair();
     await untilFollows(next);
     await next.stop();
     await query(old, "CREATE TABLE only_there AS SELECT repeat(md5(i::text), 8) FROM generate_series(1, 80000) AS i");
@@ -103,7 +62,7 @@ function rewinds(version: string): void {
     await start(next);
     const directory = join(old.instance.paths.data, "discarded");
     const save = (limit: number) =>
-      facet(old).saveDiscarded(old.instance, { directory, limitBytes: limit }, old.signal);
+      replicationOf(old).saveDiscarded(old.instance, { directory, limitBytes: limit }, old.signal);
     await old.writeConfig();
     const cut = await save(1 << 20);
     expect(cut?.savedBytes).toBe(0);
@@ -117,7 +76,7 @@ function rewinds(version: string): void {
     });
     expect(read).toContain("lsn:");
 
-    await facet(old).rewind(old.instance, old.signal);
+    await replicationOf(old).rewind(old.instance, old.signal);
     await start(old);
     await untilFollows(old);
     expect(await query(old, "SELECT to_regclass('only_there') AS there")).toEqual([{ there: null }]);

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { optionsOf } from "@holdfast/common/postgresql/session-settings.ts";
+import { effectiveParameters } from "../../effective-parameters.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { leaderOf, ownMember } from "../../members.ts";
 import { platform } from "../layout.ts";
@@ -24,6 +25,13 @@ export function memberNumber(name: string): number | undefined {
 }
 
 export const slotPrefix = prefix;
+
+/** Pure: true if members copy logical slots that users created with FAILOVER. */
+export function synchronizesSlots(instance: Instance): boolean {
+  const { version, replication } = instance.spec;
+  const isLogical = effectiveParameters(instance).get("wal_level") === "logical";
+  return replication !== undefined && Number(version) >= 17 && isLogical;
+}
 
 /** Pure: connection string of this replica to its primary; undefined without a primary. */
 export function primaryConninfo(instance: Instance): string | undefined {
