@@ -342,6 +342,21 @@ describe.skipIf(skipped !== undefined)(
         errorCode: "target_not_reached",
       });
       await expect(sql(target, "SELECT 1", newPassword)).rejects.toThrow("ECONNREFUSED");
+      // The engine's own words are in its log.
+      const { output } = await target.controller.perform({
+        ...target.header,
+        lane: Lane.QUERY,
+        class: TaskClass.QUICK,
+        input: { case: "readLogs", value: { limit: 1_000, newest: true, level: "error" } },
+      });
+      const lines = output.case === "readLogs" ? output.value.lines : [];
+      expect(lines).toContainEqual(
+        expect.objectContaining({
+          component: "engine",
+          level: "error",
+          message: "recovery ended before configured recovery target was reached",
+        }),
+      );
     });
 
     test("the log is restored without a gap across archives, keys and terms", async () => {

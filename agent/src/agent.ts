@@ -11,7 +11,7 @@ import type { EngineDriver } from "./engines/engine-driver.ts";
 import type { ControlGroup } from "./os/control-group.ts";
 import type { KeeperClient } from "./os/keeper-client.ts";
 import { createDataVersion } from "./instance/data-version.ts";
-import { createEngineProcess, engineComponent } from "./instance/engine-process.ts";
+import { createEngineProcess, engineComponent, engineLogAt } from "./instance/engine-process.ts";
 import { createInstanceFiles, type Directories } from "./instance/instance-files.ts";
 import { createInstanceReconciler } from "./instance/instance-reconciler.ts";
 import { createInstanceStatus } from "./instance/instance-status.ts";
@@ -98,6 +98,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     keeper,
     program: deps.jobProgram,
     stateDir: directories.stateDir,
+    engineLog: engineLogAt(files.log),
     runDir: directories.runDir,
     channel: () => uplink.channel(),
     now: clock.now,

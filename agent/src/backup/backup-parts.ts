@@ -11,7 +11,7 @@ import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/sess
 import type { KeeperClient } from "../os/keeper-client.ts";
 import { type Archives, createArchives } from "./archives.ts";
 import { type Backups, createBackups } from "./backups.ts";
-import { createJobComponent } from "./job-component.ts";
+import { createJobComponent, type JobComponentDeps } from "./job-component.ts";
 import type { ObjectUseText, Report, UrlGrant } from "./job.ts";
 import { createRestores, type Restores } from "./restores.ts";
 
@@ -33,6 +33,8 @@ export interface BackupPartsDeps {
   /** Program of the components. */
   readonly program: string;
   readonly stateDir: string;
+  /** Log of the engine. */
+  readonly engineLog: JobComponentDeps["log"];
   /** Directory for sockets; its subdirectory for the engine is shared with the components. */
   readonly runDir: string;
   readonly channel: () => ControllerChannel | undefined;
@@ -46,17 +48,20 @@ export function createBackupParts({
   keeper,
   program,
   stateDir,
+  engineLog,
   runDir,
   channel,
   now,
   log,
   onChange,
 }: BackupPartsDeps): BackupParts {
-  const shared = { keeper, program, runDir: join(runDir, "engine"), logDir: join(stateDir, "log") };
+  const shared = { keeper, program, runDir: join(runDir, "engine") };
+  const logOf = (name: string) => ({ path: join(stateDir, "log", `${name}.log`), maxBytes: 1 << 20, keep: 2 });
 
   const backup = createJobComponent({
     ...shared,
     name: "backup",
+    log: logOf("backup"),
     load: "bulk",
     onReport(report: Report) {
       backups.recordReport(report);
@@ -67,6 +72,8 @@ export function createBackupParts({
   const restore = createJobComponent({
     ...shared,
     name: "restore",
+    // Users read the reason of a failed recovery, which is the engine's, where they read its log.
+    log: engineLog,
     load: "bulk",
     onReport: (report) => restores.recordReport(report),
     mint: (uses) => {
@@ -77,6 +84,7 @@ export function createBackupParts({
   const archive = createJobComponent({
     ...shared,
     name: "archive",
+    log: logOf("archive"),
     load: "steady",
     onReport: (report) => archives.recordReport(report),
     mint: (uses) => {

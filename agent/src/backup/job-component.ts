@@ -40,7 +40,8 @@ export interface JobComponentDeps {
   readonly program: string;
   /** Directory shared by agent and engine; emptied at each start of the machine. */
   readonly runDir: string;
-  readonly logDir: string;
+  /** Its log: base path of the segments, their size in bytes and their number. */
+  readonly log: { readonly path: string; readonly maxBytes: number; readonly keep: number };
   readonly onReport: (report: Report) => void;
   readonly mint: (uses: readonly ObjectUseText[], signal: AbortSignal) => Promise<UrlGrant>;
 }
@@ -65,7 +66,7 @@ const redialMs = 100;
 const graceMs = 5_000;
 
 export function createJobComponent(deps: JobComponentDeps): JobComponent {
-  const { name, load, keeper, program, runDir, logDir, onReport, mint } = deps;
+  const { name, load, keeper, program, runDir, log, onReport, mint } = deps;
   const socketPath = join(runDir, `${name}.sock`);
   const outcomePath = join(runDir, `${name}.outcome`);
   const stop = { signal: "SIGTERM", graceMs } as const;
@@ -122,7 +123,6 @@ export function createJobComponent(deps: JobComponentDeps): JobComponent {
       await rm(outcomePath, { force: true });
       await rm(socketPath, { force: true });
       const input = JSON.stringify({ ...job, socket: socketPath, outcome: outcomePath });
-      const log = { path: join(logDir, `${name}.log`), maxBytes: 1 << 20, keep: 2 };
       const argv = [process.execPath, ...heapOptions[load], program];
       await keeper.order({
         op: "start",

@@ -5,7 +5,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { isEngine, loadDriver } from "../engines/registry.ts";
-import { runProgram } from "../os/program.ts";
+import { ProgramFailed, runProgram } from "../os/program.ts";
 import { setThreadPriorities } from "../os/thread-priority.ts";
 import { createAgentLink } from "./agent-link.ts";
 import type { Job, Report } from "./job.ts";
@@ -46,6 +46,7 @@ try {
 } catch (error) {
   const { code, message, cause, object } = JobFailed.from("failed", end.signal.aborted ? end.signal.reason : error);
   const reason = cause instanceof Error ? cause.message : undefined;
+  process.stderr.write(programOutputOf(cause));
   process.stderr.write(`${JSON.stringify({ time: Date.now(), name: job.kind, code, msg: message, reason })}\n`);
   const state = code === "cancelled" ? "cancelled" : "failed";
   link.end({ state, errorCode: code, error: message, ...(object !== undefined && { damagedObject: object }) });
@@ -53,6 +54,12 @@ try {
 }
 // Gives data written to an agent time to leave.
 setTimeout(() => process.exit(), 50);
+
+/** The last lines of the program whose failure caused the error; empty if there is none. */
+function programOutputOf(error: unknown): string {
+  if (error instanceof ProgramFailed) return error.output.endsWith("\n") ? error.output : `${error.output}\n`;
+  return error instanceof Error && error.cause !== undefined ? programOutputOf(error.cause) : "";
+}
 
 function textOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -33,6 +33,11 @@ export const engineComponent = "engine";
 
 const segmentBytes = 8 << 20;
 const retainedSegments = 4;
+
+/** Settings of a log of the engine at this path. */
+export function engineLogAt(path: string) {
+  return { path, maxBytes: segmentBytes, keep: retainedSegments };
+}
 const endCommandsMs = 5_000;
 
 export interface EngineProcessDeps {
@@ -57,11 +62,7 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
     untilMs?: number,
   ): Promise<void> {
     const { argv, env, cwd } = command;
-    const log = {
-      path: name === engineComponent ? logPath : `${logPath}-${name}`,
-      maxBytes: segmentBytes,
-      keep: retainedSegments,
-    };
+    const log = engineLogAt(name === engineComponent ? logPath : `${logPath}-${name}`);
     // Without `untilMs` there is no deadline: a service of one member needs no primary lease.
     const component = { name, argv, env, cwd, log, stop, deadlineMs: null, ...(untilMs !== undefined && { untilMs }) };
     await keeper.order({ op: "start", component });

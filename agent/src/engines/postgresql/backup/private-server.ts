@@ -151,6 +151,8 @@ function ownSettings({ spec }: Instance, scratch: string, socket: string): Recor
     autovacuum: "off",
     max_logical_replication_workers: "0",
     lc_messages: "C",
+    // The prefix that parseLog reads: a failed restore leaves these lines in the engine's log.
+    log_line_prefix: "%n [%p] ",
     log_min_error_statement: "panic",
     huge_pages: "off",
   };
