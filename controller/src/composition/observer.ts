@@ -32,15 +32,20 @@ export function createObserver(
     return { ...observation, isChangeApplied: hasAll(observation, target, change.keys) };
   }
 
+  const specs = new WeakMap<Member, ResourceSpec>();
+
   /** A resource without an operation in progress has its final size: one in progress may be rolled back. */
   function followedOf(
     compositionId: string,
-    { kind, step, change, sealedSpec }: Member,
+    member: Member,
     { phase, actual }: Observation,
   ): Pick<Observed, "followed"> {
+    const { kind, step, change, sealedSpec } = member;
     const { followed, monthlyCost } = kinds.of(kind);
     if (followed === undefined || step !== "ready" || change !== undefined || phase !== "running") return {};
-    const before = seal.spec(compositionId, sealedSpec);
+    // Members of the collection stay the same objects until they change.
+    const before = specs.get(member) ?? seal.spec(compositionId, sealedSpec);
+    specs.set(member, before);
     const after = followed(before, actual);
     if (after === undefined) return {};
     const centsOf = (spec: ResourceSpec) => monthlyCost(spec).reduce((sum, { cents }) => sum + cents, 0);
