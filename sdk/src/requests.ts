@@ -368,7 +368,10 @@ export interface NewChannelConfig {
 export interface NewDatabaseUser {
   readonly username: string;
   readonly role: UserRole;
-  /** True for a consumer of logical replication slots, such as Debezium. PostgreSQL only; false by default. */
+  /**
+   * True for a consumer of logical replication slots, such as Debezium. It may also copy all files of the service,
+   * whatever its role. PostgreSQL only; false by default.
+   */
   readonly replication?: boolean | undefined;
 }
 

@@ -757,7 +757,10 @@ export interface DatabaseUser {
   readonly created_at: string | null;
   /** The operation that changes it in the engine, while it is in progress. */
   readonly operation: Operation | null;
-  /** True when it may consume logical replication slots: attribute REPLICATION of PostgreSQL. */
+  /**
+   * True when it may consume logical replication slots: attribute REPLICATION of PostgreSQL, which also permits to copy
+   * all files of the service.
+   */
   readonly replication: boolean;
 }
 

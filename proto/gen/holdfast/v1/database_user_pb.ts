@@ -63,7 +63,8 @@ export type DatabaseUser = Message<"holdfast.v1.DatabaseUser"> & {
   operation?: Operation | undefined;
 
   /**
-   * True when it may consume logical replication slots: attribute REPLICATION of PostgreSQL.
+   * True when it may consume logical replication slots: attribute REPLICATION of PostgreSQL, which also permits to copy
+   * all files of the service.
    *
    * @generated from field: bool replication = 7;
    */
@@ -111,7 +112,8 @@ export type DatabaseUserJson = {
   operation?: OperationJson;
 
   /**
-   * True when it may consume logical replication slots: attribute REPLICATION of PostgreSQL.
+   * True when it may consume logical replication slots: attribute REPLICATION of PostgreSQL, which also permits to copy
+   * all files of the service.
    *
    * @generated from field: bool replication = 7;
    */
@@ -351,7 +353,8 @@ export type CreateDatabaseUserRequest = Message<"holdfast.v1.CreateDatabaseUserR
   role: DatabaseUserRole;
 
   /**
-   * True for a consumer of logical replication slots, such as Debezium. PostgreSQL only; false by default.
+   * True for a consumer of logical replication slots, such as Debezium. It may also copy all files of the service,
+   * whatever its role. PostgreSQL only; false by default.
    *
    * @generated from field: optional bool replication = 4;
    */
@@ -380,7 +383,8 @@ export type CreateDatabaseUserRequestJson = {
   role?: DatabaseUserRoleJson;
 
   /**
-   * True for a consumer of logical replication slots, such as Debezium. PostgreSQL only; false by default.
+   * True for a consumer of logical replication slots, such as Debezium. It may also copy all files of the service,
+   * whatever its role. PostgreSQL only; false by default.
    *
    * @generated from field: optional bool replication = 4;
    */
