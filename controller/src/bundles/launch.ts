@@ -9,7 +9,7 @@ import { deploymentKind, newDeployment } from "#composition/deployment.ts";
 import type { Descriptor } from "#composition/descriptor.ts";
 import { nameHolderOf, requireFreeNames } from "#composition/name-holder.ts";
 import type { Kernel } from "#kernel/kernel.ts";
-import { quotaOf } from "./composition-access.ts";
+import { findByName, quotaOf } from "./composition-access.ts";
 
 export interface LaunchDeps extends CompositionSystem, Pick<Kernel, "begin" | "clock" | "newId"> {
   readonly quotas: Pick<Quotas, "claim">;
@@ -51,7 +51,9 @@ export function launch<M extends AnyMessage>(
     unit.create(compositionKind, created);
     unit.claimName(nameKindOf(kind), organizationId, name, id);
     await quotas.claim(unit, organizationId, { ...quotaOf(kinds, members), [`${kind}s`]: 1 });
-    requireFreeNames(name, members, nameHolderOf({ kinds, compositions }, { organizationId, name }));
+    // A bundle of the same name is refused by the commit, or has been created by this call on another replica.
+    const object = findByName(compositions, kind, name, call)?.object;
+    requireFreeNames(name, members, nameHolderOf({ kinds, compositions }, { organizationId, name, object }));
     const who = { actor: actorOf(call), source: call.source };
     const spec = { compositionId: id, type: "launch" as const, ...who, plan: [], toVersion: template.version };
     unit.create(deploymentKind, newDeployment(deploymentId, organizationId, spec, [], now));
