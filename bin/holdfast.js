@@ -12,6 +12,7 @@ const localCommands = new Map([
   ["start", ([, ...args]) => [local, "up", ...args]],
   ["host", (args) => [local, ...args]],
   ["clean", (args) => [local, ...args]],
+  ["dns", (args) => [local, ...args]],
   ["images", ([, ...args]) => [join(checkout, "image", "src", "main.ts"), ...args]],
 ]);
 

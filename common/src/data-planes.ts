@@ -61,6 +61,8 @@ export interface DataPlaneHost {
   readonly objects: { readonly directory: string; readonly keyFile: string };
   /** Address for other machines; undefined if they are not to reach the installation. */
   readonly advertisedAddress: string | undefined;
+  /** Loopback address of the installation for the host's resolver. */
+  readonly resolverAddress: string;
   /** The data plane's port on an address of this host, and on the one for other machines. */
   listenersOn(address: string): string;
 }

@@ -15,6 +15,8 @@ export interface DnsServerDeps {
   readonly port: number;
   /** Further endpoints to listen on. */
   readonly alsoListen?: readonly Endpoint[];
+  /** Endpoints to listen on if no other program does; failures are logged. */
+  readonly ifFree?: readonly Endpoint[];
   readonly directory: string;
   readonly nameServerAddresses: readonly string[];
   readonly queriesPerSecond: number;
@@ -38,7 +40,7 @@ const writeIntervalMs = 200;
 const retryWriteMs = 5_000;
 
 export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
-  const { host, port, alsoListen = [], directory, nameServerAddresses, monotonicMs, log } = deps;
+  const { host, port, alsoListen = [], ifFree = [], directory, nameServerAddresses, monotonicMs, log } = deps;
   const file = createZoneFile(directory, log);
   const zone = await file.read();
   const createRateLimit = () => createQueryRateLimit(deps.queriesPerSecond, monotonicMs);
@@ -63,6 +65,8 @@ export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
   }
   const listensAt = await listen({ host, port });
   for (const at of alsoListen) await listen(at);
+  for (const at of ifFree)
+    await listen(at).catch((error: unknown) => log.info("listener for resolvers not opened", { ...at, error }));
 
   const closing = new AbortController();
   /** Changes that are not on disk yet. */

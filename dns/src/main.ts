@@ -20,6 +20,7 @@ const { directory, queriesPerSecond, installationId, controllers, identityDirect
 const server = await startDnsServer({
   ...at,
   alsoListen,
+  ifFree: config.listenForResolvers.length === 0 ? [] : endpointsOf(config.listenForResolvers),
   directory,
   nameServerAddresses: config.nameServerAddresses.length > 0 ? config.nameServerAddresses : listensOn,
   queriesPerSecond,

@@ -6,6 +6,7 @@ import type { Installation } from "./installation.ts";
 import { type Layout, layoutOf } from "./layout.ts";
 import { openBoundedLog } from "./bounded-log.ts";
 import { startChild } from "./child.ts";
+import { removeNames } from "./dns-command.ts";
 import { createMachineHost } from "./create-machine-host.ts";
 import {
   endOrphan,
@@ -40,6 +41,7 @@ export async function clean(dataDir: string, deps: UpDeps, incusSocket?: string)
   }
   const host = createMachineHost(layout, installation, environment);
   await removeMachines(host, layout, clock);
+  await removeNames(layout.root, deps);
   rmSync(layout.root, { recursive: true, force: true, maxRetries: 3 });
   createBlockRegistry(registryDir, clock.now).release({
     directory: layout.root,
@@ -52,6 +54,7 @@ export async function clean(dataDir: string, deps: UpDeps, incusSocket?: string)
 async function cleanOrphan(layout: Layout, deps: UpDeps, incusSocket: string | undefined): Promise<void> {
   const { clock, environment, print, registryDir, asRoot } = deps;
   const { root } = layout;
+  await removeNames(root, deps);
   const found = orphanOf(root, deps);
   if (found === undefined) {
     if (existsSync(root)) throw new UserError(`${root} is not a data directory of Holdfast; it stays as it is`);

@@ -10,6 +10,7 @@ import { endpointText } from "@holdfast/common/endpoint.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { ChildSpec } from "./child.ts";
 import { localDataPlanes } from "./data-planes.ts";
+import { resolverAddressOf } from "./installation.ts";
 import type { Layout } from "./layout.ts";
 import { objectsDirectory } from "./object-store.ts";
 import { nodeChild } from "./node-child.ts";
@@ -66,6 +67,7 @@ function dataPlaneHost(name: DataPlaneName, parts: PlatformParts): DataPlaneHost
     runDirectory: layout.run,
     objects: { directory: objectsDirectory(parts) ?? layout.objects, keyFile: secrets.storeKeyFile },
     advertisedAddress: advertised?.address,
+    resolverAddress: resolverAddressOf(installation),
     listenersOn: (address) => listenersOf(address, installation.ports[name], advertised),
   };
 }

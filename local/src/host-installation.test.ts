@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JoinFile } from "@holdfast/common/join-file.ts";
@@ -7,7 +7,7 @@ import { createBlockRegistry } from "./block-registry.ts";
 import { clean } from "./clean.ts";
 import { hostDeps } from "./host-deps.ts";
 import { forgetHostInstallation, openHostInstallation } from "./host-installation.ts";
-import { openInstallation } from "./installation.ts";
+import { domainOf, openInstallation } from "./installation.ts";
 import { layoutOf, makeHostDirectories } from "./layout.ts";
 
 let directory: string;
@@ -78,6 +78,23 @@ test("a platform's directory is refused to a host", async () => {
   const { layout, registry, options } = opened("a");
   await openInstallation(layout, registry, { ports: {} });
   await expect(openHostInstallation(layout, registry, options, file)).rejects.toThrow("controllers of its own");
+});
+
+test("a domain is chosen at the first start", async () => {
+  const { layout, registry } = opened("a");
+  const created = await openInstallation(layout, registry, { ports: {}, domain: "db.example.com" });
+  expect(domainOf(created)).toBe("db.example.com");
+  expect(domainOf(await openInstallation(layout, registry, { ports: {} }))).toBe("db.example.com");
+  await expect(openInstallation(layout, registry, { ports: {}, domain: "other.test" })).rejects.toThrow(
+    `--domain: the names of ${layout.root} end with db.example.com; other.test needs another --data directory`,
+  );
+});
+
+test("an installation of an earlier version has the default domain", async () => {
+  const { layout, registry } = opened("a");
+  expect(domainOf(await openInstallation(layout, registry, { ports: {} }))).toBe("local.holdfast.test");
+  expect(readFileSync(layout.installation, "utf8")).not.toContain("domain");
+  await openInstallation(layout, registry, { ports: {}, domain: "local.holdfast.test" });
 });
 
 test("a host that could not join may use other addresses, one that joined retains its own", async () => {

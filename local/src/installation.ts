@@ -24,6 +24,8 @@ export interface Installation {
   readonly advertise?: string;
   /** Address of this machine to listen on for them; absent if `advertise` leads to it. */
   readonly listen?: string;
+  /** Origin of its DNS zone; absent for `local.holdfast.test`. */
+  readonly domain?: string;
   /** Network of its machines' public addresses; absent if they have none. */
   readonly public_addresses?: string;
   /** URL of its object store; absent if that is its own directory. */
@@ -44,6 +46,8 @@ export interface InstallationRequest {
   readonly listen?: string;
   /** Network of public addresses for its machines, such as `203.0.113.16/28`; `none` removes it. */
   readonly publicAddresses?: string;
+  /** Origin of the DNS zone. */
+  readonly domain?: string;
   /** URL of an existing object store. */
   readonly objects?: string;
 }
@@ -72,6 +76,11 @@ export async function openInstallation(
       `the machines of ${layout.root} ${machines}; ${requested.provider} needs another --data directory`,
     );
   }
+  const domain = domainOf(installation);
+  if (requested.domain !== undefined && requested.domain !== domain)
+    throw new UserError(
+      `--domain: the names of ${layout.root} end with ${domain}; ${requested.domain} needs another --data directory`,
+    );
   const { loopback_block: block } = installation;
   if (!registry.renew({ directory: layout.root, block })) {
     throw new UserError(
@@ -87,6 +96,16 @@ export async function openInstallation(
 /** Installations of versions without a choice have the process provider. */
 export function providerOf({ provider }: Pick<Installation, "provider">): ProviderName {
   return provider ?? "process";
+}
+
+/** Origin of the DNS zone; installations without a choice have a domain that no public resolver has. */
+export function domainOf({ domain }: Pick<Installation, "domain">): string {
+  return domain ?? "local.holdfast.test";
+}
+
+/** Loopback address at which the DNS server listens at port 53 too, for the host's resolver. */
+export function resolverAddressOf({ loopback_block: block }: Pick<Installation, "loopback_block">): string {
+  return `${block}.0.53`;
 }
 
 /** Default ports of data planes that were added after the installation was created. */
@@ -131,6 +150,7 @@ async function newInstallation(
     loopback_block: block,
     ...(provider && { provider }),
     ...(incusSocket && { incus_socket: incusSocket }),
+    ...(requested.domain && { domain: requested.domain }),
     ...(requested.objects && { objects: requested.objects }),
   };
   return withAdvertised(withPublicAddresses(created, requested), requested);

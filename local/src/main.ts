@@ -1,5 +1,6 @@
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { clean } from "./clean.ts";
+import { dnsUsage, runDnsCommand } from "./dns-command.ts";
 import { hostDeps } from "./host-deps.ts";
 import { hostUsage, readHostOptions } from "./host-options.ts";
 import { readOptions, usage } from "./options.ts";
@@ -28,7 +29,10 @@ try {
   const [first, ...rest] = process.argv.slice(2);
   const args = first === "up" && rest[0] === "host" ? rest : [first ?? "", ...rest];
   if (args.some((word) => word === "--help" || word === "-h")) {
-    process.stdout.write(`${args[0] === "host" ? hostUsage : usage}\n`);
+    const usages: Readonly<Record<string, string>> = { host: hostUsage, dns: dnsUsage };
+    process.stdout.write(`${usages[args[0] ?? ""] ?? usage}\n`);
+  } else if (args[0] === "dns") {
+    await runDnsCommand(args.slice(1), deps);
   } else if (args[0] === "host") {
     supervise();
     await runHost(readHostOptions(args.slice(1), process.env, deps.checkout), deps, stop.signal);

@@ -29,6 +29,12 @@ test.each([
     { dataDir: "/code/.holdfast", ports: {}, publicAddresses: "203.0.113.16/28" },
   ],
   [
+    "a domain",
+    [],
+    { HOLDFAST_DOMAIN: "db.example.com" },
+    { dataDir: "/code/.holdfast", ports: {}, domain: "db.example.com" },
+  ],
+  [
     "an object store",
     ["--objects", "s3://b/p?endpoint=https://s3.test", "--objects-key", "/k"],
     {},
@@ -41,6 +47,9 @@ test.each([
 test.each([
   [["up", "--api-port", "many"], "--api-port: many is not a port"],
   [["up", "--advertise", "192.0.2.1:8444"], "--advertise: 192.0.2.1:8444 is neither an address nor a name"],
+  [["up", "--domain", "DB.example.com"], "--domain: DB.example.com is not a domain, such as db.example.com"],
+  [["up", "--domain", "example"], "--domain: example is not a domain"],
+  [["up", "--domain", "192.0.2.1"], "--domain: 192.0.2.1 is not a domain"],
   [["up", "--listen", "db.test"], "--listen: db.test is not an address"],
   [["up", "--public-addresses", "203.0.113.17/28"], "--public-addresses: 203.0.113.17/28 does not begin at its"],
   [["up", "--objects", "http://store"], "--objects: http://store is neither an absolute directory nor"],

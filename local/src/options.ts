@@ -29,6 +29,7 @@ export const usage = [
   "  --public-addresses NETWORK|none  a network of public addresses for new machines, such as 203.0.113.16/28",
   "  --advertise ADDRESS|NAME       address for other machines; localhost removes it",
   "  --listen ADDRESS               listen address for them, if it differs from --advertise",
+  "  --domain DOMAIN                domain of the names of services, chosen at the first start (local.holdfast.test)",
   "  --objects URL                  object store of payloads and backups, chosen at the first start: file:///DIR, or",
   "                                 s3://BUCKET/PREFIX?endpoint=https://HOST (a directory of its own)",
   "  --objects-key FILE             credential of an S3 store, JSON with id and secret",
@@ -45,6 +46,7 @@ const flagNames = [
   "incus-socket",
   "advertise",
   "listen",
+  "domain",
   "public-addresses",
   "objects",
   "objects-key",
@@ -71,17 +73,28 @@ export function readOptions(
     throw new UserError(`--advertise: ${advertise} is neither an address nor a name; a port has its own flag`);
   const listen = flags["listen"] ?? environment["HOLDFAST_LISTEN"];
   if (listen !== undefined && isIP(listen) === 0) throw new UserError(`--listen: ${listen} is not an address`);
+  const domain = flags["domain"] ?? environment["HOLDFAST_DOMAIN"];
+  if (domain && !isDomain(domain))
+    throw new UserError(`--domain: ${domain} is not a domain, such as db.example.com, in lower case`);
   const objects = flags["objects"] ?? environment["HOLDFAST_OBJECTS"];
   const objectsKey = flags["objects-key"] ?? environment["HOLDFAST_OBJECTS_KEY"];
   return {
     ...common,
     command,
     ports,
+    ...(domain && { domain }),
     ...(objects && { objects: objectsUrlOf(objects) }),
     ...(objectsKey && { objectsKey }),
     ...(advertise && { advertise }),
     ...(listen && { listen }),
   };
+}
+
+/** True for two or more labels of a host name, which leave space for the names below them. */
+function isDomain(text: string): boolean {
+  const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+  const labels = text.split(".");
+  return text.length <= 120 && labels.length >= 2 && isIP(text) === 0 && labels.every((each) => label.test(each));
 }
 
 function readPort(flag: string, value: string): number {

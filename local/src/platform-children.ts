@@ -3,15 +3,13 @@ import { endpointText } from "@holdfast/common/endpoint.ts";
 import { controllerFlags } from "@holdfast/controller/node-flags.ts";
 import type { ChildSpec } from "./child.ts";
 import { identityDirectories } from "./data-plane-children.ts";
-import type { Installation } from "./installation.ts";
+import { domainOf, type Installation } from "./installation.ts";
 import { objectsDirectory, objectsUrl } from "./object-store.ts";
 import { nodeChild } from "./node-child.ts";
 import { listenersOf, type PlatformParts } from "./platform-parts.ts";
 import { portNames } from "./ports.ts";
 import { writeAtomically } from "./files.ts";
 
-/** Origin of the DNS zone of a local installation. */
-const domain = "local.holdfast.test";
 const loopback = "127.0.0.1";
 
 /** Base URL of the API for clients. */
@@ -38,6 +36,7 @@ export function dnsServerOf({ installation, machineHost, advertised }: PlatformP
 export function controllerSettings(parts: PlatformParts) {
   const { layout, installation, secrets, pki, imagesDir, machineHost, advertised, environment } = parts;
   const { ports } = installation;
+  const domain = domainOf(installation);
   return {
     HOLDFAST_INSTALLATION_ID: installation.id,
     // The same at each start: leases of an earlier run are then known to be void.

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { namesNotice } from "./dns-command.ts";
 import { requireSameStore, installKeyFiles } from "./object-store.ts";
 import { layoutOf, type Layout } from "./layout.ts";
 import type { Options } from "./options.ts";
@@ -15,15 +16,18 @@ export async function up(options: Options, deps: UpDeps, signal: AbortSignal): P
   installKeyFiles(layoutOf(dataDir), { objectsKey });
   await withPlatform(options, deps, signal, async (platform, { layout, installation, machineHost, advertised }) => {
     try {
+      const isDefault = options.dataDir === join(checkout, ".holdfast");
+      const holdfast = isDefault ? "./bin/holdfast.js" : `HOLDFAST_DATA=${layout.root} ./bin/holdfast.js`;
+      // An unreadable file of the resolver must not end a start.
+      const notice = namesNotice(installation, layout.root, holdfast).catch(() => undefined);
       await withProgress(print, async (begin) => {
         begin("starting");
         await platform.start(signal);
       });
-      const isDefault = options.dataDir === join(checkout, ".holdfast");
       const { network } = machineHost;
       const fromElsewhere =
         network === undefined || advertised === undefined ? [] : serviceRoute(network, advertised.listen);
-      print(welcome(baseUrlOf(installation), layout, isDefault, fromElsewhere));
+      print(welcome(baseUrlOf(installation), layout, holdfast, [await notice, ...fromElsewhere]));
       await aborted(signal);
     } finally {
       print("stopping");
@@ -41,14 +45,14 @@ export function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Final output of `npm start`: addresses, commands to paste, and the route to services for other machines. */
+/** Final output of `npm start`: addresses, commands to paste, and notices, such as the route for other machines. */
 export function welcome(
   baseUrl: string,
   layout: Layout,
-  isDefaultDirectory: boolean,
-  fromElsewhere: readonly string[],
+  holdfast: string,
+  notices: readonly (string | undefined)[],
 ): string {
-  const holdfast = isDefaultDirectory ? "./bin/holdfast.js" : `HOLDFAST_DATA=${layout.root} ./bin/holdfast.js`;
+  const lines = notices.filter((line) => line !== undefined);
   return [
     "",
     `Holdfast runs at ${baseUrl} (REST and gRPC). Ctrl-C stops it and retains all data.`,
@@ -60,6 +64,6 @@ export function welcome(
     `  ${holdfast} services wait first`,
     `  psql "$(${holdfast} services connect first --conninfo)"`,
     "",
-    ...(fromElsewhere.length === 0 ? [] : [...fromElsewhere, ""]),
+    ...(lines.length === 0 ? [] : [...lines, ""]),
   ].join("\n");
 }
