@@ -34,6 +34,19 @@ const packagesOf = {
   models: ["util-linux", "mount", "llama.cpp-tools"],
   pages: ["util-linux", "mount", "chromium-headless-shell", "fonts-dejavu-core"],
   signIn: ["util-linux", "mount", "apache2", "libapache2-mod-auth-openidc", "python3-authlib", "python3-requests"],
+  quickStarts: [
+    "util-linux",
+    "mount",
+    "postgresql-client",
+    "python3-psycopg",
+    "ruby-pg",
+    "php-cli",
+    "php-pgsql",
+    "libpostgresql-jdbc-java",
+    "default-jdk-headless",
+    "golang-go",
+    "golang-github-jackc-pgx-v5-dev",
+  ],
   failovers: ["util-linux", "mount", "bind9-dnsutils", "python3-psycopg2"],
 } as const;
 

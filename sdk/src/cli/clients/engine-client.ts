@@ -19,6 +19,30 @@ export interface EngineClient {
   readonly ignoresHostName?: true;
   /** Absent for an engine without connection strings that name files. */
   readonly conninfo?: ConninfoForm;
+  /** Complete programs by language; absent for an engine without any. */
+  readonly snippets?: Readonly<Record<SnippetLanguage, (values: Snippet) => string>>;
+}
+
+export const snippetLanguages = ["node", "python", "go", "java", "ruby", "php", "psql"] as const;
+
+export type SnippetLanguage = (typeof snippetLanguages)[number];
+
+/** Values of a program that connects. */
+export interface Snippet {
+  /** Name to verify. */
+  readonly host: string;
+  /** Address to connect to. */
+  readonly address: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  readonly caFile: string;
+  /** File with the password alone. */
+  readonly passwordFile: string;
+  /** File with address and name, in the format of /etc/hosts. */
+  readonly hostsFile: string;
+  /** Connection string of libpq with all of it. */
+  readonly conninfo: string;
 }
 
 export interface Login {

@@ -32,6 +32,14 @@ export function conninfoFormOf({ name, database_type: type }: Service): Conninfo
   throw new UsageError(`${name} is ${type}: only ${others.join(" and ")} has connection strings of libpq`);
 }
 
+/** Throws UsageError for an engine without programs in a language. */
+export function snippetsOf({ name, database_type: type }: Service): NonNullable<EngineClient["snippets"]> {
+  const snippets = findClient(type)?.snippets;
+  if (snippets !== undefined) return snippets;
+  const others = Object.keys(clients).filter((each) => findClient(each)?.snippets !== undefined);
+  throw new UsageError(`${name} is ${type}: --snippet has programs for ${others.join(" and ")} only`);
+}
+
 /** Undefined for an engine without connection strings. */
 export function findConninfoForm(type: string): ConninfoForm | undefined {
   return findClient(type)?.conninfo;

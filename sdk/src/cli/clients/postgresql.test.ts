@@ -1,6 +1,7 @@
 import type { Connection } from "../../responses.ts";
 import { expect, test } from "vitest";
 import { conninfo, passLine } from "./postgresql.ts";
+import { postgresqlSnippets } from "./postgresql-snippets.ts";
 
 const connection: Connection = {
   host: "orders-abc.local.holdfast.test",
@@ -33,4 +34,30 @@ test("a conninfo names the primary's address and verifies the name in full", () 
 
 test("a password line escapes what separates its fields", () => {
   expect(passLine(connection, "a:b", "p\\w:d")).toBe("orders-abc.local.holdfast.test:5432:*:a\\:b:p\\\\w\\:d\n");
+});
+
+const values = {
+  host: "orders-abc.local.holdfast.test",
+  address: "127.77.0.1",
+  port: 5432,
+  user: "app_user",
+  database: `it's $x #{y} \\ "z"`,
+  caFile: "/ca.pem",
+  passwordFile: "/password",
+  hostsFile: "/hosts",
+  conninfo: `dbname='it\\'s $x #{y} \\\\ "z"'`,
+};
+
+test.each([
+  ["psql", `psql 'dbname='\\''it\\'\\''s $x #{y} \\\\ "z"'\\''' -c`],
+  ["python", `psycopg.connect("dbname='it\\\\'s $x #{y} \\\\\\\\ \\"z\\"'")`],
+  ["ruby", `PG.connect('dbname=\\'it\\\\\\'s $x #{y} \\\\\\\\ "z"\\'')`],
+  ["php", `pg_connect('dbname=\\'it\\\\\\'s $x #{y} \\\\\\\\ "z"\\'')`],
+  ["node", `database: "it's $x #{y} \\\\ \\"z\\"",`],
+  ["go", `config.Database = "it's $x #{y} \\\\ \\"z\\""`],
+  ["java", `properties.setProperty("PGDBNAME", "it's $x #{y} \\\\ \\"z\\"");`],
+] as const)("a program in %s quotes what its language interpolates", (language, literal) => {
+  const program = postgresqlSnippets[language](values);
+  expect(program).toContain(literal);
+  expect(program).not.toContain("undefined");
 });

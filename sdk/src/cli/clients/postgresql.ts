@@ -1,6 +1,7 @@
 import type { Connection } from "../../responses.ts";
 import type { PrivateFiles } from "../private-files.ts";
 import { type EngineClient, type Login, primaryAddress } from "./engine-client.ts";
+import { postgresqlSnippets } from "./postgresql-snippets.ts";
 
 export const postgresql: EngineClient = {
   aliases: ["postgres"],
@@ -8,6 +9,7 @@ export const postgresql: EngineClient = {
   versionsIn: "usr/lib/postgresql",
   session: (connection, login, files) => ({ args: [print(connection, login, files)], environment: {} }),
   conninfo: { print, example: (command) => `psql "$(${command})"` },
+  snippets: postgresqlSnippets,
 };
 
 function print(

@@ -3,8 +3,9 @@ import { Option } from "commander";
 import type { PoolerChoice, ServiceChange, StorageAutoscaleChoice } from "../../requests.ts";
 import type { Verb } from "../../services.ts";
 import type { CliCommand } from "../command.ts";
+import { type SnippetLanguage, snippetLanguages } from "../clients/engine-client.ts";
 import { engineType, findConninfoForm } from "../clients/engine-clients.ts";
-import { type ConninfoOptions, createConninfo, removeConninfo } from "../conninfo.ts";
+import { type ConninfoOptions, createConninfo, createSnippet, removeConninfo } from "../conninfo.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
 import { omitUndefined, pair, several, take, hours, integer } from "../flag-values.ts";
@@ -230,6 +231,11 @@ function addUpdate(services: CliCommand): void {
     });
 }
 
+interface ConnectFlags extends ConninfoOptions {
+  readonly conninfo?: boolean;
+  readonly snippet?: SnippetLanguage;
+}
+
 function addConnect(services: CliCommand): void {
   services
     .command("connect <service> [args...]")
@@ -242,26 +248,31 @@ function addConnect(services: CliCommand): void {
     .option("--replica", "to a replica, for reads; to the primary while there is none")
     .excludes("--replica", "--pooled")
     .option("--conninfo", "only print a connection string for libpq; the password is in a file that only you can read")
+    .addOption(
+      new Option(
+        "--snippet <language>",
+        "only print a program that connects; it works before the name resolves on this host",
+      ).choices(snippetLanguages),
+    )
+    .excludes("--snippet", "--conninfo")
     .example("services connect orders")
+    .example("services connect orders --snippet python > connect.py")
     .example('services connect orders -- -c "SELECT version()"')
     .example("services connect cache -- DBSIZE")
     .example("services connect orders --user reports --database shop --conninfo")
-    .does(
-      async (
-        context,
-        name: string,
-        args: string[],
-        { conninfo, ...options }: ConninfoOptions & { readonly conninfo?: boolean },
-      ) => {
-        const service = await context.service(name);
-        if (conninfo === true) {
-          if (args.length > 0) throw new UsageError("--conninfo starts no client: remove the arguments after --");
-          return context.output.print(await createConninfo(context, service, options));
-        }
-        const { connectTo } = await import("../connect.ts");
-        await connectTo(context, service, { ...options, args });
-      },
-    );
+    .does(async (context, name: string, args: string[], { conninfo, snippet, ...options }: ConnectFlags) => {
+      const service = await context.service(name);
+      if (snippet !== undefined) {
+        if (args.length > 0) throw new UsageError("--snippet starts no client: remove the arguments after --");
+        return context.output.print(await createSnippet(context, service, snippet, options));
+      }
+      if (conninfo === true) {
+        if (args.length > 0) throw new UsageError("--conninfo starts no client: remove the arguments after --");
+        return context.output.print(await createConninfo(context, service, options));
+      }
+      const { connectTo } = await import("../connect.ts");
+      await connectTo(context, service, { ...options, args });
+    });
 }
 
 function addVerb(services: CliCommand, verb: Verb, target: "Running" | "Stopped", description: string): void {
@@ -280,5 +291,7 @@ function printNextSteps({ output, program }: Context, { name, status, database_t
   if (status !== "Running") return output.info(`\nIt is being created: ${program} services wait ${name}`);
   output.info(`\n${program} services connect ${name}`);
   const form = findConninfoForm(type);
-  if (form !== undefined) output.info(form.example(`${program} services connect ${name} --conninfo`));
+  if (form === undefined) return;
+  output.info(form.example(`${program} services connect ${name} --conninfo`));
+  output.info(`${program} services connect ${name} --snippet ${snippetLanguages.join("|")}`);
 }
