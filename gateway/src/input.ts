@@ -3,7 +3,7 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Decoders } from "./json/decode.ts";
 import { createFaults, type Faults } from "./json/faults.ts";
-import { emptyObject } from "./json/json-node.ts";
+import { emptyObject, type JsonMember, type JsonObject } from "./json/json-node.ts";
 import { inlineValues } from "./json/parse-json.ts";
 import { type BodyFault, type ReadJson, readJson } from "./json/read-json.ts";
 import type { ApiMethod, RestRule } from "./method.ts";
@@ -54,10 +54,16 @@ export function compileInput(
       message[maskName] = create(FieldMaskSchema, { paths });
       if (body.value.members.size === 0) faults.at(undefined, "empty_change", "must name at least one field to change");
     }
-    validation.check(input, message, parameters, faults);
+    validation.check(input, message, parameters, faults, numbersOf(body.value));
     checkNames(message, faults);
     return message;
   };
+}
+
+/** Names of the members that are numbers. */
+function numbersOf({ members }: JsonObject): ReadonlySet<string> {
+  const isNumber = ({ value }: JsonMember) => typeof value === "object" && value !== null && value.kind === "number";
+  return new Set([...members].flatMap(([name, member]) => (isNumber(member) ? [name] : [])));
 }
 
 /** Parses a body; throws INVALID_REQUEST unless it is one JSON object in UTF-8 with at most `maxValues` values. */

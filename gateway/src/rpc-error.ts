@@ -1,6 +1,11 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { create } from "@bufbuild/protobuf";
-import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@holdfast/proto/google/rpc/error_details_pb.ts";
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  HelpSchema,
+  RetryInfoSchema,
+} from "@holdfast/proto/google/rpc/error_details_pb.ts";
 import type { HoldfastError } from "@holdfast/common/errors.ts";
 import type { GrpcCode } from "@holdfast/common/errors/error-entry.ts";
 import { errorPage } from "./problem.ts";
@@ -21,7 +26,7 @@ const codes: Readonly<Record<GrpcCode, Code>> = {
   INTERNAL:            Code.Internal,
 };
 
-/** Converts an error for gRPC and Connect, with the code, page, members and field faults of its problem document. */
+/** Converts an error for gRPC and Connect, with code, page, help, members and field faults of its problem document. */
 export function toConnectError(error: HoldfastError, requestId: string, baseUrl: string): ConnectError {
   const metadata: Record<string, string> = {
     request_id: requestId,
@@ -35,6 +40,7 @@ export function toConnectError(error: HoldfastError, requestId: string, baseUrl:
   const details = [
     { desc: ErrorInfoSchema, value: create(ErrorInfoSchema, { reason: error.key, domain: "holdfast", metadata }) },
     ...(error.errors.length === 0 ? [] : [{ desc: BadRequestSchema, value: badRequest(error) }]),
+    ...(error.entry.help === "" ? [] : [{ desc: HelpSchema, value: helpOf(error, baseUrl) }]),
     ...(error.retryAfterS === undefined ? [] : [{ desc: RetryInfoSchema, value: retryInfo(error.retryAfterS) }]),
   ];
   return new ConnectError(error.detail, codes[error.entry.grpc], { "request-id": requestId }, details);
@@ -47,6 +53,10 @@ function badRequest(error: HoldfastError) {
     reason: code.toUpperCase(),
   }));
   return create(BadRequestSchema, { fieldViolations });
+}
+
+function helpOf({ entry, code }: HoldfastError, baseUrl: string) {
+  return create(HelpSchema, { links: [{ description: entry.help, url: errorPage(baseUrl, code) }] });
 }
 
 function retryInfo(seconds: number) {

@@ -4,7 +4,8 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import * as grpc from "@grpc/grpc-js";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
-import { BadRequestSchema, ErrorInfoSchema } from "@holdfast/proto/google/rpc/error_details_pb.ts";
+import { CATALOG } from "@holdfast/common/errors.ts";
+import { BadRequestSchema, ErrorInfoSchema, HelpSchema } from "@holdfast/proto/google/rpc/error_details_pb.ts";
 import { Health, HealthCheckResponse_ServingStatus } from "@holdfast/proto/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "@holdfast/proto/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionV1Alpha } from "@holdfast/proto/grpc/reflection/v1alpha/reflection_pb.ts";
@@ -48,6 +49,10 @@ describe("calls", () => {
       expect(error).toMatchObject({ code: Code.InvalidArgument });
       const [info] = (error as ConnectError).findDetails(ErrorInfoSchema);
       expect(info).toMatchObject({ reason: "INVALID_REQUEST", domain: "holdfast" });
+      const [help] = (error as ConnectError).findDetails(HelpSchema);
+      const [link] = help?.links ?? [];
+      expect(link?.url).toContain("/docs/errors/invalid_request");
+      expect(link?.description).toBe(CATALOG.INVALID_REQUEST.help);
       const [bad] = (error as ConnectError).findDetails(BadRequestSchema);
       expect(bad?.fieldViolations.map((violation) => violation.field)).toEqual(["name", "storage_size_gb"]);
     }

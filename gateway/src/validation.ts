@@ -7,8 +7,17 @@ import { fieldOf, type Faults, type ValuePath } from "./json/faults.ts";
 
 /** Checks inputs by the validation rules of the protos (protovalidate). */
 export interface Validation {
-  /** Adds a fault for each broken rule. Faults of `parameters` have no JSON pointer. */
-  check(message: DescMessage, value: Message, parameters: ReadonlySet<string>, faults: Faults): void;
+  /**
+   * Adds a fault for each broken rule. Faults of `parameters` have no JSON pointer. `numbers` are the fields that the
+   * request has as numbers: a zero in them is a value, which messages do not distinguish from an absent one.
+   */
+  check(
+    message: DescMessage,
+    value: Message,
+    parameters: ReadonlySet<string>,
+    faults: Faults,
+    numbers?: ReadonlySet<string>,
+  ): void;
   /** Names of required fields: those whose absence breaks a rule. */
   required(message: DescMessage): ReadonlySet<string>;
 }
@@ -40,7 +49,7 @@ export function createValidation(): Validation {
 
   return {
     required,
-    check(message, value, parameters, faults) {
+    check(message, value, parameters, faults, numbers = new Set()) {
       if (shortcutOf(message)?.(value) === true) return;
       for (const violation of violations(message, value)) {
         const path = pathOfViolation(violation);
@@ -48,7 +57,10 @@ export function createValidation(): Validation {
         if (faults.covers(field)) continue;
         const [root] = violation.field;
         const absent =
-          violation.field.length === 1 && required(message).has(nameOf(root)) && isZero(value, root as DescField);
+          violation.field.length === 1 &&
+          required(message).has(nameOf(root)) &&
+          isZero(value, root as DescField) &&
+          !numbers.has(nameOf(root));
         const code = absent ? "required" : violation.ruleId.replaceAll(".", "_");
         const detail = absent ? "is required" : messageOf(violation);
         if (parameters.has(nameOf(root))) faults.parameter(field, code, detail);
