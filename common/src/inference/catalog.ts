@@ -45,7 +45,11 @@ export const platformManaged = "platform_managed";
 
 const both = { chat: true, embeddings: true };
 
-/** The providers of the specification. Operators add URLs and models with `HOLDFAST_INFERENCE_CATALOG`. */
+/**
+ * The providers of the specification, whose URLs each organization configures, and products by their own names, with
+ * the public URL of their OpenAI-compatible API. Operators add URLs and models with `HOLDFAST_INFERENCE_CATALOG`. No
+ * product is "yes" for the EU: that is for organizations to attest.
+ */
 // biome-ignore format: a table, aligned so that it reads as one
 const shipped: readonly CatalogProvider[] = [
   { name: "provider_a", capabilities: both,                             eu: "no",       models: [] },
@@ -53,6 +57,11 @@ const shipped: readonly CatalogProvider[] = [
   { name: "provider_c", capabilities: both,                             eu: "yes",      models: [] },
   { name: "provider_d", capabilities: both,                             eu: "attested", models: [], needsUrl: true },
   { name: "provider_e", capabilities: both,                             eu: "no",       models: [] },
+  { name: "openai",     capabilities: both,                             eu: "attested", models: [], url: "https://api.openai.com/v1" },
+  { name: "anthropic",  capabilities: { chat: true, embeddings: false }, eu: "attested", models: [], url: "https://api.anthropic.com/v1" },
+  { name: "mistral",    capabilities: both,                             eu: "attested", models: [], url: "https://api.mistral.ai/v1" },
+  { name: "google",     capabilities: both,                             eu: "attested", models: [], url: "https://generativelanguage.googleapis.com/v1beta/openai" },
+  { name: "azure",      capabilities: both,                             eu: "attested", models: [], needsUrl: true, authHeader: "api-key" },
 ];
 
 /** Expensive on purpose: a model without a price must not be free. */

@@ -74,7 +74,9 @@ interface ProviderFlags {
 function addProviders(providers: CliCommand): void {
   providers
     .command("set <provider>")
-    .description("configure or change a provider; asks for its API key")
+    .description(
+      "configure a provider: openai, anthropic, mistral, google, azure, provider_a to _e; asks for its API key",
+    )
     .option("--base-url <url>", "base URL of its API: an absolute https URL")
     .option("--eu-endpoint", "attest that the URL is served from the EU")
     .option("--no-eu-endpoint", "withdraw that attestation")
@@ -82,6 +84,7 @@ function addProviders(providers: CliCommand): void {
     .option("--no-enabled", "refuse calls to the provider; its key stays stored")
     .option("--ca-certificate <file>", "PEM file of certificate authorities to trust instead of the public ones")
     .option("--keep-key", "keep the stored key instead of asking for one")
+    .example("inference providers set openai")
     .example("inference providers set provider_c --base-url https://models.example.com/v1")
     .example("inference providers set provider_c --keep-key --no-enabled")
     .does(async ({ client, output, terminal }, provider: string, flags: ProviderFlags) => {
