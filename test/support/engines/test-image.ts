@@ -44,8 +44,6 @@ const packagesOf = {
     "php-pgsql",
     "libpostgresql-jdbc-java",
     "default-jdk-headless",
-    "golang-go",
-    "golang-github-jackc-pgx-v5-dev",
   ],
   failovers: ["util-linux", "mount", "bind9-dnsutils", "python3-psycopg2"],
 } as const;
