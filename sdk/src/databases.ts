@@ -1,9 +1,19 @@
 import { DatabaseMethods, DatabaseUserMethods } from "./methods.ts";
-import type { DatabaseDeletion, DatabaseUserDeletion } from "./responses.ts";
+import type { Database, DatabaseDeletion, DatabaseUserDeletion } from "./responses.ts";
 import { type CallOptions, pathOf } from "./transport.ts";
 
 /** Databases in a service's engine. */
 export class Databases extends DatabaseMethods {
+  /** Creates a database, owned by the default user unless `owner` names another one. */
+  create(
+    serviceId: string,
+    name: string,
+    { owner, ...options }: CallOptions & { owner?: string | undefined } = {},
+  ): Promise<Database> {
+    const body = { name, ...(owner !== undefined && { owner }) };
+    return this.transport.request("POST", pathOf("managed-services", serviceId, "databases"), { ...options, body });
+  }
+
   /** Resolves when the engine has dropped the database, or after 15 s with the operation that does. */
   async delete(serviceId: string, name: string, options?: CallOptions): Promise<DatabaseDeletion> {
     const path = pathOf("managed-services", serviceId, "databases", name);

@@ -498,15 +498,6 @@ export class DatabaseMethods extends ApiMethods {
   list(serviceId: string, options?: ListOptions): List<Database> {
     return listOf(this.transport, pathOf("managed-services", serviceId, "databases"), "databases", options);
   }
-
-  /**
-   * Creates a database, owned by the default user. When the engine has not created it within 15 s, the response is 202
-   * with the operation that does.
-   */
-  create(serviceId: string, name: string, options?: CallOptions): Promise<Database> {
-    const path = pathOf("managed-services", serviceId, "databases");
-    return this.transport.request("POST", path, { ...options, body: { name } });
-  }
 }
 
 /** Users in a service's engine, also those created in SQL. */

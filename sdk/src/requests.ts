@@ -437,6 +437,7 @@ export interface NewQueue {
 /** A service to be created. */
 export interface NewService {
   readonly name: string;
+  /** `postgres` is another name of `postgresql`, which the response has. */
   readonly database_type: string;
   /** Omitted: the catalog's default for the engine. */
   readonly version?: string | undefined;
@@ -515,6 +516,8 @@ export interface RestoreChoice {
   readonly zone?: string | undefined;
   /** At least that of the source. */
   readonly storage_size_gb?: number | undefined;
+  /** Number of nodes: the primary and its replicas. Omitted: 1. */
+  readonly node_count?: number | undefined;
 }
 
 /** A filter of samples. */

@@ -57,9 +57,17 @@ export class Services extends ServiceMethods {
   fork(
     id: string,
     name: string,
-    { backupId, ...options }: CallOptions & { backupId?: string | undefined } = {},
+    {
+      backupId,
+      nodeCount,
+      ...options
+    }: CallOptions & { backupId?: string | undefined; nodeCount?: number | undefined } = {},
   ): Promise<ManagedService> {
-    const body = { name, ...(backupId !== undefined && { backup_id: backupId }) };
+    const choice = {
+      ...(backupId !== undefined && { backup_id: backupId }),
+      ...(nodeCount !== undefined && { node_count: nodeCount }),
+    };
+    const body = { name, ...choice };
     return this.transport.request("POST", pathOf("managed-services", id, "fork"), { ...options, body });
   }
 

@@ -24,6 +24,11 @@ export function engineOf(engine: string): EngineFacts | undefined {
   return engineCatalog.find((facts) => facts.engine === engine);
 }
 
+/** The engine of a name or alias, such as `postgresql` for `postgres`; any other text unchanged. */
+export function engineNamed(name: string): string {
+  return engineCatalog.find(({ aliases = [] }) => aliases.includes(name))?.engine ?? name;
+}
+
 /** Relation of the members of a service; that of most engines for an unknown engine. */
 export function topologyOf(engine: string): Topology {
   return engineOf(engine)?.topology ?? "primary_replicas";

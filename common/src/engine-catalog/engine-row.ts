@@ -24,6 +24,8 @@ export interface EngineRow {
   readonly extensions: readonly string[];
   /** True if the engine has databases that can be listed and created. */
   readonly hasDatabases: boolean;
+  /** True if a database belongs to a user, who has all privileges in it. */
+  readonly hasDatabaseOwners?: true;
   /** True if its databases can contain queues. */
   readonly hasQueues: boolean;
   /** True if it records query statistics and lists running queries. */

@@ -15,6 +15,7 @@ export const postgresql: EngineRow = {
   sizing: postgresqlSizing,
   extensions: postgresqlExtensions,
   hasDatabases: true,
+  hasDatabaseOwners: true,
   hasQueues: true,
   hasQueryStatistics: true,
   hasWarmPool: true,

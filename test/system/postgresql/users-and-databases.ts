@@ -157,6 +157,21 @@ export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
     });
   });
 
+  describe("a database with an owner", () => {
+    it("is the owner's, and needs a user of the service", async () => {
+      const password = await its.createUser("analyst", "readwrite");
+      const databases = its.path("/databases");
+      const created = await its.platform.rest.post<{ owner: string }>(databases, { name: "reports", owner: "analyst" });
+      expect(expectStatus(created, 201).json.owner).toBe("analyst");
+      const client = await openPostgresql(its.platform, its.main.connection, login("analyst", password, "reports"));
+      await client.query("CREATE TABLE t (id int)");
+      await client.end();
+      const refused = await its.platform.rest.post<ProblemJson>(databases, { name: "other", owner: "nobody" });
+      expect(expectStatus(refused, 400).json.errors).toMatchObject([{ field: "owner", code: "unknown_user" }]);
+      expectStatus(await its.platform.rest.delete(`${databases}/reports`), 204);
+    });
+  });
+
   describe("the default user", () => {
     it("may create roles, databases and listed extensions, and is no superuser", async () => {
       const ask = (sql: string) => queryOnce(its.platform, its.main.connection, { password: its.main.password }, sql);

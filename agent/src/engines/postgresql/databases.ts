@@ -33,6 +33,8 @@ export const databases: DatabasesFacet = {
         await session.rows(`CREATE DATABASE ${identifier(name)} OWNER ${identifier(owner)}${marked}`);
         return { created: true };
       } catch (error) {
+        // undefined_object: the owner.
+        if (codeOf(error) === "42704") throw new EngineRefused(`there is no user ${owner}`, { cause: error });
         if (codeOf(error) !== "42P04") throw error;
         return { created: oid !== undefined && (await oidOfDatabase(session, name)) === oid };
       }

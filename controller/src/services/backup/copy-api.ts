@@ -126,8 +126,8 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
         return { owner, origin: { kind: "restore", serviceId, backupId, targetTime }, point };
       }),
 
-    forkManagedService: ({ serviceId, backupId, name }, call) =>
-      copy(call, "managed-service.fork", "name", { name }, () => {
+    forkManagedService: ({ serviceId, backupId, name, nodeCount }, call) =>
+      copy(call, "managed-service.fork", "name", { name, nodeCount }, () => {
         const owner = owners.owner(serviceId, call);
         const service = requireRunning(owner);
         if (engineOf(service.spec.databaseType)?.backups?.fork !== true)

@@ -18,6 +18,7 @@ export interface CopyChoice {
   readonly planName?: string | undefined;
   readonly zone?: string | undefined;
   readonly storageSizeGb?: number | undefined;
+  readonly nodeCount?: number | undefined;
 }
 
 /**
@@ -43,6 +44,7 @@ export function copyOf(
     ["plan_name", choice.planName !== undefined],
     ["zone", choice.zone !== undefined],
     ["storage_size_gb", choice.storageSizeGb !== undefined],
+    ["node_count", choice.nodeCount !== undefined],
   ]);
   const errors = faults.filter(({ field }) => chosen.get(field) === true);
   if (errors.length > 0)
@@ -83,6 +85,7 @@ function requestOf(
     zone: choice.zone ?? source.zone,
     allowedCidrs: { values: [...source.allowedCidrs] },
     parameters: { ...parameters },
+    ...(choice.nodeCount !== undefined && { nodeCount: choice.nodeCount }),
   });
 }
 

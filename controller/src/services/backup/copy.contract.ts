@@ -2,7 +2,7 @@ import { BackupService, type RestoreBackupRequestSchema } from "@holdfast/proto/
 import { casesOf, type Contract, object, ofService } from "../../../../test/support/contract/contract.ts";
 import { type SameInput, sameInputs, type sdk, sdkCalls, time } from "../../../../test/support/contract/sdk-calls.ts";
 
-const target = { target_service_name: "n", plan_name: "p", zone: "z", storage_size_gb: 2 };
+const target = { target_service_name: "n", plan_name: "p", zone: "z", storage_size_gb: 2, node_count: 2 };
 
 export default {
   authorization: [
@@ -25,7 +25,7 @@ export default {
     sdkCalls(BackupService, {
       restoreToPoint: (c) => c.backups.restoreTo("i", time, target),
       restoreBackup: (c) => c.backups.restore("i", "b", target),
-      forkManagedService: (c) => c.services.fork("i", "n", { backupId: "b" }),
+      forkManagedService: (c) => c.services.fork("i", "n", { backupId: "b", nodeCount: 2 }),
       undeleteManagedService: (c) => c.services.undelete("i", { name: "n" }),
     }),
   ],

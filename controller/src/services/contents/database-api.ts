@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
-import { HoldfastError } from "@holdfast/common/errors.ts";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { EngineDatabase } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import {
@@ -58,6 +59,25 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
     return [...databases, ...creating];
   }
 
+  /** Throws INVALID_REQUEST unless databases of the engine have owners and it has the user. */
+  async function requireOwner(service: ManagedServiceObject, owner: string, call: Call): Promise<void> {
+    const engine = service.spec.databaseType;
+    if (engineOf(engine)?.hasDatabaseOwners !== true)
+      throw invalid({
+        field: "owner",
+        code: "not_supported",
+        detail: `must be omitted: databases of ${engine} have none`,
+      });
+    const input = { case: "listEngineUsers", value: { $typeName: "holdfast.agent.v1.ListEngineUsers" } } as const;
+    const { users } = await tasks.run(service, input, call.signal);
+    if (!users.some(({ username }) => username === owner))
+      throw invalid({
+        field: "owner",
+        code: "unknown_user",
+        detail: `must be a user of the service: ${owner} is none`,
+      });
+  }
+
   function message({ metadata }: ManagedServiceObject, { state, ...engine }: EngineDatabase): Database {
     const { name, owner, sizeBytes } = engine;
     const inFlight = changes.find(metadata.id, { kind: "database", name });
@@ -80,14 +100,15 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
       return { databases: items.map((database) => message(object, database)), ...page.next(next) };
     },
 
-    createDatabase: ({ serviceId, name }, call) =>
-      changes.apply(
+    createDatabase: async ({ serviceId, name, owner = defaultUser }, call) => {
+      if (owner !== defaultUser) await requireOwner(access.requireRunning(serviceId, call).object, owner, call);
+      return changes.apply(
         {
           serviceId,
-          change: { type: "create_database", name, owner: defaultUser },
+          change: { type: "create_database", name, owner },
           audit: { action: "database.create", objectKind: "managed-service", objectId: serviceId },
           inFlight: (operation) =>
-            create(DatabaseSchema, { serviceId, name, owner: defaultUser, state: DatabaseState.CREATING, operation }),
+            create(DatabaseSchema, { serviceId, name, owner, state: DatabaseState.CREATING, operation }),
           async applied() {
             const { object } = access.requireRunning(serviceId, call);
             const created = (await engineDatabases(object, call)).find((database) => database.name === name);
@@ -96,7 +117,8 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
           },
         },
         call,
-      ),
+      );
+    },
 
     deleteDatabase: async ({ serviceId, name }, call) => {
       const service = access.find(serviceId, call)?.object;

@@ -14,7 +14,7 @@ export default {
   sdk: [
     sdkCalls(DatabaseService, {
       listDatabases: (c) => c.databases.list("i", page),
-      createDatabase: (c) => c.databases.create("i", "n"),
+      createDatabase: (c) => c.databases.create("i", "n", { owner: "o" }),
       deleteDatabase: (c) => c.databases.delete("i", "n"),
     }),
   ],

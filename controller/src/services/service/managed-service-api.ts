@@ -1,9 +1,11 @@
 import { refuseIfManaged } from "#access/managed-by-parent.ts";
 import { type Call, type Handlers, serve, type ServedService } from "@holdfast/common/call.ts";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { engineNamed } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import {
+  type CreateManagedServiceRequest,
   type ListManagedServicesRequest,
   type ManagedService,
   ManagedServiceService,
@@ -124,7 +126,8 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
     });
 
   const handlers: Handlers<typeof ManagedServiceService> = {
-    createManagedService: async (request, call) => {
+    createManagedService: async (requested, call) => {
+      const request = withEngine(requested);
       const { service, message: created } = await deps.creation.create(call, "managed-service.create", (context) => {
         const designed = newService(request, context);
         const service = withReplicationSecret(designed.service, deps.sealer);
@@ -221,7 +224,8 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
     },
   };
   return serve(ManagedServiceService, handlers, {
-    createManagedService: (request) => newServiceFaults(request, { catalog: deps.catalog, engines: deps.engines() }),
+    createManagedService: (request) =>
+      newServiceFaults(withEngine(request), { catalog: deps.catalog, engines: deps.engines() }),
     updateManagedService: updateServiceFaults,
   });
 }
@@ -245,12 +249,18 @@ function checkIfMatch(call: Call, service: ManagedServiceObject): void {
   throw new HoldfastError("PRECONDITION_FAILED", `The service is at ${etag(service)} now.`);
 }
 
+/** The request with the engine's own name in place of an alias. */
+function withEngine(request: CreateManagedServiceRequest): CreateManagedServiceRequest {
+  return { ...request, databaseType: engineNamed(request.databaseType) };
+}
+
 /** Pure: the filter of a list request, and a label that binds its cursors to the filter. */
 function listFilter(request: ListManagedServicesRequest): {
   accepts: (service: ManagedServiceObject) => boolean;
   label: readonly unknown[];
 } {
-  const { name, status, databaseType, tag } = request;
+  const { name, status, tag } = request;
+  const databaseType = request.databaseType === undefined ? undefined : engineNamed(request.databaseType);
   const colon = tag?.indexOf(":") ?? -1;
   const [key, value] = tag === undefined ? [] : [tag.slice(0, colon), tag.slice(colon + 1)];
   return {

@@ -1282,6 +1282,8 @@ export type CreateManagedServiceRequest = Message<"holdfast.v1.CreateManagedServ
   name: string;
 
   /**
+   * `postgres` is another name of `postgresql`, which the response has.
+   *
    * @generated from field: string database_type = 2;
    */
   databaseType: string;
@@ -1393,6 +1395,8 @@ export type CreateManagedServiceRequestJson = {
   name?: string;
 
   /**
+   * `postgres` is another name of `postgresql`, which the response has.
+   *
    * @generated from field: string database_type = 2;
    */
   databaseType?: string;

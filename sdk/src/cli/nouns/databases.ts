@@ -5,6 +5,10 @@ import { type WaitFlags, withWait } from "./service-wait.ts";
 
 const columns = ["name", "owner", "size_bytes", "state"];
 
+interface CreateFlags extends WaitFlags {
+  readonly owner?: string;
+}
+
 export function addDatabases(databases: CliCommand): void {
   databases
     .command("list <service>")
@@ -15,9 +19,11 @@ export function addDatabases(databases: CliCommand): void {
     );
 
   withWait(databases.command("create <service> <name>").description("create a database"))
+    .option("--owner <user>", "user who may create and drop everything in it; the default user by default")
     .example("databases create orders archive")
-    .does(async (context, name: string, database: string, flags: WaitFlags) => {
-      const created = await context.client.databases.create(await context.serviceId(name), database);
+    .example("databases create orders reports --owner ann")
+    .does(async (context, name: string, database: string, { owner, ...flags }: CreateFlags) => {
+      const created = await context.client.databases.create(await context.serviceId(name), database, { owner });
       const isDone = await settle(context, created.operation, database, flags);
       context.output.show(isDone ? { ...created, operation: null } : created, columns);
     });

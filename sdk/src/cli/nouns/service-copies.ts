@@ -14,23 +14,28 @@ interface RestoreFlags extends WaitFlags {
   readonly plan?: string;
   readonly zone?: string;
   readonly storageGb?: number;
+  readonly nodes?: number;
 }
 
 interface ForkFlags extends WaitFlags {
   readonly name?: string;
   readonly backup?: string;
+  readonly nodes?: number;
 }
+
+const nodesFlag = ["--nodes <count>", "number of nodes, the primary and its replicas, 1 to 5; 1 by default"] as const;
 
 /** Commands that create services from backups. */
 export function addServiceCopies(services: CliCommand): void {
   withWait(services.command("restore <service>"))
-    .description("create a service with the data of another one, as of a time or of a backup, without its replicas")
+    .description("create a service with the data of another one, as of a time or of a backup")
     .requiredOption("--name <name>", "name of the new service")
     .option("--to <time>", "RFC 3339, with Z or an offset")
     .option("--backup <backup-id>", "completed backup, instead of a time")
     .option("--plan <plan>", "plan; that of the original service by default")
     .option("--zone <zone>", "zone; that of the original service by default")
     .option("--storage-gb <gb>", "storage size, at least that of the original service", integer)
+    .option(...nodesFlag, integer)
     .example("services restore orders --to 2026-11-22T10:00:00Z --name orders-before --wait")
     .example("services restore orders --backup 0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42 --name orders-copy")
     .does(async (context, name: string, flags: RestoreFlags) => {
@@ -38,28 +43,35 @@ export function addServiceCopies(services: CliCommand): void {
         throw new InvalidArgumentError("use either --to with a time, or --backup with the id of a backup");
       const { backups } = context.client;
       const id = await context.serviceId(name);
-      const choice = omitUndefined({ plan_name: flags.plan, zone: flags.zone, storage_size_gb: flags.storageGb });
+      const choice = omitUndefined({
+        plan_name: flags.plan,
+        zone: flags.zone,
+        storage_size_gb: flags.storageGb,
+        node_count: flags.nodes,
+      });
       const request = { target_service_name: flags.name, ...choice };
       const created =
         flags.backup === undefined
           ? await backups.restoreTo(id, flags.to ?? "", request)
           : await backups.restore(id, flags.backup, request);
       await showCreated(context, created, flags);
-      noteOmissions(context, flags.name);
+      noteOmissions(context, flags.name, flags.nodes);
     });
 
   withWait(services.command("fork <service> [name]"))
-    .description("create a service like another one from its newest backup, without its replicas")
+    .description("create a service like another one from its newest backup")
     .option("--name <name>", "name of the new service, as in `services restore`")
     .option("--backup <backup-id>", "completed backup to use")
+    .option(...nodesFlag, integer)
     .example("services fork orders --name orders-staging --wait")
     .does(async (context, name: string, positional: string | undefined, flags: ForkFlags) => {
       const target = flags.name ?? positional;
       if (target === undefined || (flags.name !== undefined && positional !== undefined))
         throw new InvalidArgumentError("name the new service once: --name <name>");
       const id = await context.serviceId(name);
-      await showCreated(context, await context.client.services.fork(id, target, { backupId: flags.backup }), flags);
-      noteOmissions(context, target);
+      const options = { backupId: flags.backup, nodeCount: flags.nodes };
+      await showCreated(context, await context.client.services.fork(id, target, options), flags);
+      noteOmissions(context, target, flags.nodes);
     });
 
   withWait(services.command("undelete <service-id>"))
@@ -72,9 +84,10 @@ export function addServiceCopies(services: CliCommand): void {
 }
 
 /** Prints what a copy does not have of its source, with the commands that add it. */
-function noteOmissions({ output, program }: Context, name: string): void {
-  output.info("\nThe copy has no replicas, and users that were created in SQL have no password:");
-  output.info(`${program} nodes add ${name}`);
+function noteOmissions({ output, program }: Context, name: string, nodes = 1): void {
+  const replicas = nodes === 1 ? "The copy has no replicas, and users" : "Users of the copy";
+  output.info(`\n${replicas} that were created in SQL have no password:`);
+  if (nodes === 1) output.info(`${program} nodes add ${name}`);
   output.info(`${program} users password ${name} USER --reset`);
 }
 

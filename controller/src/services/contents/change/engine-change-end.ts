@@ -12,7 +12,7 @@ import { cancelled, completed, failed, isFinished, operationKind, type Operation
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { engineChangeKind, type EngineChangeObject } from "./engine-change.ts";
+import { engineChangeKind, type EngineChangeObject, targetOf } from "./engine-change.ts";
 import type { EngineChangeStep } from "./engine-change-plan.ts";
 import { taskIdOf } from "./engine-change-task.ts";
 import { taskKind } from "#fleet/task/task-object.ts";
@@ -92,7 +92,8 @@ function userAfter(
   before: DatabaseUserObject | undefined,
 ): DatabaseUserSpec | "removed" | undefined {
   if (step.kind === "fail") {
-    const isAbsent = change.type !== "create_user" && step.code === "database_user_not_found";
+    const isOfUser = targetOf(change).kind === "user" && change.type !== "create_user";
+    const isAbsent = isOfUser && step.code === "database_user_not_found";
     return isAbsent ? "removed" : undefined;
   }
   if (step.kind === "cancel") return undefined;
