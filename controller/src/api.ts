@@ -13,6 +13,7 @@ import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { openApiWebhooks } from "#insight/event/event-openapi.ts";
 import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
+import { openApiCertificate } from "./api-certificate.ts";
 import type { ApiSettings } from "./config.ts";
 
 export interface ApiDeps
@@ -87,11 +88,15 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     log,
   });
   const { privateKey: key, certificate: cert } = identity.current;
-  const server = createApiServer({ handler, log, key, cert, clients, maxConnections: deps.config.apiConnections });
+  const own = openApiCertificate({ certFile: deps.config.apiCertFile, keyFile: deps.config.apiCertKeyFile }, log);
+  const { certificates } = own;
+  const maxConnections = deps.config.apiConnections;
+  const server = createApiServer({ handler, log, key, cert, certificates, clients, maxConnections });
   const renewals = identity.subscribe(({ privateKey, certificate }) => server.renew(privateKey, certificate));
   for (const { host, port } of endpointsOf(apiListen)) await server.listen(port, host);
   return {
     async close(graceMs) {
+      own.close();
       renewals.close();
       identity.close();
       await server.close(graceMs);

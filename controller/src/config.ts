@@ -18,6 +18,12 @@ const addresses = list(
 const apiSettings = {
   apiListen: list("HOLDFAST_API_LISTEN", "Each host:port that serves REST and gRPC", "127.0.0.1:8443"),
   baseUrl: text("HOLDFAST_BASE_URL", "URL at which clients reach the API", "https://127.0.0.1:8443"),
+  apiCertFile: text(
+    "HOLDFAST_API_CERT_FILE",
+    "PEM file of an own certificate and its chain, for clients of the API that request one of its names; it is read again when it changes",
+    "",
+  ),
+  apiCertKeyFile: text("HOLDFAST_API_CERT_KEY_FILE", "PEM file of the private key of the own certificate", ""),
   ownAddresses: {
     ...addresses,
     parse(value: string) {

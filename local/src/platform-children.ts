@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { endpointText } from "@holdfast/common/endpoint.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { controllerFlags } from "@holdfast/controller/node-flags.ts";
 import type { ChildSpec } from "./child.ts";
 import { identityDirectories } from "./data-plane-children.ts";
@@ -92,11 +93,13 @@ export function controllerChild(parts: PlatformParts): ChildSpec {
 
 /** Writes admin.json: addresses and credentials for clients. */
 export function writeAdminFile(parts: PlatformParts): void {
-  const { layout, installation, secrets } = parts;
+  const { layout, installation, secrets, environment } = parts;
   const { organization: _, ...credentials } = secrets.bootstrap;
+  // With an own certificate, only addresses have the certificate that `ca_file` verifies.
+  const url = lookUp(environment, "HOLDFAST_API_CERT_FILE") ? localUrlOf(installation) : baseUrlOf(installation);
   const admin = {
-    base_url: baseUrlOf(installation),
-    grpc_url: baseUrlOf(installation),
+    base_url: url,
+    grpc_url: url,
     inference_url: inferenceUrlOf(installation),
     ...credentials,
     ca_file: layout.authority,

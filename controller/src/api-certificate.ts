@@ -1,0 +1,92 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Log } from "@holdfast/common/log.ts";
+import { type Certificates, createCertificates, type KeyPair } from "@holdfast/https/certificates.ts";
+
+/** Files of an operator's own certificate for the API; empty paths for none. */
+export interface ApiCertificateFiles {
+  /** PEM file of the certificate and its chain. */
+  readonly certFile: string;
+  /** PEM file of its private key. */
+  readonly keyFile: string;
+}
+
+/**
+ * The operator's certificate, served to clients that request one of its names. Clients of addresses and of other names
+ * get the installation's certificate, so that programs of the installation need no other authority.
+ */
+export interface ApiCertificate {
+  readonly certificates: Certificates;
+  /** Reads the files again; an invalid pair is logged, and the current one stays. */
+  reload(): void;
+  close(): void;
+}
+
+/** Renewals by ACME clients replace the files weeks before the end, so a minute is soon enough. */
+const reloadMs = 60_000;
+
+/** Throws an Error that names the setting, unless the files contain a certificate and its key. */
+export function openApiCertificate(files: ApiCertificateFiles, log: Pick<Log, "info" | "error">): ApiCertificate {
+  const certificates = createCertificates();
+  if (files.certFile === "" && files.keyFile === "")
+    return { certificates, reload: () => undefined, close: () => undefined };
+  let current = readPair(files);
+  let names = namesOf(current);
+  for (const name of names) certificates.set(name, current);
+
+  function reload(): void {
+    try {
+      const next = readPair(files);
+      if (next.cert === current.cert && next.key === current.key) return;
+      const nextNames = namesOf(next);
+      for (const name of nextNames) certificates.set(name, next);
+      for (const name of names) if (!nextNames.includes(name)) certificates.delete(name);
+      [current, names] = [next, nextNames];
+      log.info("api certificate replaced", { names, until: new X509Certificate(next.cert).validTo });
+    } catch (error) {
+      log.error("api certificate not replaced", { error });
+    }
+  }
+
+  const timer = setInterval(reload, reloadMs);
+  timer.unref();
+  return { certificates, reload, close: () => clearInterval(timer) };
+}
+
+function readPair({ certFile, keyFile }: ApiCertificateFiles): KeyPair {
+  const cert = readPem("HOLDFAST_API_CERT_FILE", certFile);
+  const key = readPem("HOLDFAST_API_CERT_KEY_FILE", keyFile);
+  if (
+    !parsed("HOLDFAST_API_CERT_FILE", () => new X509Certificate(cert)).checkPrivateKey(
+      parsed("HOLDFAST_API_CERT_KEY_FILE", () => createPrivateKey(key)),
+    )
+  )
+    throw new Error("HOLDFAST_API_CERT_KEY_FILE: is not the key of the certificate in HOLDFAST_API_CERT_FILE");
+  return { cert, key };
+}
+
+function readPem(setting: string, path: string): string {
+  if (path === "") throw new Error(`${setting}: is missing; the certificate and its key are two files`);
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new Error(`${setting}: ${path} cannot be read`, { cause: error });
+  }
+}
+
+/** Parsing errors of keys could quote the key, so they are not passed on. */
+function parsed<T>(setting: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch {
+    throw new Error(`${setting}: the file has no PEM that can be read`);
+  }
+}
+
+/** Names of the certificate, such as `db.example.com` or `*.example.com`. Throws an Error if it has none. */
+function namesOf({ cert }: KeyPair): string[] {
+  const { subjectAltName = "" } = new X509Certificate(cert);
+  const names = subjectAltName.split(", ").flatMap((each) => (each.startsWith("DNS:") ? [each.slice(4)] : []));
+  if (names.length === 0) throw new Error("HOLDFAST_API_CERT_FILE: the certificate has no DNS name");
+  return names;
+}
