@@ -4,7 +4,7 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import { controllerFlags } from "@holdfast/controller/node-flags.ts";
 import type { ChildSpec } from "./child.ts";
 import { identityDirectories } from "./data-plane-children.ts";
-import { domainOf, type Installation } from "./installation.ts";
+import { domainOf, type Installation, resolverAddressOf } from "./installation.ts";
 import { objectsDirectory, objectsUrl } from "./object-store.ts";
 import { nodeChild } from "./node-child.ts";
 import { listenersOf, type PlatformParts } from "./platform-parts.ts";
@@ -56,6 +56,7 @@ export function controllerSettings(parts: PlatformParts) {
     // All ports of the installation, including those of other programs.
     HOLDFAST_OWN_ADDRESSES: [
       ...portNames.map((name) => endpointText(loopback, ports[name])),
+      endpointText(resolverAddressOf(installation), 53),
       ...(environment["HOLDFAST_OWN_ADDRESSES"]?.split(",") ?? []),
     ].join(","),
     HOLDFAST_AGENT_LISTEN: listenersOf(machineHost.address, ports.agents, advertised),
