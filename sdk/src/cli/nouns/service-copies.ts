@@ -23,12 +23,12 @@ interface ForkFlags extends WaitFlags {
   readonly nodes?: number;
 }
 
-const nodesFlag = ["--nodes <count>", "number of nodes, the primary and its replicas, 1 to 5; 1 by default"] as const;
+const nodesFlag = ["--nodes <count>", "number of nodes, the primary and new replicas, 1 to 5; 1 by default"] as const;
 
 /** Commands that create services from backups. */
 export function addServiceCopies(services: CliCommand): void {
   withWait(services.command("restore <service>"))
-    .description("create a service with the data of another one, as of a time or of a backup")
+    .description("create a service with the data of another one, as of a time or of a backup, without its replicas")
     .requiredOption("--name <name>", "name of the new service")
     .option("--to <time>", "RFC 3339, with Z or an offset")
     .option("--backup <backup-id>", "completed backup, instead of a time")
@@ -59,7 +59,7 @@ export function addServiceCopies(services: CliCommand): void {
     });
 
   withWait(services.command("fork <service> [name]"))
-    .description("create a service like another one from its newest backup")
+    .description("create a service like another one from its newest backup, without its replicas")
     .option("--name <name>", "name of the new service, as in `services restore`")
     .option("--backup <backup-id>", "completed backup to use")
     .option(...nodesFlag, integer)
