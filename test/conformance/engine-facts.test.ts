@@ -28,7 +28,8 @@ test("the API accepts the engines of the catalog, and agents have a driver for e
   expect(rules !== undefined && hasExtension(rules, fieldRules)).toBe(true);
   const { type } = getExtension(rules as NonNullable<typeof rules>, fieldRules);
   const engines = engineCatalog.map(({ engine }) => engine);
-  expect(type).toMatchObject({ case: "string", value: { in: engines } });
+  const names = engineCatalog.flatMap(({ engine, aliases = [] }) => [engine, ...aliases]);
+  expect(type).toMatchObject({ case: "string", value: { in: names } });
   expect(engines.filter((engine) => !isEngine(engine))).toEqual([]);
 });
 
