@@ -5,7 +5,7 @@ import { readJson } from "./files.ts";
 import { readCommonOptions, readFlags } from "./flags.ts";
 import { domainOf, type Installation, resolverAddressOf } from "./installation.ts";
 import { type Layout, layoutOf } from "./layout.ts";
-import { hostProviders } from "./machine-host.ts";
+import { providers } from "./machine-host.ts";
 import type { ServedNames } from "./resolver-methods.ts";
 import { installNames, methodsOf, type NamesHost, resolves, thisHost, uninstallNames } from "./service-names.ts";
 import { UserError } from "./user-error.ts";
@@ -29,7 +29,7 @@ export async function runDnsCommand(
   const [verb, ...rest] = args;
   if (verb !== "install" && verb !== "uninstall" && verb !== "status") throw new UserError(dnsUsage);
   const { environment, checkout, asRoot, print } = deps;
-  const { dataDir } = readCommonOptions(readFlags(rest, ["data"], dnsUsage), environment, checkout, hostProviders);
+  const { dataDir } = readCommonOptions(readFlags(rest, ["data"], dnsUsage), environment, checkout, providers);
   const layout = layoutOf(dataDir);
   if (verb !== "status" && !asRoot) throw new UserError(`dns ${verb} changes files of this host: run it as root`);
   if (verb === "uninstall") {
