@@ -29,8 +29,8 @@ try {
   const [first, ...rest] = process.argv.slice(2);
   const args = first === "up" && rest[0] === "host" ? rest : [first ?? "", ...rest];
   if (args.some((word) => word === "--help" || word === "-h")) {
-    const usages: Readonly<Record<string, string>> = { host: hostUsage, dns: dnsUsage };
-    process.stdout.write(`${usages[args[0] ?? ""] ?? usage}\n`);
+    const text = args[0] === "host" ? hostUsage : args[0] === "dns" ? dnsUsage : usage;
+    process.stdout.write(`${text}\n`);
   } else if (args[0] === "dns") {
     await runDnsCommand(args.slice(1), deps);
   } else if (args[0] === "host") {

@@ -54,9 +54,8 @@ describe("the first hour of a user", { timeout: 300_000 }, () => {
   async function run(line: string): Promise<string> {
     const binds = ["hosts", "resolv.conf"].map((file) => `mount --bind ${root}/etc/${file} /etc/${file}`);
     const script = asRoot ? [...binds, line].join(" && ") : line;
-    const prefix = asRoot ? ["unshare", "--mount"] : [];
-    const [command = "", ...args] = [...prefix, "sh", "-ec", script];
-    const { stdout, stderr } = await execute(command, args, {
+    const [command, ...args] = asRoot ? ["unshare", "--mount", "sh"] : ["sh"];
+    const { stdout, stderr } = await execute(command, [...args, "-ec", script], {
       cwd: checkout,
       env: { ...process.env, HOME: shell.home, HOLDFAST_DATA: platform.directory },
     });
