@@ -1,20 +1,16 @@
+import { engineCatalog } from "./engine-catalog/engine-catalog.ts";
 import { backupMetrics } from "./metrics/backup-metrics.ts";
 import { kafkaMetrics } from "./metrics/kafka-metrics.ts";
 import { machineMetrics } from "./metrics/machine-metrics.ts";
 import type { Metric } from "./metrics/metric.ts";
 import { mongodbMetrics } from "./metrics/mongodb-metrics.ts";
-import { mysqlMetrics } from "./metrics/mysql-metrics.ts";
-import { postgresqlMetrics } from "./metrics/postgresql-metrics.ts";
 import { queueMetrics } from "./metrics/queue-metrics.ts";
-import { valkeyMetrics } from "./metrics/valkey-metrics.ts";
 
 /** The metrics of all groups, including those of engines that are planned, by their slots. */
 export const metricCatalog: readonly Metric[] = gatherMetrics({
   machineMetrics,
-  postgresqlMetrics,
-  mysqlMetrics,
+  ...Object.fromEntries(engineCatalog.map(({ engine, metrics = [] }) => [`${engine}Metrics`, metrics])),
   mongodbMetrics,
-  valkeyMetrics,
   kafkaMetrics,
   queueMetrics,
   backupMetrics,

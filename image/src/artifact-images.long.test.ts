@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { Spec, Validation } from "@cyclonedx/cyclonedx-library";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ArtifactRequest, GoRequest, MavenRequest, NpmRequest } from "./artifact.ts";
-import type { Recipe } from "./catalog.ts";
+import type { Recipe } from "./recipe.ts";
 import { readManifest } from "./image-manifest.ts";
 import { inImage } from "./in-image.ts";
 import { canRemake, makeImage } from "./make-image.ts";

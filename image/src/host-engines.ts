@@ -1,6 +1,6 @@
 import { accessSync, constants, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Program } from "./catalog.ts";
+import { executableOf, type Program } from "./catalog.ts";
 
 /** An engine that the host has installed, as an alternative to an image. */
 export interface HostEngine {
@@ -10,13 +10,6 @@ export interface HostEngine {
   /** Directory with the programs in `bin`. */
   readonly path: string;
 }
-
-const executables: Readonly<Record<Program, string>> = {
-  postgresql: "postgres",
-  mysql: "mysqld",
-  valkey: "valkey-server",
-  etcd: "etcd",
-};
 
 /**
  * Engines that the host has installed: Debian's versioned PostgreSQL directories first, the newest before older ones,
@@ -28,15 +21,16 @@ export function findHostEngines(
   versionedRoot = "/usr/lib/postgresql",
 ): HostEngine[] {
   const found: HostEngine[] = [];
+  const executable = executableOf(program);
   if (program === "postgresql") {
     const versions = list(versionedRoot).filter((name) => /^\d+$/.test(name));
     for (const version of versions.sort((a, b) => Number(b) - Number(a))) {
       const path = join(versionedRoot, version);
-      if (isExecutable(join(path, "bin", "postgres"))) found.push({ program, version, path });
+      if (isExecutable(join(path, "bin", executable))) found.push({ program, version, path });
     }
   }
   for (const directory of (environment["PATH"] ?? "").split(":")) {
-    if (directory === "" || !isExecutable(join(directory, executables[program]))) continue;
+    if (directory === "" || !isExecutable(join(directory, executable))) continue;
     found.push({ program, version: undefined, path: dirname(directory) });
   }
   return found;

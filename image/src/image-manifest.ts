@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { readdir, readFile, rename, writeFile, mkdir } from "node:fs/promises";
 import { join, dirname } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
-import type { Suite } from "./catalog.ts";
+import type { Suite } from "./recipe.ts";
 import { digestOf, type ImageContents } from "./package-set.ts";
 
 /**

@@ -86,7 +86,7 @@ export function findSoftware(
 }
 
 /** Full version of a program in an image, such as `17.11`; undefined if the manifest does not have it. */
-export function versionIn(imagesDir: string, id: string, program: Program, version: string): string | undefined {
+export function versionIn(imagesDir: string, id: string, program: string, version: string): string | undefined {
   const recipe = recipeOfImage(id);
   const software = recipe && softwareOf(recipe, program, version);
   const manifest = readManifest(imagesDir, id);

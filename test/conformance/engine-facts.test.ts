@@ -1,10 +1,10 @@
-import { getExtension, hasExtension } from "@bufbuild/protobuf";
 import type { EngineDriver } from "@holdfast/agent/engines/engine-driver.ts";
 import { isEngine, loadDriver } from "@holdfast/agent/engines/registry.ts";
 import { type Engine, type EngineFacts, engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { engineConsoleOf } from "@holdfast/controller/insight/query-console/engine-consoles.ts";
+import { servicesSchemaRules } from "@holdfast/controller/services/services-schema-rules.ts";
 import { engineProfileOf } from "@holdfast/controller/services/engine/engine-profiles.ts";
-import { field as fieldRules } from "@holdfast/proto/buf/validate/validate_pb.ts";
+import { recipeOf } from "@holdfast/image/catalog.ts";
 import { CreateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { describe, expect, test } from "vitest";
 import { engineClientOf } from "../../sdk/src/cli/clients/engine-clients.ts";
@@ -23,14 +23,16 @@ const runAsEngine = () => Promise.reject(new Error("no program runs here"));
 const drivers = new Map<Engine, EngineDriver>();
 for (const { engine } of engineCatalog) drivers.set(engine, await loadDriver(engine, runAsEngine));
 
-test("the API accepts the engines of the catalog, and agents have a driver for each", () => {
-  const rules = CreateManagedServiceRequestSchema.field["databaseType"]?.proto.options;
-  expect(rules !== undefined && hasExtension(rules, fieldRules)).toBe(true);
-  const { type } = getExtension(rules as NonNullable<typeof rules>, fieldRules);
+test("the API names the engines of the catalog, agents have a driver for each, and images its versions", () => {
   const engines = engineCatalog.map(({ engine }) => engine);
   const names = engineCatalog.flatMap(({ engine, aliases = [] }) => [engine, ...aliases]);
-  expect(type).toMatchObject({ case: "string", value: { in: names } });
+  const { databaseType } = CreateManagedServiceRequestSchema.field;
+  expect(servicesSchemaRules).toContainEqual([databaseType, { enum: names }]);
   expect(engines.filter((engine) => !isEngine(engine))).toEqual([]);
+  const missing = engineCatalog.flatMap(({ engine, versions }) =>
+    versions.filter((version) => recipeOf(engine, version) === undefined).map((version) => `${engine} ${version}`),
+  );
+  expect(missing).toEqual([]);
 });
 
 describe.each(engineCatalog)("$engine", (facts) => {

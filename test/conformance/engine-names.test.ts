@@ -10,13 +10,10 @@ const checkout = join(import.meta.dirname, "../..");
 const registries = [
   "agent/src/engines/registry.ts",
   "common/src/engine-catalog/engine-catalog.ts",
-  "common/src/metric-catalog.ts",
-  "common/src/metrics/backup-metrics.ts",
-  "controller/src/insight/query-console/engine-consoles.ts",
-  "controller/src/services/engine/engine-profiles.ts",
+  "controller/src/insight/query-console/engines.ts",
+  "controller/src/services/engine/engines.ts",
   "image/src/catalog.ts",
-  "image/src/host-engines.ts",
-  "sdk/src/cli/clients/engine-clients.ts",
+  "sdk/src/cli/clients/engines.ts",
 ];
 
 /** Other files that name an engine, each with the reason why a new engine does not change it. */
@@ -31,6 +28,9 @@ const exceptions: Readonly<Record<string, string>> = {
   "controller/src/services/resource-kind/database-spec.ts":       "an example in a description",
   "egress/src/own-addresses.ts":                                  "default ports of schemes of URLs",
   "controller/src/services/service/service-event-definitions.ts": "examples of events",
+  "image/src/host-engines.ts":                                   "Debian has each version of PostgreSQL in a directory of its own",
+  "image/src/recipes/sid.ts":                                    "an image with several engines",
+  "image/src/recipes/trixie.ts":                                 "the same",
   "gateway/src/openapi/openapi.ts":                              "an example",
   "gateway/src/openapi/response-examples.ts":                    "examples",
   "local/src/history.ts":                                        "the platform's own history is a PostgreSQL",

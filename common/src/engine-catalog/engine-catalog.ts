@@ -4,7 +4,13 @@ import { mysql } from "./mysql.ts";
 import { postgresql } from "./postgresql.ts";
 import { valkey } from "./valkey.ts";
 
-const rows = { postgresql, mysql, valkey } satisfies Readonly<Record<string, EngineRow>>;
+/** In the order of lists. */
+// biome-ignore format: a line an engine, so that branches with different engines merge
+const rows = {
+  postgresql,
+  mysql,
+  valkey,
+} satisfies Readonly<Record<string, EngineRow>>;
 
 /** Supported values of database_type. */
 export type Engine = keyof typeof rows;

@@ -1,3 +1,4 @@
+import type { Metric } from "../metrics/metric.ts";
 import type { Parameter } from "./parameter.ts";
 
 /**
@@ -36,6 +37,8 @@ export interface EngineRow {
   readonly hasPreparedDisks: boolean;
   /** True if a newer version runs on the data files of an older one without converting them. */
   readonly upgradesInPlace: boolean;
+  /** Its own metrics, beside those of every engine. */
+  readonly metrics?: readonly Metric[];
   /** Undefined for an engine without backups. */
   readonly backups?: EngineBackups;
   /** Undefined for an engine without a pooler. */

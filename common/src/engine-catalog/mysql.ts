@@ -1,3 +1,4 @@
+import { mysqlMetrics } from "../metrics/mysql-metrics.ts";
 import type { EngineRow } from "./engine-row.ts";
 import { mysqlManaged, mysqlParameters } from "./mysql-parameters.ts";
 import { mysqlSizing } from "./mysql-sizing.ts";
@@ -8,6 +9,7 @@ export const mysql: EngineRow = {
   versions: ["9.7"],
   defaultVersion: "9.7",
   topology: "primary_replicas",
+  metrics: mysqlMetrics,
   parameters: mysqlParameters,
   managedParameters: mysqlManaged,
   sizing: mysqlSizing,

@@ -1,3 +1,4 @@
+import { postgresqlMetrics } from "../metrics/postgresql-metrics.ts";
 import type { EngineRow } from "./engine-row.ts";
 import { postgresqlExtensions } from "./postgresql-extensions.ts";
 import { postgresqlManaged, postgresqlParameters } from "./postgresql-parameters.ts";
@@ -10,6 +11,7 @@ export const postgresql: EngineRow = {
   versions: ["17", "18"],
   defaultVersion: "17",
   topology: "primary_replicas",
+  metrics: postgresqlMetrics,
   parameters: postgresqlParameters,
   managedParameters: postgresqlManaged,
   sizing: postgresqlSizing,

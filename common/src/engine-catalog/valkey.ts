@@ -1,3 +1,4 @@
+import { valkeyMetrics } from "../metrics/valkey-metrics.ts";
 import type { EngineRow } from "./engine-row.ts";
 import { valkeyManaged, valkeyParameters } from "./valkey-parameters.ts";
 import { valkeySizing } from "./valkey-sizing.ts";
@@ -8,6 +9,7 @@ export const valkey: EngineRow = {
   versions: ["8.1", "9"],
   defaultVersion: "8.1",
   topology: "primary_replicas",
+  metrics: valkeyMetrics,
   parameters: valkeyParameters,
   managedParameters: valkeyManaged,
   sizing: valkeySizing,

@@ -1,5 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { type Program, type RecipeName, recipeNames, recipeOf, recipes, softwareOf } from "@holdfast/image/catalog.ts";
 import { findHostEngines } from "@holdfast/image/host-engines.ts";
 import { readManifest } from "@holdfast/image/image-manifest.ts";
@@ -99,7 +100,7 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
   }
 
   /** Cached: an image and its versions never change. */
-  function fullVersionIn(id: string, engine: Program, version: string): string | undefined {
+  function fullVersionIn(id: string, engine: string, version: string): string | undefined {
     const key = `${id} ${engine} ${version}`;
     const cached = versions.get(key) ?? versionIn(imagesDir, id, engine, version);
     if (cached !== undefined) versions.set(key, cached);
@@ -194,8 +195,9 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
   };
 }
 
-function isEngine(program: Program): boolean {
-  return program !== "etcd";
+/** False for a program of the platform itself. */
+function isEngine(program: string): boolean {
+  return engineOf(program) !== undefined;
 }
 
 function isProgram(engine: string): engine is Program {

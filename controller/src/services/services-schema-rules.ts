@@ -28,10 +28,12 @@ function parametersForm(type: "string" | readonly string[]): JsonSchema {
   };
 }
 
+const engineForm = { enum: engineCatalog.flatMap(({ engine, aliases = [] }) => [engine, ...aliases]) };
 const versionForm = { enum: engineCatalog.flatMap(({ versions }) => versions) };
 
-/** OpenAPI schemas that list the parameters and versions of this release. */
+/** OpenAPI schemas that list the engines of this release with their parameters and versions. */
 export const servicesSchemaRules: readonly SchemaRule[] = [
+  [CreateManagedServiceRequestSchema.field.databaseType, engineForm],
   [CreateManagedServiceRequestSchema.field.version, versionForm],
   [UpgradeManagedServiceRequestSchema.field.version, versionForm],
   [CreateManagedServiceRequestSchema.field.parameters, parametersForm("string")],

@@ -34,7 +34,7 @@ describe("/openapi.json", () => {
     expect(required).toEqual(["name", "database_type", "plan_name", "storage_size_gb"]);
     expect(properties).toMatchObject({
       name: { type: "string", pattern: "^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$" },
-      database_type: { enum: ["postgresql", "postgres", "mysql", "valkey"] },
+      database_type: { type: "string", minLength: 1, maxLength: 40 },
       storage_size_gb: { type: "integer", minimum: 1, maximum: 16384 },
       allowed_cidrs: { type: "array", maxItems: 256, items: { type: "string", minLength: 1, maxLength: 64 } },
       tags: {

@@ -422,7 +422,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.OperationStatus": "The status of an operation; \"completed\", \"failed\" and \"cancelled\" are final.",
   "holdfast.v1.Operation": "A change that takes time.",
   "holdfast.v1.Operation.type": "Type. For the service: \"create\", \"start\", \"stop\", \"restart\", \"configure\", \"maintenance\", \"upgrade\", \"add_node\", \"remove_node\", \"move_node\", \"failover\", \"resize\", \"expand\" or \"delete\". For its engine: \"create_user\", \"update_user\", \"reset_password\", \"delete_user\", \"create_database\" or \"delete_database\". For its backups: \"backup\", \"verify_backup\" or \"drill\".",
-  "holdfast.v1.Operation.step": "Current step, such as \"SetupServer\"; \"WaitForHost <name>\" while the host of the machine is unreachable.",
+  "holdfast.v1.Operation.step": "Current step, such as \"SetupServer\"; \"WaitForHost <name>\" while the host of the machine is unreachable. Of members that elect their leader: \"WaitForMajority\" without a majority of them, \"WaitForMember\" while each of the others is needed.",
   "holdfast.v1.Operation.deadline": "Time after which it is considered stuck; null while it waits for an unreachable host, and for up to an hour after a jump of the platform's clock.",
   "holdfast.v1.Operation.snapshot": "The data snapshot before maintenance that changes the image; null for other operations.",
   "holdfast.v1.Operation.warnings": "Findings that it did not change, such as invalid databases, as readable sentences.",

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { executables } from "@holdfast/image/catalog.ts";
 
 /** A process of the host, from /proc. */
 interface HostProcess {
@@ -39,7 +40,8 @@ export interface PlatformProcesses {
   readonly all: readonly number[];
 }
 
-const engineNames = ["postgres", "mysqld", "valkey-server", "redis-server"];
+/** Debian names the process of an older Valkey after Redis. */
+const engineNames = [...executables(), "redis-server"];
 
 /** Finds them below the supervisor, and machines by the data directory in their environment. */
 export function findProcesses(dataDirectory: string, supervisor: number | undefined): PlatformProcesses {

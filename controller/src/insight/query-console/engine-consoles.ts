@@ -1,9 +1,8 @@
 import type { Engine } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { EngineConsole } from "./engine-console.ts";
-import { postgresql } from "./postgresql/console.ts";
+import * as engines from "./engines.ts";
 
-/** An engine that is not here has no query console. */
-const consoles: Readonly<Partial<Record<Engine, EngineConsole>>> = { postgresql };
+const consoles: Readonly<Partial<Record<Engine, EngineConsole>>> = engines;
 
 /** Undefined for an engine without a query console. */
 export function engineConsoleOf(engine: string): EngineConsole | undefined {

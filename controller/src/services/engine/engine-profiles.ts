@@ -1,11 +1,9 @@
 import type { Engine } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { EngineProfile } from "./engine-profile.ts";
-import { mysql } from "./mysql.ts";
-import { postgresql } from "./postgresql.ts";
-import { valkey } from "./valkey.ts";
+import * as engines from "./engines.ts";
 
 /** An engine of the catalog without a profile does not compile. */
-const profiles: Readonly<Record<Engine, EngineProfile>> = { postgresql, mysql, valkey };
+const profiles: Readonly<Record<Engine, EngineProfile>> = engines;
 
 /** Throws for an engine that the catalog lacks; services are validated when they are created. */
 export function engineProfileOf(engine: string): EngineProfile {

@@ -53,6 +53,8 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
 
   /**
    * Current step, such as "SetupServer"; "WaitForHost <name>" while the host of the machine is unreachable.
+   * Of members that elect their leader: "WaitForMajority" without a majority of them, "WaitForMember" while each of the
+   * others is needed.
    *
    * @generated from field: optional string step = 5;
    */
@@ -139,6 +141,8 @@ export type OperationJson = {
 
   /**
    * Current step, such as "SetupServer"; "WaitForHost <name>" while the host of the machine is unreachable.
+   * Of members that elect their leader: "WaitForMajority" without a majority of them, "WaitForMember" while each of the
+   * others is needed.
    *
    * @generated from field: optional string step = 5;
    */

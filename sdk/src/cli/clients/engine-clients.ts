@@ -1,14 +1,11 @@
 import type { ManagedService } from "../../responses.ts";
 import { UsageError } from "../exit-code.ts";
 import type { ConninfoForm, EngineClient } from "./engine-client.ts";
-import { mysql } from "./mysql.ts";
-import { postgresql } from "./postgresql.ts";
-import { valkey } from "./valkey.ts";
+import * as engines from "./engines.ts";
 
 type Service = Pick<ManagedService, "name" | "database_type">;
 
-/** Clients by `database_type`. */
-const clients: Readonly<Record<string, EngineClient>> = { postgresql, mysql, valkey };
+const clients: Readonly<Record<string, EngineClient>> = engines;
 
 /** The `database_type` of an engine's name or alias. */
 export function engineType(name: string): string {

@@ -1,0 +1,4 @@
+/*
+ * Query consoles of the engines, by the value of `database_type`; an engine that is not here has none.
+ */
+export { postgresql } from "./postgresql/console.ts";

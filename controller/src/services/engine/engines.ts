@@ -1,0 +1,6 @@
+/*
+ * Profiles of the engines, by the value of `database_type`: a line for each.
+ */
+export { mysql } from "./mysql.ts";
+export { postgresql } from "./postgresql.ts";
+export { valkey } from "./valkey.ts";

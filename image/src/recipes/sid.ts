@@ -1,0 +1,26 @@
+import { basePackages, type Recipe } from "../recipe.ts";
+
+export const sid = {
+  suite: "sid",
+  packages: [
+    ...basePackages,
+    "haproxy",
+    "pgbouncer",
+    "postgresql-18",
+    "postgresql-18-pgvector",
+    "valkey-server",
+    "valkey-tools",
+  ],
+  software: [
+    {
+      program: "postgresql",
+      version: "18",
+      path: "/usr/lib/postgresql/18",
+      executable: "postgres",
+      package: "postgresql-18",
+    },
+    { program: "valkey", version: "9", path: "/usr", executable: "valkey-server", package: "valkey-server" },
+  ],
+  // pg_upgrade starts the old engine on the old data; no service runs on these.
+  beside: { suite: "trixie", packages: ["postgresql-17", "postgresql-17-pgvector"] },
+} as const satisfies Recipe;
