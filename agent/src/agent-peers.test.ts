@@ -27,11 +27,14 @@ interface Change {
   readonly parameters?: Record<string, string>;
   readonly restartCount?: bigint;
   readonly running?: boolean;
+  /** True unless the whole service stops. */
+  readonly othersRun?: boolean;
 }
 
-function convergePeer({ form = false, numbers = [1], leaving = [], clusterId = "c-1", ...more }: Change) {
+function convergePeer(change: Change) {
+  const { form = false, numbers = [1], leaving = [], clusterId = "c-1", othersRun = true, ...more } = change;
   const members = numbers.map((number) => member(number, number === 1 ? "127.0.0.1" : silent));
-  return converge({ engine: "fixture-peers", peers: { members, clusterId, form, leaving }, ...more });
+  return converge({ engine: "fixture-peers", peers: { members, clusterId, form, leaving, othersRun }, ...more });
 }
 
 function reported(matches: (peers: PeersObservation) => boolean) {
@@ -104,13 +107,17 @@ test("data of another cluster are refused, and stay", async () => {
   expect(membership()).toEqual({ origin: "formed", members: [1] });
 });
 
-test("a member that its cluster needs does not restart until it is spare", async () => {
+test("a member that its cluster needs stops neither for a restart nor for an image, but with all others", async () => {
   await convergePeer({ form: true, numbers: [1, 2, 3] });
   await reported(({ voters, reachableVoters, hasMajority }) => voters === 3 && reachableVoters === 1 && !hasMajority);
   const [before] = enginePids();
   const restart = { numbers: [1, 2, 3], generation: 2n, restartCount: 1n };
-  expect((await convergePeer(restart)).failure?.message).toContain("The restart waits");
+  expect((await convergePeer(restart)).failure?.message).toContain("The stop waits");
+  const stop = { numbers: [1, 2, 3], running: false };
+  expect((await convergePeer({ ...stop, generation: 3n })).failure?.message).toContain("The stop waits");
   expect(enginePids()).toEqual([before]);
+  expect((await convergePeer({ ...stop, generation: 4n, othersRun: false })).failure).toBeUndefined();
+  expect(enginePids()).toEqual([]);
 });
 
 test("the leader removes a member that is to leave", async () => {

@@ -11,8 +11,16 @@ export interface PeersFacet {
    * stopped. A repetition after a crash must form the same cluster. Data that were restored here stay.
    */
   formCluster(instance: Instance, signal: AbortSignal): Promise<void>;
-  /** Replaces the data by those of a new member of an existing cluster. The engine is stopped. */
+  /**
+   * Replaces the data by those of a new member of an existing cluster. The engine is stopped. A repetition after a
+   * crash must not leave a second member with this number.
+   */
   join(instance: Instance, signal: AbortSignal): Promise<void>;
+  /**
+   * Called at a running member that joins, until it votes: makes it one that votes if it has the cluster's data. Absent
+   * for an engine whose new members vote by themselves.
+   */
+  admit?(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
    * Called at the leader: begins to drain a member and removes it once nothing depends on it, or goes on with that. Its
    * progress is in the report. A member that does not answer is removed if the others have all its data.
@@ -28,8 +36,10 @@ export interface PeersReport {
   readonly quorum: { readonly voters: number; readonly reachable: number; readonly hasMajority: boolean };
   /** True if the member has all data that it should have. */
   readonly inSync: boolean;
-  /** Numbers of all members. */
+  /** Numbers of the members that vote. */
   readonly members: readonly number[];
+  /** Numbers of the members that do not vote yet; none when absent. */
+  readonly joining?: readonly number[];
   /** Members each of which may stop now without a loss of the majority or of acknowledged writes. */
   readonly safeToRestart: readonly number[];
   readonly leaving: readonly { readonly number: number; readonly remainingBytes: number }[];

@@ -45,7 +45,7 @@ export interface InstanceReconcilerDeps {
   readonly restores: Pick<Restores, "isPending" | "ensure">;
   readonly members: MemberData;
   readonly peerData: Pick<PeerData, "ensure">;
-  readonly peers: Pick<PeerWatch, "requireSafeRestart">;
+  readonly peers: Pick<PeerWatch, "requireSafeStop">;
   readonly dataVersion: DataVersion;
   readonly archives: Pick<Archives, "follow">;
   /** Limits restarts that only make the engine listen on its addresses. */
@@ -307,6 +307,15 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     await readiness.observe({ driver, instance }, signals.changed);
   }
 
+  /** A running member of a cluster stops only when the others can go on without it. */
+  async function requireSafeStop({ peers }: InstanceSpec, { changed }: ReconcileSignals): Promise<void> {
+    const running = ready.current();
+    // The cluster is without an engine that does not respond already.
+    if (running === undefined || process.isEmpty || deps.isUnresponsive()) return;
+    const { driver, instance } = running;
+    await deps.peers.requireSafeStop({ driver, instance: { ...instance, spec: { ...instance.spec, peers } } }, changed);
+  }
+
   return {
     async converge(spec, signals) {
       if (applied.isNew) await deps.diskGuard.load();
@@ -317,6 +326,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
         throw new Error(`This machine's agent does not know the engine ${spec.engine}.`);
       }
       if (!spec.running || roleOf(spec) === "none") {
+        await requireSafeStop(spec, signals);
         if (!process.isEmpty) status.setState("stopping");
         applied.report(spec);
         return stopEngine(driver, instanceOf(driver, spec), signals);
@@ -330,9 +340,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
             { process, members, restores, dataVersion, applied },
           );
       if (reason !== undefined) {
-        const running = ready.current();
-        if (reason.kind === "restart" && running !== undefined)
-          await deps.peers.requireSafeRestart(running, signals.changed);
+        await requireSafeStop(spec, signals);
         log.info(reason.logMessage, { service: spec.serviceId, term: String(spec.term) });
         if (reason.kind === "restart") await untilParametersSuffice(driver, instanceOf(driver, spec), signals.changed);
         ready.clear();

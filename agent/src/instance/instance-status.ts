@@ -279,7 +279,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
   };
 }
 
-function peersMessage({ quorum, members, safeToRestart, leaving, ...facts }: PeersState) {
+function peersMessage({ quorum, members, joining = [], safeToRestart, leaving, ...facts }: PeersState) {
   return create(PeersObservationSchema, {
     isMember: facts.isMember,
     isLeader: facts.isLeader,
@@ -288,6 +288,7 @@ function peersMessage({ quorum, members, safeToRestart, leaving, ...facts }: Pee
     hasMajority: quorum.hasMajority,
     inSync: facts.inSync,
     members: [...members],
+    joining: [...joining],
     safeToRestart: [...safeToRestart],
     leaving: leaving.map(({ number, remainingBytes }) => ({
       number,
