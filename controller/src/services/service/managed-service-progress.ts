@@ -1,9 +1,10 @@
 import type { RestoreObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
-import type { ReplicationObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import type { PeersObservation, ReplicationObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedNode, ObservedService } from "./observed-service.ts";
 import type { StepProgress } from "./procedure/procedure.ts";
+import { strategyOf } from "./member/strategies.ts";
 import { procedureOf } from "./procedure/procedures.ts";
 
 /**
@@ -21,7 +22,12 @@ export function progressOf(
   operation: OperationObject,
 ): Progress {
   const mark = observed.nodes.map(markOf).join(" ") + ` ${observed.names}`;
-  return { ...procedureOf(operation).progress(service, observed, operation), mark };
+  const obstacle = strategyOf(service).obstacle(service, observed);
+  return {
+    ...(obstacle !== undefined && { obstacle }),
+    ...procedureOf(operation).progress(service, observed, operation),
+    mark,
+  };
 }
 
 function markOf({ machine, connected, instance, silentHost }: ObservedNode): string {
@@ -37,12 +43,18 @@ function markOf({ machine, connected, instance, silentHost }: ObservedNode): str
     ...(instance?.state === "preparing" ? [instance.reason] : []),
     ...(silentHost === undefined ? [] : [silentHost]),
     ...(instance?.replication === undefined ? [] : [replicationMarkOf(instance.replication)]),
+    ...(instance?.peers === undefined ? [] : [peersMarkOf(instance.peers)]),
     ...(instance?.restore === undefined ? [] : [restoreMarkOf(instance.restore)]),
   ].join("/");
 }
 
 function replicationMarkOf({ role, state, copiedBytes }: ReplicationObservation): string {
   return `${role} ${state} ${copiedBytes}`;
+}
+
+function peersMarkOf({ members, joining, inSync, leaving }: PeersObservation): string {
+  const drained = leaving.map(({ number, remainingBytes }) => `${number}:${remainingBytes}`);
+  return `${members.join()} ${joining.join()} ${inSync} ${drained.join()}`;
 }
 
 function restoreMarkOf({ state, restoredBytes, restoredObjects, position }: RestoreObservation): string {

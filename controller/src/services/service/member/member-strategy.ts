@@ -2,10 +2,19 @@ import type { CatalogData } from "#catalog/catalog.ts";
 import type { Outcome } from "#kernel/runtime/reconciler.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { Stored } from "#kernel/store/resource.ts";
-import type { ManagedServiceObject } from "../managed-service.ts";
+import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode, ObservedService, ServiceStep } from "../observed-service.ts";
+import type { StepProgress } from "../procedure/procedure.ts";
 import type { AutomaticFailoverDeps } from "./primary-replicas/automatic-failover.ts";
 import type { FailureDetector } from "./primary-replicas/failure-detector.ts";
+
+/** Names of steps of operations about members. */
+export interface MemberSteps {
+  /** Members restart one after another. */
+  readonly restart: string;
+  /** Only the leader is left to restart. */
+  readonly restartLast: string;
+}
 
 /** Changes of a service's members, by the topology of its engine; their roles are in `member-roles.ts`. */
 export interface MemberStrategy {
@@ -50,6 +59,11 @@ export interface MemberStrategy {
   isRepairing(service: ManagedServiceObject, observed: ObservedService): boolean;
   /** True if a repair may be due, which no event announces. */
   isSuspect(service: ManagedServiceObject, detector: Pick<FailureDetector, "leaseReport">): boolean;
+  readonly steps: MemberSteps;
+  /** Pure: reason why no member changes now, as a step; undefined if there is none. */
+  obstacle(service: ManagedServiceObject, observed: ObservedService): string | undefined;
+  /** Pure: progress of the removal of a member. */
+  removal(observed: ObservedService, node: NodeSpec | undefined): StepProgress;
   /** Pure: milliseconds until members must be checked again; null if there is no reason to. */
   recheckInMs(service: ManagedServiceObject, observed: ObservedService): number | null;
 }

@@ -9,6 +9,7 @@ import { serviceOperations } from "../service-operations.ts";
 import { stuckFault } from "../stuck-fault.ts";
 import { memberOperations } from "../service-operations.ts";
 import { isLeader } from "../member/member-roles.ts";
+import { strategyOf } from "../member/strategies.ts";
 
 /** A creation completes when all replicas follow; clients are served as soon as the primary runs. */
 export const creation: Procedure = {
@@ -19,7 +20,7 @@ export const creation: Procedure = {
     convergeToSpec.isComplete(service, observed, operation),
   fault(observed, operation, now, { status }) {
     if (status.state !== "Running") return undefined;
-    const advice = "The primary serves: remove the node that does not follow it, and add another one.";
+    const advice = "The service runs: remove the node that does not join the others, and add another one.";
     const lost = observed.nodes.find(({ node, machine }) => node.joining && machine?.status.state === "failed");
     if (lost !== undefined) return { code: "machine_failed", message: `${lost.machine?.status.reason} ${advice}` };
     const isStuck = stuckFault(operation, now) !== undefined;
@@ -48,7 +49,7 @@ export const addNode: Procedure = {
 /** Removes a replica with its machine, and its slot on the primary. */
 export const removeNode: Procedure = {
   ...convergeToSpec,
-  progress: () => ({ step: "RemoveServer", progressPct: 50 }),
+  progress: (service, observed, operation) => strategyOf(service).removal(observed, nodeOf(service, operation)),
   isComplete: (service, observed, operation) =>
     nodeOf(service, operation) === undefined && convergeToSpec.isComplete(service, observed, operation),
 };
@@ -61,13 +62,16 @@ export const moveNode: Procedure = {
     if (operation.status.rollback !== undefined) return { step: "RemoveServer", progressPct: 90 };
     if (nodeOf(service, operation)?.joining === true) return addProgress(service, observed, operation);
     if (primaryChange !== undefined) return { ...primaryChangeProgress(primaryChange, observed), progressPct: 90 };
-    return hasOld(service, operation)
-      ? { step: "SwitchOver", progressPct: 85 }
-      : { step: "RemoveServer", progressPct: 95 };
+    const old = oldOf(service, operation);
+    if (old?.leaving === true) {
+      const { step, progressPct } = strategyOf(service).removal(observed, old);
+      return { step, progressPct: 85 + Math.floor(progressPct / 10) };
+    }
+    return old === undefined ? { step: "RemoveServer", progressPct: 95 } : { step: "SwitchOver", progressPct: 85 };
   },
   isComplete: (service, observed, operation) =>
     (operation.status.rollback === undefined
-      ? !hasOld(service, operation) && nodeOf(service, operation)?.joining === undefined
+      ? oldOf(service, operation) === undefined && nodeOf(service, operation)?.joining === undefined
       : nodeOf(service, operation)?.leaving === undefined) && convergeToSpec.isComplete(service, observed, operation),
   fault: (observed, operation, now, service) => moveFault(service, observed, operation, targetOf(operation) ?? "", now),
   rollBack: (service, operation, fault, now) => rollBackMove(service, operation, fault, targetOf(operation) ?? "", now),
@@ -148,10 +152,10 @@ function targetOf(operation: OperationObject): string | undefined {
   return memberOperations.map((type) => type.workOf(operation)).find((work) => work !== undefined)?.nodeId;
 }
 
-/** True while the moved node still exists. */
-function hasOld({ spec }: ManagedServiceObject, operation: OperationObject): boolean {
+/** The moved node, while it exists. */
+function oldOf({ spec }: ManagedServiceObject, operation: OperationObject) {
   const from = serviceOperations.move_node.workOf(operation)?.from;
-  return spec.nodes.some(({ id }) => id === from);
+  return spec.nodes.find(({ id }) => id === from);
 }
 
 function nodeOf({ spec }: ManagedServiceObject, operation: OperationObject) {

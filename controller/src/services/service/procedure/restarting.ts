@@ -7,6 +7,7 @@ import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
 import { awaitsRollout } from "../member/rollout-state.ts";
 import { isLeader } from "../member/member-roles.ts";
+import { strategyOf } from "../member/strategies.ts";
 
 /** Restarts the engine of a single node, or of several by a rolling update with a switchover. */
 export const restarting: Procedure = {
@@ -32,9 +33,10 @@ export function rolloutProgress(
   const isImage = pending.some((node) => isImagePinned(spec, node));
   if (status.rollback !== undefined) return { step: isImage ? "RollBackImage" : "RollBackNodes", progressPct: 90 };
   const isLast = pending.every((node) => isLeader(service, node));
+  const { steps } = strategyOf(service);
   const share = 1 - pending.length / spec.nodes.length;
   return {
-    step: isLast ? "SwitchOver" : isImage ? "ReplaceImage" : "RestartReplicas",
+    step: isLast ? steps.restartLast : isImage ? "ReplaceImage" : steps.restart,
     progressPct: 10 + Math.floor(70 * share),
   };
 }

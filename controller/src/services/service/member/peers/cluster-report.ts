@@ -6,8 +6,10 @@ import { numberOf } from "../members.ts";
 export interface ClusterReport {
   /** Node id of the elected leader. */
   readonly leader: string;
-  /** Numbers of all members, as the engine has them. */
+  /** Numbers of the members that vote, as the engine has them. */
   readonly members: readonly number[];
+  /** Numbers of the members that do not vote yet. */
+  readonly joining: readonly number[];
   /** Members that may stop now. Every member of the majority agrees on each of them. */
   readonly safeToRestart: readonly number[];
 }
@@ -29,12 +31,12 @@ export function clusterReportOf(nodes: readonly ObservedNode[]): ClusterReport |
   const leaders = reports.filter(({ peers }) => peers.isLeader);
   const [leader] = leaders;
   if (leader === undefined || leaders.length > 1) return undefined;
-  const { members } = leader.peers;
+  const { members, joining } = leader.peers;
   // Fewer reports than a majority may be those of a part that lost it since.
   const agreeing = reports.filter(({ node, peers }) => members.includes(numberOf(node)) && isSame(peers, leader.peers));
   if (2 * agreeing.length <= members.length) return undefined;
   const safeToRestart = members.filter((number) => agreeing.every(({ peers }) => peers.safeToRestart.includes(number)));
-  return { leader: leader.node.id, members, safeToRestart };
+  return { leader: leader.node.id, members, joining, safeToRestart };
 }
 
 function isSame(a: PeersObservation, b: PeersObservation): boolean {

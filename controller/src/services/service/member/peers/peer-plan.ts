@@ -48,7 +48,7 @@ function planLeaving(
 ): ServiceStep[] {
   const { node, machine } = seen;
   // Removed before it ever joined: its number may be in no report, and nothing depends on it.
-  const isOut = report !== undefined && !report.members.includes(numberOf(node));
+  const isOut = report !== undefined && ![...report.members, ...report.joining].includes(numberOf(node));
   if (machine === undefined) return isOut ? [{ kind: "removeNode", node }] : [];
   if (isOut) return machine.metadata.deletionRequestedAt === undefined ? [{ kind: "deleteMachine", node }] : [];
   return planNode(seen).filter(({ kind }) => kind === "converge");

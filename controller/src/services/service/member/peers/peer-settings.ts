@@ -13,6 +13,7 @@ export function peersOf({ service, node, addressOf }: SpecArgs): Peers {
     clusterId: spec.origin?.restoreId ?? metadata.id,
     form: node.forms === true,
     leaving: leavingOf(service).map(numberOf),
+    othersRun: spec.power === "on" && metadata.deletionRequestedAt === undefined,
     members: spec.nodes.map((member) => ({
       nodeId: member.id,
       number: numberOf(member),

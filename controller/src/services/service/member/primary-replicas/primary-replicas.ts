@@ -23,6 +23,9 @@ export const primaryReplicas: MemberStrategy = {
   isRepairing: (service, observed) => service.spec.primaryChange !== undefined || canFailOver(service, observed),
   isSuspect: ({ spec, status }, detector) =>
     spec.nodes.length > 1 && isSuspect(detector.leaseReport(status.primaryNodeId)),
+  steps: { restart: "RestartReplicas", restartLast: "SwitchOver" },
+  obstacle: () => undefined,
+  removal: () => ({ step: "RemoveServer", progressPct: 50 }),
   recheckInMs: memberRecheckInMs,
 };
 

@@ -1,0 +1,76 @@
+import { create } from "@bufbuild/protobuf";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { partial } from "../../../../../../test/support/partial.ts";
+import { expect, test } from "vitest";
+import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
+import type { ObservedNode, ObservedService } from "../../observed-service.ts";
+import { obstacleOf, removalOf } from "./peer-progress.ts";
+
+interface Seen {
+  readonly safeToRestart?: number[];
+  readonly hasMajority?: boolean;
+  readonly disconnectedMs?: number;
+  /** Bytes of member 2 that still have to move. */
+  readonly drains?: bigint;
+}
+
+const nodes = [1, 2, 3].map((number) =>
+  partial<NodeSpec>({ id: `n-${number}`, number, restarts: { delivered: 0, desired: 1 } }),
+);
+
+const service = (power: "on" | "off" = "on", formed = true) =>
+  partial<ManagedServiceObject>({
+    spec: partial<ManagedServiceObject["spec"]>({ power, nodes, restartCount: 1 }),
+    status: partial<ManagedServiceObject["status"]>({ state: "Running", cluster: { formed, leader: "n-1" } }),
+  });
+
+/** Members 1 and 2 report; member 3 is away. */
+function observed({ safeToRestart = [], hasMajority = true, disconnectedMs = 60_000, drains }: Seen): ObservedService {
+  const seen = nodes.map((node, index): ObservedNode => {
+    const instance = create(InstanceObservationSchema, {
+      state: "running",
+      dataBytes: 1_000n,
+      peers: {
+        isMember: true,
+        isLeader: index === 0,
+        hasMajority,
+        inSync: true,
+        members: [1, 2, 3],
+        safeToRestart,
+        leaving: drains === undefined ? [] : [{ number: 2, remainingBytes: drains }],
+      },
+    });
+    const isAway = index === 2;
+    return partial<ObservedNode>({
+      node,
+      connected: !isAway,
+      isCurrent: !isAway,
+      instance: isAway ? undefined : instance,
+      ...(isAway && { disconnectedMs }),
+    });
+  });
+  return partial<ObservedService>({ nodes: seen });
+}
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each<[string, ManagedServiceObject, Seen, string | undefined]>([
+  ["while each of the others is needed",        service(),              {},                      "WaitForMember"],
+  ["without a majority",                        service(),              { hasMajority: false },  "WaitForMajority"],
+  ["is none while a member can be spared",      service(),              { safeToRestart: [2] },  undefined],
+  ["is none within the time of a restart",      service(),              { disconnectedMs: 500 }, undefined],
+  ["is none while the service stops",           service("off"),         {},                      undefined],
+  ["is none while the cluster is being formed", service("on", false),   {},                      undefined],
+])("the obstacle %s", (_, of, seen, expected) => {
+  expect(obstacleOf(of, observed(seen))).toBe(expected);
+});
+
+test("a removal progresses with the bytes that have moved", () => {
+  const second = partial<NodeSpec>({ id: "n-2" });
+  const steps = [1_000n, 500n, 0n].map((drains) => removalOf(observed({ drains }), second));
+  expect(steps.map(({ step, progressPct }) => `${step} ${progressPct}`)).toEqual([
+    "DrainMember 5",
+    "DrainMember 40",
+    "DrainMember 75",
+  ]);
+  expect(removalOf(observed({}), second)).toEqual({ step: "RemoveServer", progressPct: 80 });
+});

@@ -1,0 +1,33 @@
+import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
+import type { ObservedService } from "../../observed-service.ts";
+import type { StepProgress } from "../../procedure/procedure.ts";
+import { disconnectedAfterMs, numberOf } from "../members.ts";
+import { awaitsRollout } from "../rollout-state.ts";
+import { clusterReportOf, peerReportOf } from "./cluster-report.ts";
+import { isForming, isPeerInSync } from "./peer-roles.ts";
+
+/**
+ * Pure: the reason why no member changes, as a step, once a member has been away for longer than an election or a
+ * restart takes.
+ */
+export function obstacleOf(service: ManagedServiceObject, { nodes }: ObservedService): string | undefined {
+  const { spec, status } = service;
+  const isAway = nodes.some(({ disconnectedMs = 0 }) => disconnectedMs >= disconnectedAfterMs);
+  if (isForming(service) || spec.power === "off" || status.state !== "Running" || !isAway) return undefined;
+  const report = clusterReportOf(nodes);
+  if (report === undefined) return "WaitForMajority";
+  const waiting = nodes.filter((seen) => awaitsRollout(spec, seen.node) && isPeerInSync(seen));
+  const isBlocked = waiting.every(({ node }) => !report.safeToRestart.includes(numberOf(node)));
+  return waiting.length > 0 && isBlocked ? "WaitForMember" : undefined;
+}
+
+/** Pure: progress of a removal: the member's data move to the others, then its machine is deleted. */
+export function removalOf({ nodes }: ObservedService, node: NodeSpec | undefined): StepProgress {
+  const seen = nodes.find((each) => each.node.id === node?.id);
+  const drains = nodes.flatMap((each) => peerReportOf(each)?.leaving ?? []);
+  const drain = seen && drains.find(({ number }) => number === numberOf(seen.node));
+  if (drain === undefined) return { step: "RemoveServer", progressPct: 80 };
+  const remaining = Number(drain.remainingBytes);
+  const total = Math.max(1, remaining, Number(seen?.instance?.dataBytes ?? 0n));
+  return { step: "DrainMember", progressPct: 5 + Math.floor(70 * (1 - remaining / total)) };
+}
