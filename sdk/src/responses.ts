@@ -1282,7 +1282,11 @@ export interface Operation {
    */
   readonly type: string;
   readonly status: OperationStatus;
-  /** Current step, such as "SetupServer"; "WaitForHost <name>" while the host of the machine is unreachable. */
+  /**
+   * Current step, such as "SetupServer"; "WaitForHost <name>" while the host of the machine is unreachable. Of members
+   * that elect their leader: "WaitForMajority" without a majority of them, "WaitForMember" while each of the others is
+   * needed.
+   */
   readonly step: string | null;
   readonly progress_pct: number;
   readonly created_at: string;
