@@ -120,9 +120,12 @@ test("a member that its cluster needs stops neither for a restart nor for an ima
   expect(enginePids()).toEqual([]);
 });
 
-test("the leader removes a member that is to leave", async () => {
+test("the leader removes a member that is to leave, which may stop from then on", async () => {
   await convergePeer({ form: true, numbers: [1] });
   await reported(({ isLeader }) => isLeader);
   await convergePeer({ generation: 2n, numbers: [1], leaving: [1] });
   await reported(({ members }) => members.length === 0);
+  // Without a vote, nothing depends on it.
+  const restart = { generation: 3n, numbers: [1], leaving: [1], restartCount: 1n };
+  expect((await convergePeer(restart)).failure).toBeUndefined();
 });

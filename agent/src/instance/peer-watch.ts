@@ -57,9 +57,10 @@ export function createPeerWatch(deps: {
     async requireSafeStop({ driver, instance }, signal) {
       if (instance.spec.peers?.othersRun !== true || driver.peers === undefined) return;
       const limit = AbortSignal.any([signal, AbortSignal.timeout(reportTimeoutMs)]);
-      const { safeToRestart } = await driver.peers.report(instance, limit);
+      const { members, safeToRestart } = await driver.peers.report(instance, limit);
       const number = ownMember(instance)?.number ?? 0;
-      if (!safeToRestart.includes(number))
+      // Nothing depends on a member that does not vote.
+      if (members.includes(number) && !safeToRestart.includes(number))
         throw new Error("The stop waits: without this member the cluster has no majority, or lacks writes.");
     },
   };
