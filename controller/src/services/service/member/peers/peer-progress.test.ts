@@ -12,6 +12,7 @@ interface Seen {
   readonly disconnectedMs?: number;
   /** Bytes of member 2 that still have to move. */
   readonly drains?: bigint;
+  readonly members?: number[];
 }
 
 const nodes = [1, 2, 3].map((number) =>
@@ -25,7 +26,8 @@ const service = (power: "on" | "off" = "on", formed = true) =>
   });
 
 /** Members 1 and 2 report; member 3 is away. */
-function observed({ safeToRestart = [], hasMajority = true, disconnectedMs = 60_000, drains }: Seen): ObservedService {
+function observed(of: Seen): ObservedService {
+  const { safeToRestart = [], hasMajority = true, disconnectedMs = 60_000, drains, members = [1, 2, 3] } = of;
   const seen = nodes.map((node, index): ObservedNode => {
     const instance = create(InstanceObservationSchema, {
       state: "running",
@@ -35,7 +37,7 @@ function observed({ safeToRestart = [], hasMajority = true, disconnectedMs = 60_
         isLeader: index === 0,
         hasMajority,
         inSync: true,
-        members: [1, 2, 3],
+        members,
         safeToRestart,
         leaving: drains === undefined ? [] : [{ number: 2, remainingBytes: drains }],
       },
@@ -72,5 +74,6 @@ test("a removal progresses with the bytes that have moved", () => {
     "DrainMember 40",
     "DrainMember 75",
   ]);
-  expect(removalOf(observed({}), second)).toEqual({ step: "RemoveServer", progressPct: 80 });
+  expect(removalOf(observed({}), second)).toEqual({ step: "DrainMember", progressPct: 5 });
+  expect(removalOf(observed({ members: [1] }), second)).toEqual({ step: "RemoveServer", progressPct: 80 });
 });

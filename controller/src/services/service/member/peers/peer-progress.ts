@@ -26,7 +26,10 @@ export function removalOf({ nodes }: ObservedService, node: NodeSpec | undefined
   const seen = nodes.find((each) => each.node.id === node?.id);
   const drains = nodes.flatMap((each) => peerReportOf(each)?.leaving ?? []);
   const drain = seen && drains.find(({ number }) => number === numberOf(seen.node));
-  if (drain === undefined) return { step: "RemoveServer", progressPct: 80 };
+  if (drain === undefined) {
+    const isOut = seen !== undefined && clusterReportOf(nodes)?.members.includes(numberOf(seen.node)) === false;
+    return isOut ? { step: "RemoveServer", progressPct: 80 } : { step: "DrainMember", progressPct: 5 };
+  }
   const remaining = Number(drain.remainingBytes);
   const total = Math.max(1, remaining, Number(seen?.instance?.dataBytes ?? 0n));
   return { step: "DrainMember", progressPct: 5 + Math.floor(70 * (1 - remaining / total)) };
