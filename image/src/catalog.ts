@@ -42,8 +42,3 @@ export function executableOf(program: Program): string {
   if (found === undefined) throw new Error(`no image has ${program}`);
   return found.executable;
 }
-
-/** Names of the processes of all programs. */
-export function executables(): string[] {
-  return [...new Set(recipeNames.flatMap((name) => recipes[name].software.map(({ executable }) => executable)))];
-}

@@ -8,7 +8,7 @@ import { cacheDirectory, findImage, imagesDirectory, newestPath, setNewest } fro
 export interface ChangingImages {
   /** For HOLDFAST_CACHE. */
   readonly cache: string;
-  /** The newest one at first; with `looksOlder` its manifest names an older PostgreSQL than it has. */
+  /** The newest one at first; with `looksOlder` its manifest names an older PostgreSQL and etcd than it has. */
   readonly first: string;
   /** The same programs; its manifest is correct. */
   readonly valid: string;
@@ -59,7 +59,7 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
 
   const ids = ["a", "b", "c", "d", "e"].map((digit) => `trixie-${digit.repeat(16)}`);
   const [first = "", valid = "", broken = "", equal = "", spoiling = ""] = ids;
-  symlinkSync(real.root, looksOlder ? add(first, olderPostgresql) : add(first));
+  symlinkSync(real.root, looksOlder ? add(first, olderEngines) : add(first));
   for (const id of [valid, equal]) symlinkSync(real.root, add(id));
   const root = addCopy(broken, otherIcu);
   for (const program of ["usr/lib/postgresql/17/bin/postgres", "usr/bin/valkey-server"]) rmSync(join(root, program));
@@ -96,8 +96,8 @@ function readManifest(imagesDir: string, id: string): ImageManifest {
   return JSON.parse(readFileSync(manifestPath(imagesDir, id), "utf8"));
 }
 
-function olderPostgresql(manifest: ImageManifest): ImageManifest {
-  return withVersion(manifest, /^postgresql-17$/, "17.0-1");
+function olderEngines(manifest: ImageManifest): ImageManifest {
+  return withVersion(withVersion(manifest, /^postgresql-17$/, "17.0-1"), /^etcd-server$/, "3.5.0-1");
 }
 
 function newerEngines(manifest: ImageManifest): ImageManifest {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { executables } from "@holdfast/image/catalog.ts";
+import { recipeNames, recipes } from "@holdfast/image/catalog.ts";
 
 /** A process of the host, from /proc. */
 interface HostProcess {
@@ -41,7 +41,10 @@ export interface PlatformProcesses {
 }
 
 /** Debian names the process of an older Valkey after Redis. */
-const engineNames = [...executables(), "redis-server"];
+const engineNames = [
+  ...recipeNames.flatMap((name) => recipes[name].software.map(({ executable }) => executable)),
+  "redis-server",
+];
 
 /** Finds them below the supervisor, and machines by the data directory in their environment. */
 export function findProcesses(dataDirectory: string, supervisor: number | undefined): PlatformProcesses {

@@ -51,6 +51,8 @@ export interface PlatformOptions {
   readonly directory?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly flags?: readonly string[];
+  /** Directory of the code that runs; this checkout when absent. */
+  readonly checkout?: string;
 }
 
 /** The warm pool would disturb tests that count machines; tests of it enable it. */
@@ -67,7 +69,7 @@ const noScheduledBackups = { HOLDFAST_FIRST_BACKUP_AFTER_S: "86400" };
 
 /** Resolves when the API responds. The platform ends with the test's process, for any reason. */
 export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
-  const supervised = newSupervised("system", options.directory);
+  const supervised = newSupervised("system", options.directory, [], options.checkout);
   const { directory, processes } = supervised;
   const errorBodies: string[] = [];
   const noteError = ({ status, text }: RestResponse<unknown>) => {

@@ -21,9 +21,12 @@ export interface SecondHost {
   remove(): Promise<void>;
 }
 
-/** Not started yet. It ends with the test's process, for any reason. `enter` is the prefix of its command lines. */
-export function newSecondHost(enter: readonly string[] = []): SecondHost {
-  const supervised = newSupervised("second", undefined, enter);
+/**
+ * Not started yet. It ends with the test's process, for any reason. `enter` is the prefix of its command lines,
+ * `checkout` the directory of its code.
+ */
+export function newSecondHost(enter: readonly string[] = [], checkout?: string): SecondHost {
+  const supervised = newSupervised("second", undefined, enter, checkout);
   const { directory, processes } = supervised;
   const stop = () => supervised.end("SIGINT", 40_000);
 

@@ -39,13 +39,20 @@ const unlimitedRates = {
   HOLDFAST_FOLLOWERS: "1000",
 };
 
-const entry = join(import.meta.dirname, "..", "..", "..", "local", "src", "main.ts");
+/** This checkout, whose code runs unless another one is given. */
+const ownCheckout = join(import.meta.dirname, "..", "..", "..");
 
 /**
  * Not started yet. The directory is a new one, named so below the system's temporary directory, or the given one.
- * `enter` is the prefix of its command lines.
+ * `enter` is the prefix of its command lines, `checkout` the directory of its code.
  */
-export function newSupervised(name: string, given?: string, enter: readonly string[] = []): Supervised {
+export function newSupervised(
+  name: string,
+  given?: string,
+  enter: readonly string[] = [],
+  checkout = ownCheckout,
+): Supervised {
+  const entry = join(checkout, "local", "src", "main.ts");
   const directory = given ?? mkdtempSync(join(tmpdir(), `holdfast-${name}-`));
   const guard = guardDirectory(directory);
   let supervisor: ChildProcess | undefined;

@@ -1,0 +1,39 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { etcd as client } from "../support/engines/etcd/client.ts";
+import { createEtcdDriver } from "../support/engines/etcd/driver.ts";
+import { etcd as profile } from "../support/engines/etcd/profile.ts";
+import { registryLines } from "../support/engines/etcd/registry-lines.ts";
+import { etcd as row } from "../support/engines/etcd/row.ts";
+import { type ExtendedCheckout, extendCheckout } from "../support/platform/extended-checkout.ts";
+
+// CONTRIBUTING's "A new engine": etcd, whose members elect their leader, in a copy of the checkout.
+// peers-cluster.long.test.ts runs its services.
+
+let extended: ExtendedCheckout;
+beforeAll(() => {
+  extended = extendCheckout(registryLines);
+});
+afterAll(() => extended?.remove());
+
+test("an engine has at most eight lines outside of its folder", () => {
+  expect(registryLines.length).toBeLessThanOrEqual(8);
+  const parts = [row.title, profile.verifierOf("x"), client.programs[0], createEtcdDriver.name];
+  expect(parts).toEqual(["etcd", expect.any(String), "etcdctl", "createEtcdDriver"]);
+});
+
+test("with its lines, its facts agree in every package", { timeout: 120_000 }, () => {
+  const vitest = join(extended.directory, "node_modules", "vitest", "vitest.mjs");
+  const run = spawnSync(
+    process.execPath,
+    [vitest, "run", "test/conformance/engine-facts.test.ts", "--reporter=verbose"],
+    {
+      cwd: extended.directory,
+      encoding: "utf8",
+      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], TMPDIR: process.env["TMPDIR"], NO_COLOR: "1" },
+    },
+  );
+  expect(run.status, run.stdout + run.stderr).toBe(0);
+  expect(run.stdout).toContain("etcd > the driver is the one of the engine, with its topology");
+});
