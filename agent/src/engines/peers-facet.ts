@@ -12,8 +12,9 @@ export interface PeersFacet {
    */
   formCluster(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
-   * Replaces the data by those of a new member of an existing cluster. The engine is stopped. A repetition after a
-   * crash must not leave a second member with this number.
+   * Replaces the data by those of a new member of an existing cluster. The engine is stopped. Possible while another
+   * member is lost, which is removed afterwards. A repetition after a crash must not leave a second member with this
+   * number.
    */
   join(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
