@@ -186,19 +186,20 @@ async function statusAt(target: EtcdTarget, signal: AbortSignal): Promise<Status
   return callEtcd<Status>(target, "maintenance/status", {}, limit).catch(() => undefined);
 }
 
-/** The result of the first other member that performs it; throws the reason of the last one that does not. */
+/** The result of the first other member that performs it; throws the reason of one that refuses, if there is one. */
 async function throughAny<T>(
   instance: Instance,
   signal: AbortSignal,
   act: (other: EtcdTarget) => Promise<T>,
 ): Promise<T> {
-  let reason: unknown = new EtcdRefusal("no other member has an address");
+  let reason: unknown = new Error("no other member has an address");
   for (const member of otherMembers(instance).filter(({ address }) => address !== "")) {
     try {
       return await act(targetOf(instance, member));
     } catch (error) {
       signal.throwIfAborted();
-      reason = error;
+      // A lost member has no say about the cluster.
+      if (error instanceof EtcdRefusal || !(reason instanceof EtcdRefusal)) reason = error;
     }
   }
   throw reason;
