@@ -82,7 +82,7 @@ test("no file names an engine, except its own files and those that are listed", 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
   ["a comparison",                     "controller/src/a.ts",          'if (databaseType === "valkey") return;',                  true],
-  ["an import of an engine's module",  "agent/src/instance/a.ts",      'import { render } from "../engines/postgresql/render.ts";', true],
+  ["an import of an engine's module",  "agent/src/workload/engine/a.ts", 'import { render } from "../../engines/postgresql/render.ts";', true],
   ["part of a name",                   "common/src/a.ts",              "export const defaultPostgresqlPort = 5432;",              true],
   ["another engine's file",            "agent/src/engines/valkey/a.ts", 'const other = "postgresql";',                            true],
   ["code after a comment",             "common/src/a.ts",              'call(); /* x */ call("valkey");',                         true],

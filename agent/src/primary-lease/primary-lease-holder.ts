@@ -6,7 +6,7 @@ import { type PrimaryLeaseResponse, PrimaryLeaseRequestSchema } from "@holdfast/
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { DrivenInstance } from "../engines/engine-driver.ts";
 import { needsPrimaryLease, roleOf, votersOf } from "../engines/members.ts";
-import { engineComponent } from "../instance/engine-process.ts";
+import { engineComponent } from "../workload/engine/engine-process.ts";
 import type { KeeperClient } from "../os/keeper-client.ts";
 import type { OutgoingFrame } from "../session/session.ts";
 import { createPrimaryLease } from "./primary-lease.ts";

@@ -1,7 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ArchiveObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import type { DrivenInstance, EngineCheck } from "../engines/engine-driver.ts";
-import type { InstanceStatus } from "../instance/instance-status.ts";
+import type { InstanceStatus } from "../workload/engine/instance-status.ts";
 import type { SampleSource } from "./sample-source.ts";
 
 /** Lag of the engine's log archive; no values without an archive. */

@@ -4,7 +4,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { ArchiveObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import type { SamplesAck, Welcome } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { DrivenInstance } from "../engines/engine-driver.ts";
-import type { InstanceStatus } from "../instance/instance-status.ts";
+import type { InstanceStatus } from "../workload/engine/instance-status.ts";
 import type { OutgoingFrame } from "../session/session.ts";
 import { createEngineSource } from "./engine-source.ts";
 import { createArchiveSource, createHealthSource, createQueueSource } from "./instance-sources.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
-import { checkCollations, collationCheck } from "../../instance/collation-check.ts";
+import { checkCollations, collationCheck } from "../../workload/engine/collation-check.ts";
 import { collations } from "./collations.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 import { platform } from "./layout.ts";

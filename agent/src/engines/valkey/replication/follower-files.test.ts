@@ -5,7 +5,7 @@ import { create } from "@bufbuild/protobuf";
 import { silentLog } from "@holdfast/common/log.ts";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createMemberData } from "../../../instance/member-data.ts";
+import { createMemberData } from "../../../workload/engine/member-data.ts";
 import { runProgram } from "../../../os/program.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { loadDriver } from "../../registry.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
-import { ownMember } from "../engines/members.ts";
+import type { EngineDriver, Instance } from "../../engines/engine-driver.ts";
+import { ownMember } from "../../engines/members.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 
 /** Membership that the data on this machine belong to; a file beside the data. */

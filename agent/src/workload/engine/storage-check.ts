@@ -1,6 +1,6 @@
-import type { EngineCheck } from "../engines/engine-driver.ts";
-import type { MemberRole } from "../engines/members.ts";
-import type { DiskSpace } from "../os/disk-space.ts";
+import type { EngineCheck } from "../../engines/engine-driver.ts";
+import type { MemberRole } from "../../engines/members.ts";
+import type { DiskSpace } from "../../os/disk-space.ts";
 import type { Blocked } from "./write-block.ts";
 
 const degradedAt = 0.85;

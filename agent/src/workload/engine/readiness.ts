@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
-import type { DrivenInstance } from "../engines/engine-driver.ts";
+import type { DrivenInstance } from "../../engines/engine-driver.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 import { listenerCheck, listenerMessage, missingListeners } from "./listener-check.ts";

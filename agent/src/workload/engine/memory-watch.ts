@@ -1,5 +1,5 @@
-import type { EngineCheck } from "../engines/engine-driver.ts";
-import type { ControlGroup } from "../os/control-group.ts";
+import type { EngineCheck } from "../../engines/engine-driver.ts";
+import type { ControlGroup } from "../../os/control-group.ts";
 
 /** Detects processes that the kernel killed because the machine exceeded its plan's memory. */
 export interface MemoryWatch {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { CollationUse } from "../engines/contents-facets.ts";
+import type { CollationUse } from "../../engines/contents-facets.ts";
 import { collationCheck } from "./collation-check.ts";
 
 const use = (collation: string, recorded: string, actual: string): CollationUse => ({

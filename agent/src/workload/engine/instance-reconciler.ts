@@ -1,12 +1,12 @@
 import { mkdir } from "node:fs/promises";
 import type { Log } from "@holdfast/common/log.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { Archives } from "../backup/archives.ts";
-import type { Restores } from "../backup/restores.ts";
-import type { DrivenInstance, EngineDriver, EngineFailure, Instance } from "../engines/engine-driver.ts";
-import { EngineRefused } from "../engines/engine-errors.ts";
-import { needsPrimaryLease, roleOf } from "../engines/members.ts";
-import type { PrimaryLeaseHolder } from "../primary-lease/primary-lease-holder.ts";
+import type { Archives } from "../../backup/archives.ts";
+import type { Restores } from "../../backup/restores.ts";
+import type { DrivenInstance, EngineDriver, EngineFailure, Instance } from "../../engines/engine-driver.ts";
+import { EngineRefused } from "../../engines/engine-errors.ts";
+import { needsPrimaryLease, roleOf } from "../../engines/members.ts";
+import type { PrimaryLeaseHolder } from "../../primary-lease/primary-lease-holder.ts";
 import { createAppliedSettings } from "./applied-settings.ts";
 import type { DataVersion } from "./data-version.ts";
 import type { DiskGuard } from "./disk-guard.ts";

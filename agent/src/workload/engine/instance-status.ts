@@ -8,11 +8,11 @@ import {
   ReplicationObservationSchema,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { EngineCheck, EngineObservation } from "../engines/engine-driver.ts";
-import type { LogicalSlot } from "../engines/logical-slot.ts";
-import type { DiscardedLog, FollowingState, ShutdownPosition } from "../engines/replication-facet.ts";
-import type { PeersReport } from "../engines/peers-facet.ts";
-import type { DiskSpace } from "../os/disk-space.ts";
+import type { EngineCheck, EngineObservation } from "../../engines/engine-driver.ts";
+import type { LogicalSlot } from "../../engines/logical-slot.ts";
+import type { DiscardedLog, FollowingState, ShutdownPosition } from "../../engines/replication-facet.ts";
+import type { PeersReport } from "../../engines/peers-facet.ts";
+import type { DiskSpace } from "../../os/disk-space.ts";
 import type { CollationStatus } from "./collation-check.ts";
 
 export type InstanceState = "absent" | "preparing" | "starting" | "running" | "stopping" | "stopped" | "failed";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DrivenInstance, EngineDriver, WritableSpace } from "../engines/engine-driver.ts";
-import { roleOf } from "../engines/members.ts";
-import type { ReplicationSilence } from "../primary-lease/replication-silence.ts";
+import type { DrivenInstance, EngineDriver, WritableSpace } from "../../engines/engine-driver.ts";
+import { roleOf } from "../../engines/members.ts";
+import type { ReplicationSilence } from "../../primary-lease/replication-silence.ts";
 import { checkCollations } from "./collation-check.ts";
 import type { DiskGuard } from "./disk-guard.ts";
 import type { InstanceStatus } from "./instance-status.ts";

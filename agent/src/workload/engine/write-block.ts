@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { roleOf } from "../engines/members.ts";
-import type { DiskSpace } from "../os/disk-space.ts";
+import { roleOf } from "../../engines/members.ts";
+import type { DiskSpace } from "../../os/disk-space.ts";
 
 /** The restrictions on clients while the disk is nearly full. */
 export interface Blocked {

@@ -4,12 +4,12 @@ import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import { compareVersions } from "@holdfast/common/engine-catalog/compare-versions.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { storedFormat } from "@holdfast/common/stored-names.ts";
-import { dropArchiveState } from "../backup/archive-state.ts";
-import { effectiveParameters } from "../engines/effective-parameters.ts";
-import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
-import { roleOf } from "../engines/members.ts";
-import type { DiscardedLog, ReplicationFacet } from "../engines/replication-facet.ts";
-import { measureDisk } from "../os/disk-space.ts";
+import { dropArchiveState } from "../../backup/archive-state.ts";
+import { effectiveParameters } from "../../engines/effective-parameters.ts";
+import type { EngineDriver, Instance } from "../../engines/engine-driver.ts";
+import { roleOf } from "../../engines/members.ts";
+import type { DiscardedLog, ReplicationFacet } from "../../engines/replication-facet.ts";
+import { measureDisk } from "../../os/disk-space.ts";
 import { isOfOtherVersion } from "./data-version.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 

@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import { silentLog } from "@holdfast/common/log.ts";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { reserveBytesOf, withoutReserve } from "../os/disk-reserve.ts";
+import { reserveBytesOf, withoutReserve } from "../../os/disk-reserve.ts";
 import { createDiskGuard } from "./disk-guard.ts";
 import { createWriteBlock } from "./write-block.ts";
 

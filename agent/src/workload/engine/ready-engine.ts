@@ -1,4 +1,4 @@
-import type { DrivenInstance } from "../engines/engine-driver.ts";
+import type { DrivenInstance } from "../../engines/engine-driver.ts";
 import { checkCollations } from "./collation-check.ts";
 import type { DataVersion } from "./data-version.ts";
 import type { EngineProcess } from "./engine-process.ts";

@@ -1,5 +1,5 @@
-import type { Companion, DrivenInstance, EngineCommand, EngineDriver, Instance } from "../engines/engine-driver.ts";
-import type { ComponentStatus, KeeperClient } from "../os/keeper-client.ts";
+import type { Companion, DrivenInstance, EngineCommand, EngineDriver, Instance } from "../../engines/engine-driver.ts";
+import type { ComponentStatus, KeeperClient } from "../../os/keeper-client.ts";
 
 /** The engine and its companions (such as a pooler) as components of the keeper. */
 export interface EngineProcess {

@@ -1,6 +1,6 @@
 import type { Log } from "@holdfast/common/log.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { measureUsable, releaseReserve, takeReserve, type UsableSpace } from "../os/disk-reserve.ts";
+import { measureUsable, releaseReserve, takeReserve, type UsableSpace } from "../../os/disk-reserve.ts";
 import type { WriteBlock } from "./write-block.ts";
 
 /**

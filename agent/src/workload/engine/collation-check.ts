@@ -1,5 +1,5 @@
-import type { EngineCheck, EngineDriver, Instance } from "../engines/engine-driver.ts";
-import type { CollationUse } from "../engines/contents-facets.ts";
+import type { EngineCheck, EngineDriver, Instance } from "../../engines/engine-driver.ts";
+import type { CollationUse } from "../../engines/contents-facets.ts";
 
 const withinMs = 5_000;
 const maxNamed = 3;

@@ -1,7 +1,7 @@
 import type { Log } from "@holdfast/common/log.ts";
-import type { DrivenInstance } from "../engines/engine-driver.ts";
-import { ownMember } from "../engines/members.ts";
-import type { PeersReport } from "../engines/peers-facet.ts";
+import type { DrivenInstance } from "../../engines/engine-driver.ts";
+import { ownMember } from "../../engines/members.ts";
+import type { PeersReport } from "../../engines/peers-facet.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 import type { PeerData } from "./peer-data.ts";
 

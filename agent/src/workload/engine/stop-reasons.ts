@@ -1,5 +1,5 @@
-import type { DrivenInstance } from "../engines/engine-driver.ts";
-import type { Restores } from "../backup/restores.ts";
+import type { DrivenInstance } from "../../engines/engine-driver.ts";
+import type { Restores } from "../../backup/restores.ts";
 import type { AppliedSettings } from "./applied-settings.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import type { DataVersion } from "./data-version.ts";

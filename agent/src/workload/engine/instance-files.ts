@@ -4,7 +4,7 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { readIfExists, writeDurably, writeAtomically } from "@holdfast/common/durable-file.ts";
 import { storedFormat } from "@holdfast/common/stored-names.ts";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { ConfigFile, InstancePaths } from "../engines/engine-driver.ts";
+import type { ConfigFile, InstancePaths } from "../../engines/engine-driver.ts";
 import type { ParameterHistory } from "./parameter-history.ts";
 
 /** Facts about the running engine, whichever agent started it. */

@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DrivenInstance, EngineCheck, Listener } from "../engines/engine-driver.ts";
-import { canonical, isBindable, type ListeningSocket, listeningSockets } from "../os/listening-sockets.ts";
+import type { DrivenInstance, EngineCheck, Listener } from "../../engines/engine-driver.ts";
+import { canonical, isBindable, type ListeningSocket, listeningSockets } from "../../os/listening-sockets.ts";
 
 /** An address on which the engine should listen and does not. `free`: an engine started now could bind it. */
 export interface MissingListener extends Listener {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { compareVersions } from "@holdfast/common/engine-catalog/compare-versions.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { DrivenInstance, EngineDriver, Instance } from "../engines/engine-driver.ts";
-import { measureDisk } from "../os/disk-space.ts";
+import type { DrivenInstance, EngineDriver, Instance } from "../../engines/engine-driver.ts";
+import { measureDisk } from "../../os/disk-space.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
-import type { DrivenInstance } from "../engines/engine-driver.ts";
-import { roleOf } from "../engines/members.ts";
+import type { DrivenInstance } from "../../engines/engine-driver.ts";
+import { roleOf } from "../../engines/members.ts";
 
 export interface QueueMaintenanceDeps {
   /** The running engine that accepts connections; undefined without one. */

@@ -1,4 +1,4 @@
-import type { EngineFailure } from "../engines/engine-driver.ts";
+import type { EngineFailure } from "../../engines/engine-driver.ts";
 
 /** Explanation for users of an error by the engine or the connection to it. */
 export interface Explanation {

@@ -5,9 +5,9 @@ import { create } from "@bufbuild/protobuf";
 import { silentLog } from "@holdfast/common/log.ts";
 import { InstanceSpecSchema, ReplicationSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
+import type { EngineDriver, Instance } from "../../engines/engine-driver.ts";
 import { createMemberData } from "./member-data.ts";
-import { partial } from "../../../test/support/partial.ts";
+import { partial } from "../../../../test/support/partial.ts";
 
 let data: string;
 let done: string[];
