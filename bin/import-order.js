@@ -39,7 +39,7 @@ const orders = [
   },
   {
     root: "agent/src/",
-    steps: [["os"], ["engines", "journal", "session"], ["backup"], ["instance", "upgrade"], ["tasks", "samples"]],
+    steps: [["os"], ["engines", "journal", "session"], ["backup"], ["workload", "upgrade"], ["tasks", "samples"]],
   },
 ];
 

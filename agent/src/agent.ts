@@ -6,30 +6,12 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { HelloSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { createBackupParts } from "./backup/backup-parts.ts";
-import type { EngineDriver } from "./engines/engine-driver.ts";
 import type { ControlGroup } from "./os/control-group.ts";
 import type { KeeperClient } from "./os/keeper-client.ts";
-import { createDataVersion } from "./workload/engine/data-version.ts";
-import { createEngineProcess, engineComponent, engineLogAt } from "./workload/engine/engine-process.ts";
-import { createInstanceFiles, type Directories } from "./workload/engine/instance-files.ts";
-import { createInstanceReconciler } from "./workload/engine/instance-reconciler.ts";
-import { createInstanceStatus } from "./workload/engine/instance-status.ts";
-import { createInstanceSupervisor } from "./workload/engine/instance-supervisor.ts";
-import { createRestartLimit } from "./workload/engine/restart-limit.ts";
-import { createLogReader } from "./workload/engine/log-reader.ts";
-import { createMemberData } from "./workload/engine/member-data.ts";
-import { createMemoryWatch } from "./workload/engine/memory-watch.ts";
-import { createQueueMaintenance } from "./workload/engine/queue-maintenance.ts";
-import { createPeerData } from "./workload/engine/peer-data.ts";
-import { createPeerWatch } from "./workload/engine/peer-watch.ts";
-import { createProbes } from "./workload/engine/probes.ts";
-import { createDiskGuard } from "./workload/engine/disk-guard.ts";
-import { createWriteBlock } from "./workload/engine/write-block.ts";
-import { bootId, bootMs } from "../keeper/boot-clock.ts";
-import { createReplicationSilence } from "./primary-lease/replication-silence.ts";
-import { createPrimaryLeaseHolder } from "./primary-lease/primary-lease-holder.ts";
-import { createServerCertificate } from "./workload/engine/server-certificate.ts";
+import { bootId } from "../keeper/boot-clock.ts";
+import type { Directories } from "./workload/engine/instance-files.ts";
+import type { WorkloadKinds } from "./workload/workload.ts";
+import { createWorkloadHost } from "./workload/workload-host.ts";
 import { openJournal } from "./journal/journal.ts";
 import { createSampling } from "./samples/sampling.ts";
 import { createObservationReport } from "./session/observation-report.ts";
@@ -41,6 +23,7 @@ import type { ReceivedCode } from "./upgrade/received-code.ts";
 import type { Predecessor } from "./upgrade/takeover.ts";
 import { handlers } from "./tasks/index.ts";
 import { TaskFailed } from "./task-failed.ts";
+import { engineOf } from "./tasks/task-handler.ts";
 import { createTaskRunner } from "./tasks/task-runner.ts";
 
 export interface AgentDeps {
@@ -53,12 +36,10 @@ export interface AgentDeps {
   /** Network interface of this machine alone; empty if it shares the host's network. */
   readonly networkInterface: string;
   readonly code: ReceivedCode;
-  /** Program of the components for backups, restores and log archives. */
-  readonly jobProgram: string;
   /** The agent that this one replaces; undefined if this one was started alone. */
   readonly predecessor: Predecessor | undefined;
-  /** Loads the driver of an engine on first use; undefined for an unknown engine. */
-  readonly driverOf: (engine: string) => Promise<EngineDriver | undefined>;
+  /** The kinds of workloads that it runs. */
+  readonly workloads: WorkloadKinds;
   readonly sessionId: string;
   readonly clock: Clock;
   readonly random: () => number;
@@ -66,7 +47,7 @@ export interface AgentDeps {
 }
 
 export interface Agent {
-  /** Runs until the signal. The engine keeps running. */
+  /** Runs until the signal. The workload keeps running. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -78,110 +59,44 @@ const maxUnsent = 200;
 const adoptedWithinMs = 5_000;
 
 /**
- * Creates the agent out of its parts. The supervisor applies the newest instance spec through the reconciler; probes
- * observe the engine, and the primary lease holder keeps a primary's lease. The uplink keeps a session to one of the
- * controllers, which delivers specs and tasks and receives observations and samples. During an upgrade of the agent
- * these loops are suspended while the new agent takes over.
+ * Creates the agent out of its parts. The host runs the machine's workload, such as an engine, by the newest spec. The
+ * uplink keeps a session to one of the controllers, which delivers specs and tasks and receives observations and
+ * samples. During an upgrade of the agent these loops are suspended while the new agent takes over.
  */
 export async function createAgent(deps: AgentDeps): Promise<Agent> {
-  const { machineId, machineStart, directories, controllers, keeper, driverOf, sessionId, clock, random, log } = deps;
+  const { machineId, machineStart, directories, controllers, keeper, workloads, sessionId, clock, random, log } = deps;
   const { code, predecessor } = deps;
-  const memory = createMemoryWatch(deps.controlGroup, clock.now);
   const journal = await openJournal(join(directories.stateDir, "journal"), clock.now);
-  const files = createInstanceFiles(directories);
   /** Results of tasks that ended while no session was open. The journal has those of durable tasks as well. */
   const unsent: TaskResult[] = [];
-  let parse: EngineDriver["parseLog"] | undefined;
 
-  const status = createInstanceStatus(clock.now, () => report.soon());
-  const { backups, restores, archives, observe, ...parts } = createBackupParts({
-    keeper,
-    program: deps.jobProgram,
-    stateDir: directories.stateDir,
-    engineLog: engineLogAt(files.log),
-    runDir: directories.runDir,
-    channel: () => uplink.channel(),
-    now: clock.now,
-    log,
-    onChange: (isStateChange) => (isStateChange ? report.soon() : report.later()),
-  });
-  const certificate = createServerCertificate({
-    path: join(directories.stateDir, "instance", "tls"),
-    channel: () => uplink.channel(),
-    connected: (signal) => uplink.connected(signal),
-    authorityGeneration: () => uplink.authorityGeneration,
-    now: clock.now,
-  });
-  const logs = createLogReader({ component: engineComponent, path: files.log, parse: () => parse });
-  const writeBlock = createWriteBlock({ stateDir: directories.stateDir, now: clock.now });
-  const diskGuard = createDiskGuard({ writeBlock, now: clock.now, log });
-  const peerData = createPeerData({ status, log });
-  const peers = createPeerWatch({ status, data: peerData, log });
-  const reconciler = createInstanceReconciler({
-    diskGuard,
-    files,
-    process: createEngineProcess({ keeper, logPath: files.log, beforeStop: archives.stop }),
-    restores,
-    members: createMemberData({ status, log }),
-    peerData,
-    peers,
-    dataVersion: createDataVersion({ status, log }),
-    archives,
-    certificate,
-    status,
-    logs,
-    memory,
-    restartLimit: createRestartLimit(clock.monotonicMs),
-    lease: { acquire: (spec, signal) => lease.acquire(spec, signal) },
-    isUnresponsive: () => probes.isUnresponsive(),
-    log,
-    async driverOf(engine) {
-      const driver = await driverOf(engine);
-      parse = driver?.parseLog.bind(driver);
-      return driver;
+  const host = createWorkloadHost({
+    kinds: workloads,
+    shared: {
+      directories,
+      keeper,
+      controlGroup: deps.controlGroup,
+      uplink: {
+        send: (frame) => uplink.send(frame),
+        channel: () => uplink.channel(),
+        connected: (signal) => uplink.connected(signal),
+        get authorityGeneration() {
+          return uplink.authorityGeneration;
+        },
+      },
+      report: { soon: () => report.soon(), later: () => report.later() },
+      clock,
+      log,
     },
-  });
-  const replicationSilence = createReplicationSilence(bootMs);
-  const lease = createPrimaryLeaseHolder({
-    keeper,
-    settings: () => supervisor.settings(),
-    engine: reconciler.engine,
-    isUnresponsive: () => probes.isUnresponsive(),
-    send: (frame) => {
-      uplink.send(frame);
-    },
-    onFenced: status.setFencedGeneration,
-    bootMs,
     log,
   });
-  const probes = createProbes({
-    status,
-    target: reconciler.engine,
-    certificate,
-    memory,
-    onListenerFree: () => supervisor.recheck(),
-    diskGuard,
-    onBlockChanged: () => supervisor.recheck(),
-    async engineCpuMs() {
-      await keeper.order({ op: "status" }).catch(() => undefined);
-      return keeper.component(engineComponent)?.cpuMs;
-    },
-    monotonicMs: clock.monotonicMs,
-    replicationSilence,
-    peers,
-  });
-  const queues = createQueueMaintenance({ target: reconciler.engine, log });
-  const probeNow = probes.probeNow;
-  const supervisor = createInstanceSupervisor({ files, keeper, reconciler, certificate, status, probeNow, clock, log });
 
   const sampling = createSampling({
     path: join(directories.stateDir, "samples"),
     group: deps.controlGroup,
     dataDir: directories.dataDir,
     networkInterface: deps.networkInterface,
-    status,
-    engine: reconciler.engine,
-    archive: () => (archives.archiveId() === undefined ? undefined : archives.observation()),
+    workload: host.current,
     send: (frame) => uplink.send(frame),
     clock,
     random,
@@ -197,14 +112,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   function startLoops(): void {
     const stop = new AbortController();
     const until = AbortSignal.any([ending.signal, stop.signal]);
-    const done = Promise.all([
-      supervisor.run(until),
-      lease.run(until),
-      probes.run(until),
-      sampling.run(until),
-      parts.run(until),
-      queues.run(until),
-    ]);
+    const done = Promise.all([host.run(until), sampling.run(until)]);
     done.catch(failed.reject);
     loops = { stop, done };
   }
@@ -221,14 +129,15 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
       get isConnected() {
         return uplink.channel() !== undefined;
       },
-      isIdle: (taskId) => idleStates.has(status.state) && runner.running.every((id) => id === taskId),
+      isIdle: (taskId) =>
+        idleStates.has(host.current()?.status.state ?? "absent") && runner.running.every((id) => id === taskId),
       pauseTasks: () => runner.pause(),
       async suspend() {
         uplink.pause();
         loops?.stop.abort();
         await loops?.done;
         loops = undefined;
-        reconciler.engine()?.driver.queues?.closeSessions();
+        host.current()?.suspend();
         await journal.suspend();
       },
       async resume() {
@@ -247,17 +156,9 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     journal,
     handlers,
     shared: {
-      supervisor,
-      logs,
+      workload: host,
       upgrade,
-      backups,
-      replicationSilence,
-      async engine() {
-        const engine = reconciler.engine();
-        if (engine === undefined)
-          throw new TaskFailed("not_ready", `The engine is ${status.state}.`, { retryable: true });
-        return engine;
-      },
+      engine: async () => engineOf({ workload: host }),
       async channel() {
         const channel = uplink.channel();
         if (channel === undefined) throw new TaskFailed("failed", "no controller is connected", { retryable: true });
@@ -298,17 +199,18 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
         sessionId,
         replacesSessionId: predecessor?.sessionId ?? "",
         primaryLeaseVersion: 2,
+        workloads: Object.keys(workloads),
       }),
     handlers: {
       onTask: runner.accept,
       onCancel: runner.cancel,
       onResultAck: runner.acknowledged,
       onSamplesAck: sampling.acknowledged,
-      onPrimaryLeaseResponse: lease.onResponse,
+      onPrimaryLeaseResponse: (response) => host.current()?.engine?.onPrimaryLeaseResponse(response),
     },
     onOpen(session) {
       sampling.opened(session.welcome);
-      lease.requestNow();
+      host.current()?.engine?.requestLeaseNow();
       if (loops !== undefined) sendAll(session);
       else if (predecessor !== undefined) handoverDone ??= settle(predecessor).catch(failed.reject);
     },
@@ -323,7 +225,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     gapMs = await old.settle();
     log.info("agent took over", { gapMs });
     startLoops();
-    await Promise.race([supervisor.firstRound(), sleep(adoptedWithinMs, undefined, { ref: false })]);
+    await Promise.race([host.firstRound(), sleep(adoptedWithinMs, undefined, { ref: false })]);
     isReportSuppressed = false;
     runner.resume();
     sendAll(uplink);
@@ -334,17 +236,14 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     for (const value of unsent.splice(0)) session.send({ case: "taskResult", value });
     for (const value of journal.unacknowledged()) session.send({ case: "taskResult", value });
     report.sendNow();
-    // The machine's certificate may come from new authorities; the engine's certificate then follows.
-    supervisor.recheck();
+    // The machine's certificate may come from new authorities; the workload's certificate then follows.
+    host.current()?.recheck();
   }
 
   let isReportSuppressed = predecessor !== undefined;
 
   const report = createObservationReport({
-    instance: () => {
-      const instance = status.message();
-      return instance && observe(instance);
-    },
+    instance: () => host.current()?.observe(),
     isDue: () => !isReportSuppressed && loops !== undefined,
     send: (frame) => {
       uplink.send(frame);

@@ -17,6 +17,7 @@ import { createControlGroup } from "./os/control-group.ts";
 import { createEnginePrograms } from "./os/engine-programs.ts";
 import { connectKeeper } from "./os/keeper-client.ts";
 import { openReceivedCode } from "./upgrade/received-code.ts";
+import { workloadKinds } from "./workload/workload-kinds.ts";
 import { awaitTakeover, type Predecessor, connectStandby } from "./upgrade/takeover.ts";
 
 const config = readConfig(settings, process.env);
@@ -72,9 +73,11 @@ const agent = await createAgent({
   controlGroup: createControlGroup(config.cgroupDir),
   networkInterface: config.networkInterface,
   code,
-  jobProgram: jobProgramOf(process.argv[1] ?? ""),
   predecessor,
-  driverOf: async (engine) => (isEngine(engine) ? driverOf(engine) : undefined),
+  workloads: workloadKinds({
+    jobProgram: jobProgramOf(process.argv[1] ?? ""),
+    driverOf: async (engine) => (isEngine(engine) ? driverOf(engine) : undefined),
+  }),
   sessionId,
   clock: systemClock,
   random: Math.random,

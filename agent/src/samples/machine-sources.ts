@@ -3,8 +3,8 @@ import type { ControlGroup } from "../os/control-group.ts";
 import { diskOperations } from "../os/disk-activity.ts";
 import { measureUsable } from "../os/disk-reserve.ts";
 import { networkTraffic } from "../os/network-traffic.ts";
-import { createRate } from "./rate.ts";
-import type { SampleSource } from "./sample-source.ts";
+import { createRate } from "../workload/rate.ts";
+import type { SampleSource } from "../workload/sample-source.ts";
 
 export interface MachineSourcesDeps {
   readonly group: ControlGroup;

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { Log } from "@holdfast/common/log.ts";
 import { type SamplesAck, SamplesSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { OutgoingFrame } from "../session/session.ts";
-import type { Sample } from "./sample-source.ts";
+import type { Sample } from "../workload/sample-source.ts";
 import type { SampleSpool } from "./sample-spool.ts";
 
 export interface SampleSenderDeps {

@@ -1,5 +1,5 @@
 import { openRecordFile } from "../journal/record-file.ts";
-import type { Sample } from "./sample-source.ts";
+import type { Sample } from "../workload/sample-source.ts";
 
 /** Unacknowledged samples on disk, oldest first. They survive the agent and an outage of controllers. */
 export interface SampleSpool {

@@ -2,10 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { metricOf } from "@holdfast/common/metric-catalog.ts";
-import type { Reading, Sample, SampleSource } from "./sample-source.ts";
+import type { Reading, Sample, SampleSource } from "../workload/sample-source.ts";
 
 export interface SamplerDeps {
-  readonly sources: readonly SampleSource[];
+  /** The sources, which are the same objects each time. */
+  readonly sources: () => readonly SampleSource[];
   /** False while the machine has no instance that the samples would belong to. */
   readonly isEnabled: () => boolean;
   readonly onSample: (sample: Sample) => void;
@@ -65,7 +66,7 @@ export function createSampler(deps: SamplerDeps): Sampler {
   }
 
   async function sample(timeMs: number, signal: AbortSignal): Promise<void> {
-    const readings = (await Promise.all(sources.map((source) => read(source, signal)))).filter(
+    const readings = (await Promise.all(sources().map((source) => read(source, signal)))).filter(
       (each) => each !== undefined,
     );
     if (signal.aborted) return;

@@ -1,13 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { ArchiveObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import type { SamplesAck, Welcome } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import type { DrivenInstance } from "../engines/engine-driver.ts";
-import type { InstanceStatus } from "../workload/engine/instance-status.ts";
+import type { Workload } from "../workload/workload.ts";
 import type { OutgoingFrame } from "../session/session.ts";
-import { createEngineSource } from "./engine-source.ts";
-import { createArchiveSource, createHealthSource, createQueueSource } from "./instance-sources.ts";
 import { createMachineSources, type MachineSourcesDeps } from "./machine-sources.ts";
 import { createSampleSender, type SampleSender } from "./sample-sender.ts";
 import { openSampleSpool, type SampleSpool } from "./sample-spool.ts";
@@ -16,11 +12,8 @@ import { createSampler } from "./sampler.ts";
 export interface SamplingDeps extends Pick<MachineSourcesDeps, "group" | "dataDir" | "networkInterface"> {
   /** File of the sample spool. */
   readonly path: string;
-  readonly status: Pick<InstanceStatus, "storageBytes" | "setAbsentMetrics" | "level">;
-  /** The running engine; undefined without one. */
-  readonly engine: () => DrivenInstance | undefined;
-  /** Observation of the log archive; undefined without one. */
-  readonly archive: () => ArchiveObservation | undefined;
+  /** The machine's workload; undefined before its first spec. */
+  readonly workload: () => Pick<Workload, "status" | "sources"> | undefined;
   /** Returns false if no controller is connected. */
   readonly send: (frame: OutgoingFrame) => boolean;
   readonly clock: Clock;
@@ -43,36 +36,23 @@ export interface Sampling {
 const maxSamples = 5_760;
 const retryMs = 15_000;
 
-export function createSampling({
-  path,
-  group,
-  dataDir,
-  networkInterface,
-  status,
-  engine,
-  archive,
-  ...deps
-}: SamplingDeps): Sampling {
+export function createSampling({ path, group, dataDir, networkInterface, workload, ...deps }: SamplingDeps): Sampling {
   const { send, clock, random, log } = deps;
   /** Undefined while sampling is suspended. */
   let sender: SampleSender | undefined;
+  const storageBytes = () => workload()?.status.storageBytes;
+  const machineSources = createMachineSources({
+    group,
+    dataDir,
+    storageBytes,
+    networkInterface,
+    monotonicMs: clock.monotonicMs,
+  });
   const sampler = createSampler({
-    sources: [
-      ...createMachineSources({
-        group,
-        dataDir,
-        storageBytes: () => status.storageBytes,
-        networkInterface,
-        monotonicMs: clock.monotonicMs,
-      }),
-      createEngineSource({ engine, monotonicMs: clock.monotonicMs }),
-      createQueueSource(engine),
-      createHealthSource(status),
-      createArchiveSource(archive, clock.now),
-    ],
-    isEnabled: () => status.storageBytes !== undefined,
+    sources: () => [...machineSources, ...(workload()?.sources ?? [])],
+    isEnabled: () => storageBytes() !== undefined,
     onSample: (sample) => sender?.take(sample),
-    onAbsent: status.setAbsentMetrics,
+    onAbsent: (reasons) => workload()?.status.setAbsentMetrics(reasons),
     clock,
     random,
     log,

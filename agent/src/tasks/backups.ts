@@ -4,12 +4,12 @@ import { storedBackup } from "../backup/restores.ts";
 import type { BackupFacet } from "../engines/backup-facet.ts";
 import type { Instance } from "../engines/instance.ts";
 import { TaskFailed } from "../task-failed.ts";
-import type { TaskContext, TaskHandler } from "./task-handler.ts";
+import { engineFacetOf, type TaskContext, type TaskHandler } from "./task-handler.ts";
 
 /** Ends once the backup has started. Its progress and outcome are observed. */
 export const startBackup: TaskHandler<"startBackup"> = {
   async run({ backupId: id, attempt, kind, key, background, base: since, pageMap, isLast }, context) {
-    const { backups } = context;
+    const { backups } = engineFacetOf(context);
     const { driver, instance } = await context.engine();
     if (driver.backup === undefined) throw new TaskFailed("not_supported", `${driver.engine} has no backups`);
     const isIncrement = kind === "incremental" && driver.backup.pages !== undefined && since !== undefined;
@@ -28,8 +28,8 @@ export const startBackup: TaskHandler<"startBackup"> = {
 };
 
 export const cancelBackup: TaskHandler<"cancelBackup"> = {
-  run: async ({ backupId }, { backups }) =>
-    create(CancelBackupResultSchema, { backup: await backups.cancel(backupId) }),
+  run: async ({ backupId }, context) =>
+    create(CancelBackupResultSchema, { backup: await engineFacetOf(context).backups.cancel(backupId) }),
 };
 
 /** Resolves once no client can write any more; throws "not_ready" while one is admitted or connected. */

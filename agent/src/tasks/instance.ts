@@ -4,14 +4,18 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   CheckEngineUpgradeResultSchema,
   ConvergeInstanceResultSchema,
+  ReadLogsResultSchema,
   ReadReplicationResultSchema,
   SettleEngineChangeResultSchema,
+  type WorkloadSpec,
+  WorkloadSpecSchema,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { EngineBusy } from "../engines/engine-errors.ts";
 import { roleOf } from "../engines/members.ts";
 import { TaskFailed } from "../task-failed.ts";
 import {
   databasesOf,
+  engineFacetOf,
   type InputOf,
   replicationOf,
   type TaskContext,
@@ -21,12 +25,18 @@ import {
 } from "./task-handler.ts";
 
 export const convergeInstance: TaskHandler<"convergeInstance"> = {
-  async run({ instance }, { supervisor, signal }) {
-    if (instance === undefined) throw new TaskFailed("invalid_task", "the task names no instance");
-    await supervisor.apply(instance, signal);
+  async run(input, { workload, signal }) {
+    await workload.apply(specOf(input), signal);
     return create(ConvergeInstanceResultSchema);
   },
 };
+
+/** Controllers of older releases send an engine's spec by itself. */
+function specOf({ workload, instance }: InputOf<"convergeInstance">): WorkloadSpec {
+  if (workload !== undefined) return workload;
+  if (instance === undefined) throw new TaskFailed("invalid_task", "the task has no workload");
+  return create(WorkloadSpecSchema, { workload: { case: "engine", value: instance } });
+}
 
 export const checkEngineUpgrade: TaskHandler<"checkEngineUpgrade"> = {
   async run({ version }, { engine, signal }) {
@@ -37,12 +47,16 @@ export const checkEngineUpgrade: TaskHandler<"checkEngineUpgrade"> = {
 };
 
 export const readLogs: TaskHandler<"readLogs"> = {
-  run: (input, { logs, signal }) => logs.read(input, signal),
+  // Before its first spec a machine has printed nothing.
+  run: async (input, { workload, signal }) =>
+    (await workload.current()?.logs.read(input, signal)) ?? create(ReadLogsResultSchema, { selected: true }),
 };
 
 export const readReplication: TaskHandler<"readReplication"> = {
-  async run({ replacesPrimary }, { engine, replicationSilence, signal }) {
-    const { driver, instance } = await engine();
+  async run({ replacesPrimary }, context) {
+    const { signal } = context;
+    const { driver, instance } = await context.engine();
+    const { replicationSilence } = engineFacetOf(context);
     const read = () => replicationOf(driver).status(instance, signal);
     const found = await read().catch(async (error: unknown) => {
       // A failover waits for the replica's answer, so scripts of its readers are ended.

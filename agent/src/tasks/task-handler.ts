@@ -1,12 +1,10 @@
 import type { ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { Backups } from "../backup/backups.ts";
-import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
-import type { InstanceSupervisor } from "../workload/engine/instance-supervisor.ts";
-import type { LogReader } from "../workload/engine/log-reader.ts";
-import type { ReplicationSilence } from "../primary-lease/replication-silence.ts";
+import type { DrivenInstance, EngineDriver } from "../engines/engine-driver.ts";
 import { TaskFailed } from "../task-failed.ts";
 import type { AgentUpgrade } from "../upgrade/agent-upgrade.ts";
+import type { EngineFacet, Workload } from "../workload/workload.ts";
+import type { WorkloadHost } from "../workload/workload-host.ts";
 
 export type TaskKind = NonNullable<Task["input"]["case"]>;
 export type InputOf<K extends TaskKind> = Extract<Task["input"], { case: K }>["value"];
@@ -42,14 +40,11 @@ export interface TaskContext {
   readonly taskId: string;
   readonly ownerId: string;
   readonly term: bigint;
-  readonly supervisor: InstanceSupervisor;
-  readonly logs: LogReader;
+  /** The machine's workload of any kind. */
+  readonly workload: Pick<WorkloadHost, "current" | "apply">;
+  /** As `engineOf`. */
+  engine(): Promise<DrivenInstance>;
   readonly upgrade: AgentUpgrade;
-  readonly backups: Backups;
-  /** Replication silence of this machine's replica. */
-  readonly replicationSilence: Pick<ReplicationSilence, "unchangedMs">;
-  /** The running engine with its driver; throws "not_ready" while there is none. */
-  engine(): Promise<{ driver: EngineDriver; instance: Instance }>;
   /** A connection for payloads. */
   channel(): Promise<ControllerChannel>;
   /** Cancels these tasks, and keeps those that arrive later from starting; resolves when none of them runs. */
@@ -60,6 +55,31 @@ export interface TaskContext {
   /** Milliseconds until shortly before the deadline. Engine work bounded by it ends with a definite outcome. */
   readonly withinMs: number;
   progress(step: string, progressPct: number): void;
+}
+
+/** Throws "not_ready" before the first spec. */
+function workloadOf({ workload }: Pick<TaskContext, "workload">): Workload {
+  const current = workload.current();
+  if (current === undefined) throw notReady("absent");
+  return current;
+}
+
+/** The engine's part of the workload. Throws "not_supported" on a machine with another kind of workload. */
+export function engineFacetOf(context: Pick<TaskContext, "workload">): EngineFacet {
+  const { engine } = workloadOf(context);
+  if (engine === undefined) throw new TaskFailed("not_supported", "this machine runs no engine");
+  return engine;
+}
+
+/** The running engine with its driver. Throws "not_ready" while there is none. */
+export function engineOf(context: Pick<TaskContext, "workload">): DrivenInstance {
+  const engine = engineFacetOf(context).current();
+  if (engine === undefined) throw notReady(workloadOf(context).status.state);
+  return engine;
+}
+
+function notReady(state: string): TaskFailed {
+  return new TaskFailed("not_ready", `The engine is ${state}.`, { retryable: true });
 }
 
 // Each of these returns a facet of the driver, and throws "not_supported" for an engine that lacks it.

@@ -14,10 +14,7 @@ import { TaskFailed } from "../task-failed.ts";
 import { changingKinds, type TaskContext, type TaskHandler, type TaskKind } from "./task-handler.ts";
 
 /** Part of the context that all tasks share. */
-export type SharedContext = Pick<
-  TaskContext,
-  "supervisor" | "logs" | "upgrade" | "backups" | "replicationSilence" | "engine" | "channel"
->;
+export type SharedContext = Pick<TaskContext, "workload" | "upgrade" | "engine" | "channel">;
 
 export interface TaskRunnerDeps {
   readonly journal: Journal;

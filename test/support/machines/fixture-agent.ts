@@ -8,11 +8,13 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { openReceivedCode } from "@holdfast/agent/upgrade/received-code.ts";
+import { workloadKinds } from "@holdfast/agent/workload/workload-kinds.ts";
 import type { EngineDriver } from "@holdfast/agent/engines/engine-driver.ts";
 import { createFixtureDriver } from "../engines/fixture-driver.ts";
+import { createFixtureWorkload } from "./fixture-workload.ts";
 import { fixturePeers } from "../engines/fixture-peers.ts";
 
-/** The agent as main.ts runs it, with the fixture driver as its only engine. */
+/** The agent as main.ts runs it, with the fixture driver as its only engine, and the fixture workload. */
 const config = readConfig(settings, process.env);
 const end = new AbortController();
 process.on("SIGTERM", () => end.abort());
@@ -35,9 +37,11 @@ const agent = await createAgent({
   controlGroup: createControlGroup(config.cgroupDir),
   networkInterface: config.networkInterface,
   code: await openReceivedCode(stateDir, process.argv[1] ?? ""),
-  jobProgram: jobProgramOf(process.argv[1] ?? ""),
   predecessor: undefined,
-  driverOf: async (engine) => drivers[engine],
+  workloads: {
+    ...workloadKinds({ jobProgram: jobProgramOf(process.argv[1] ?? ""), driverOf: async (engine) => drivers[engine] }),
+    fixture: createFixtureWorkload,
+  },
   sessionId: randomUUID(),
   clock: systemClock,
   random: Math.random,

@@ -43,6 +43,8 @@ export interface FixtureMachine {
   specOf(change?: SpecChange): InstanceSpec;
   /** Converges the agent's instance to this spec, and waits for the result. */
   converge(change?: SpecChange): Promise<TaskResult>;
+  /** The machine's processes with an argument that ends so. */
+  pidsOf(text: string): number[];
   enginePids(): number[];
   agentPids(): number[];
   lastObservation(): InstanceObservation | undefined;
@@ -135,6 +137,7 @@ export async function openFixtureMachine(): Promise<FixtureMachine> {
       const input = { case: "convergeInstance" as const, value: { instance } };
       return controller.perform({ ...taskHeader, generation, term, input });
     },
+    pidsOf,
     enginePids: () => pidsOf("fixture-engine.ts"),
     agentPids: () => pidsOf("fixture-agent.ts"),
     lastObservation: () => controller.observations.at(-1),
@@ -162,7 +165,9 @@ export async function openFixtureMachine(): Promise<FixtureMachine> {
     keeper = undefined;
     if (context.task.result?.state === "fail") console.log(machine.log());
     // A remaining agent would send a hello in the next test.
-    await expect.poll(() => [...machine.agentPids(), ...machine.enginePids()]).toEqual([]);
+    await expect
+      .poll(() => ["fixture-agent.ts", "fixture-engine.ts", "fixture-process.ts"].flatMap(pidsOf))
+      .toEqual([]);
     controller.cut();
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connectValkey, valkeyVerifier } from "../../../../test/support/engines/engine-clients.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
 import { waitUntil } from "../../../../test/support/wait-until.ts";
-import { createEngineSource } from "../../samples/engine-source.ts";
+import { createEngineSource } from "../../workload/engine/engine-source.ts";
 import { openSnapshot } from "./backup/snapshot.ts";
 import { createValkeyDriver } from "./driver.ts";
 import { engineSocket } from "./layout.ts";

@@ -7,6 +7,7 @@ import type { DrivenInstance, EngineDriver, EngineFailure, Instance } from "../.
 import { EngineRefused } from "../../engines/engine-errors.ts";
 import { needsPrimaryLease, roleOf } from "../../engines/members.ts";
 import type { PrimaryLeaseHolder } from "../../primary-lease/primary-lease-holder.ts";
+import type { ReconcileSignals } from "../workload-supervisor.ts";
 import { createAppliedSettings } from "./applied-settings.ts";
 import type { DataVersion } from "./data-version.ts";
 import type { DiskGuard } from "./disk-guard.ts";
@@ -14,7 +15,7 @@ import type { EngineProcess } from "./engine-process.ts";
 import { type InstanceFiles, syncConfigFiles } from "./instance-files.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 import { listenerMessage, missingListeners } from "./listener-check.ts";
-import type { LogReader } from "./log-reader.ts";
+import type { LogReader } from "../log-reader.ts";
 import { type MemberData, requiresMore, untilParametersSuffice, withRequiredParameters } from "./member-data.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
 import type { PeerData } from "./peer-data.ts";
@@ -22,17 +23,9 @@ import type { PeerWatch } from "./peer-watch.ts";
 import type { RestartLimit } from "./restart-limit.ts";
 import { createReadiness } from "./readiness.ts";
 import { createReadyEngine } from "./ready-engine.ts";
-import type { ServerCertificate } from "./server-certificate.ts";
+import type { ServerCertificate } from "../server-certificate.ts";
 import { stopReason } from "./stop-reasons.ts";
 import { failureMessage } from "./engine-messages.ts";
-
-/** Signals that end a reconcile early. */
-export interface ReconcileSignals {
-  /** The agent ends, or the engine must stop: everything is aborted. */
-  readonly urgent: AbortSignal;
-  /** The settings have changed: waits are aborted. */
-  readonly changed: AbortSignal;
-}
 
 export interface InstanceReconcilerDeps {
   readonly files: InstanceFiles;

@@ -1,21 +1,12 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import {
-  CheckSchema,
-  type InstanceObservation,
-  InstanceObservationSchema,
-  PeersObservationSchema,
-  ReplicationObservationSchema,
-} from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { PeersObservationSchema, ReplicationObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { EngineCheck, EngineObservation } from "../../engines/engine-driver.ts";
+import type { EngineObservation } from "../../engines/engine-driver.ts";
 import type { LogicalSlot } from "../../engines/logical-slot.ts";
 import type { DiscardedLog, FollowingState, ShutdownPosition } from "../../engines/replication-facet.ts";
 import type { PeersReport } from "../../engines/peers-facet.ts";
-import type { DiskSpace } from "../../os/disk-space.ts";
+import { createWorkloadStatus, type WorkloadStatus } from "../workload-status.ts";
 import type { CollationStatus } from "./collation-check.ts";
-
-export type InstanceState = "absent" | "preparing" | "starting" | "running" | "stopping" | "stopped" | "failed";
 
 /** Replication state of a member, as far as it is known. */
 export interface ReplicationState {
@@ -36,26 +27,12 @@ export interface PeersState extends PeersReport {
   readonly isMember: boolean;
 }
 
-/** Most severe first. */
-const levels: readonly EngineCheck["status"][] = ["unhealthy", "degraded", "healthy"];
-
-/**
- * State of the instance as it is reported to the controller. Each part of the agent sets its own facts; `onChange` is
- * called when a relevant one changes.
- */
-export interface InstanceStatus {
-  readonly state: InstanceState;
-  setState(state: InstanceState, reason?: string): void;
+/** State of the instance as it is reported to the controller: that of any workload, and the facts of its engine. */
+export interface InstanceStatus extends Omit<WorkloadStatus, "setSpec" | "settle"> {
   /** Sets the settings that the machine converges to, and the parameters that the engine rejected. */
   setSpec(spec: InstanceSpec, rejected: Readonly<Record<string, string>>): void;
-  /** The newest generation on disk. */
-  specSaved(generation: bigint): void;
-  /** Sets the result of one health check; each has its own source. */
-  setCheck(check: EngineCheck): void;
   /** Sets the collation libraries that the data depends on, with their health check. */
   setCollations(number: CollationStatus): void;
-  /** Removes the named checks, or all without a name: an engine that does not run has none. */
-  removeChecks(...names: string[]): void;
   /** Starts an observation of the engine. Its number orders it among all others. */
   startObservation(): number;
   /**
@@ -63,7 +40,6 @@ export interface InstanceStatus {
    * settings.
    */
   setObservation(observation: EngineObservation, number: number): void;
-  setDiskSpace(disk: Pick<DiskSpace, "usedBytes" | "freeBytes" | "totalBytes">): void;
   /** Sets the replication state from the data, while the engine cannot report it. */
   setReplication(replication: ReplicationState): void;
   /** State of the cluster, as the engine reports it now; undefined while it reports none. */
@@ -76,129 +52,92 @@ export interface InstanceStatus {
   setStorageLevel(level: number, writesBlocked: boolean): void;
   /** True if the machine's image has a pooler for the engine. */
   setPoolerAvailable(available: boolean): void;
-  /** Metrics that this machine cannot measure, each with the reason. */
-  setAbsentMetrics(metrics: Readonly<Record<string, string>>): void;
   /** Generation of the authorities that issued the certificate that the engine uses. */
   setCertificateGeneration(authorityGeneration: number): void;
-  /** Requested storage in bytes; undefined before the first settings. */
-  readonly storageBytes: number | undefined;
-  /** Overall health; undefined while the engine is stopped, starting or stopping. */
-  readonly level: EngineCheck["status"] | undefined;
-  /** The observation to report; undefined before the first settings. */
-  message(): InstanceObservation | undefined;
 }
 
 export function createInstanceStatus(now: () => number, onChange: () => void): InstanceStatus {
-  let state: InstanceState = "absent";
-  let reason = "";
-  let since = now();
-  /** Start of the first of consecutive failures: retries do not reset the time since which the engine fails. */
-  let failingSince: number | undefined;
   let spec: InstanceSpec | undefined;
   let rejected: Readonly<Record<string, string>> = {};
-  let savedGeneration = 0n;
   let engine: EngineObservation | undefined;
   let observations = 0;
   let newestObservation = 0;
-  let disk: Pick<DiskSpace, "usedBytes" | "freeBytes" | "totalBytes"> = { usedBytes: 0, freeBytes: 0, totalBytes: 0 };
   let storage = { storageLevel: 0, writesBlocked: false };
   let certificateGeneration = 0;
   let offersPooler = false;
-  let absentMetrics: Readonly<Record<string, string>> = {};
   let textLibraries: readonly string[] = [];
-  let reported = "";
   let replication: ReplicationState | undefined;
   let logicalSlots: readonly LogicalSlot[] | undefined;
   let peers: PeersState | undefined;
   let fencedGeneration = 0n;
   let discardedLog: DiscardedLog | undefined;
-  const checks = new Map<string, EngineCheck & { readonly since: number }>();
 
-  /** Reports relevant changes at once. Sizes change all the time and wait for the next periodic report. */
-  function settle(): void {
-    const material = JSON.stringify([
-      state,
-      reason,
-      String(spec?.generation),
-      String(savedGeneration),
-      String(spec?.term),
-      String(spec?.restartCount),
-      rejected,
-      engine?.version,
-      engine?.pendingRestart,
-      engine?.effectiveParameters,
-      certificateGeneration,
-      absentMetrics,
-      textLibraries,
-      [replication?.role, replication?.state, replication?.stoppedAt?.position, replication?.dataRole],
-      peers,
-      String(fencedGeneration),
-      discardedLog,
-      disk.totalBytes,
-      storage,
-      offersPooler,
-      [...checks.values()],
-    ]);
-    if (material === reported) return;
-    reported = material;
-    onChange();
-  }
+  const facts = () => [
+    rejected,
+    engine?.version,
+    engine?.pendingRestart,
+    engine?.effectiveParameters,
+    certificateGeneration,
+    textLibraries,
+    [replication?.role, replication?.state, replication?.stoppedAt?.position, replication?.dataRole],
+    peers,
+    String(fencedGeneration),
+    discardedLog,
+    storage,
+    offersPooler,
+  ];
 
-  function note(check: EngineCheck): void {
-    const before = checks.get(check.name);
-    checks.set(check.name, { ...check, since: before?.status === check.status ? before.since : now() });
-  }
+  const fields = () => ({
+    pendingRestart: [...(engine?.pendingRestart ?? [])],
+    rejectedParameters: { ...rejected },
+    effectiveParameters: { ...engine?.effectiveParameters },
+    memoryDataBytes: BigInt(Math.round(engine?.memoryDataBytes ?? 0)),
+    ...storage,
+    engineVersion: engine?.version ?? "",
+    certificateGeneration: BigInt(certificateGeneration),
+    textLibraries: [...textLibraries],
+    offersPooler,
+    ...(spec?.peers && peers && base.state === "running" && { peers: peersMessage(peers) }),
+    ...(spec?.replication &&
+      (replication !== undefined || fencedGeneration > 0n) && {
+        replication: replicationMessage(replication, logicalSlots, fencedGeneration, discardedLog),
+      }),
+  });
+
+  const base = createWorkloadStatus({ now, onChange, facts, fields });
+  const { setCheck, settle } = base;
 
   return {
     get state() {
-      return state;
+      return base.state;
     },
-    setState(next, newReason = "") {
-      if (next !== state) since = now();
+    setState(next, reason) {
       // The report of an engine that ran before is not one of the next.
       if (next !== "running") peers = undefined;
-      if (next === "running" || next === "stopped") failingSince = undefined;
-      if (next === "failed") since = failingSince ??= since;
-      state = next;
-      reason = newReason;
-      settle();
+      base.setState(next, reason);
     },
     setSpec(next, refusals) {
       spec = next;
       rejected = refusals;
-      settle();
+      base.setSpec({ ...next, ownerId: next.serviceId });
     },
-    specSaved(generation) {
-      if (generation <= savedGeneration) return;
-      savedGeneration = generation;
-      settle();
-    },
-    setCheck(check) {
-      note(check);
-      settle();
-    },
+    specSaved: base.specSaved,
+    setCheck,
     setCollations({ check, libraries }) {
       textLibraries = libraries;
-      note(check);
-      settle();
+      setCheck(check);
     },
-    removeChecks(...names) {
-      for (const name of names.length === 0 ? [...checks.keys()] : names) checks.delete(name);
-      settle();
-    },
+    removeChecks: base.removeChecks,
     startObservation: () => (observations += 1),
     setObservation(observation, number) {
       if (number < newestObservation || observation.version === "") return;
       newestObservation = number;
       engine = observation;
       // An observation that started before the engine ended says nothing about its data.
-      if (state !== "stopped") ({ replication, logicalSlots } = observation);
+      if (base.state !== "stopped") ({ replication, logicalSlots } = observation);
       settle();
     },
-    setDiskSpace(space) {
-      disk = space;
-      settle();
-    },
+    setDiskSpace: base.setDiskSpace,
     setReplication(next) {
       replication = next;
       logicalSlots = undefined;
@@ -224,58 +163,18 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       offersPooler = available;
       settle();
     },
-    setAbsentMetrics(metrics) {
-      absentMetrics = metrics;
-      settle();
-    },
+    setAbsentMetrics: base.setAbsentMetrics,
     setCertificateGeneration(authorityGeneration) {
       certificateGeneration = authorityGeneration;
       settle();
     },
     get storageBytes() {
-      return spec === undefined ? undefined : Number(spec.storageBytes);
+      return base.storageBytes;
     },
     get level() {
-      if (state === "failed") return "unhealthy";
-      if (state !== "running" || checks.size === 0) return undefined;
-      const reported = new Set([...checks.values()].map((check) => check.status));
-      return levels.find((level) => reported.has(level));
+      return base.level;
     },
-    message() {
-      if (spec === undefined) return undefined;
-      return create(InstanceObservationSchema, {
-        serviceId: spec.serviceId,
-        nodeId: spec.nodeId,
-        state,
-        since: timestampFromMs(since),
-        reason,
-        generation: spec.generation,
-        term: spec.term,
-        restartCount: spec.restartCount,
-        checks: [...checks.values()].map((check) =>
-          create(CheckSchema, { ...check, since: timestampFromMs(check.since) }),
-        ),
-        pendingRestart: [...(engine?.pendingRestart ?? [])],
-        rejectedParameters: { ...rejected },
-        effectiveParameters: { ...engine?.effectiveParameters },
-        dataBytes: BigInt(Math.round(disk.usedBytes)),
-        freeBytes: BigInt(Math.round(disk.freeBytes)),
-        diskBytes: BigInt(Math.round(disk.totalBytes)),
-        memoryDataBytes: BigInt(Math.round(engine?.memoryDataBytes ?? 0)),
-        ...storage,
-        engineVersion: engine?.version ?? "",
-        certificateGeneration: BigInt(certificateGeneration),
-        absentMetrics: { ...absentMetrics },
-        textLibraries: [...textLibraries],
-        savedGeneration,
-        offersPooler,
-        ...(spec.peers && peers && state === "running" && { peers: peersMessage(peers) }),
-        ...(spec.replication &&
-          (replication !== undefined || fencedGeneration > 0n) && {
-            replication: replicationMessage(replication, logicalSlots, fencedGeneration, discardedLog),
-          }),
-      });
-    },
+    message: base.message,
   };
 }
 

@@ -7,7 +7,7 @@ import type { DiskGuard } from "./disk-guard.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 import { listenerCheck, missingListeners } from "./listener-check.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
-import type { ServerCertificate } from "./server-certificate.ts";
+import type { ServerCertificate } from "../server-certificate.ts";
 import type { PeerWatch } from "./peer-watch.ts";
 import { storageCheck } from "./storage-check.ts";
 import { explain } from "./engine-messages.ts";

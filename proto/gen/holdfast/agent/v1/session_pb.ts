@@ -405,6 +405,14 @@ export type Hello = Message<"holdfast.agent.v1.Hello"> & {
    * @generated from field: int32 primary_lease_version = 11 [json_name = "rights"];
    */
   primaryLeaseVersion: number;
+
+  /**
+   * Kinds of workloads that the agent runs: fields of the oneof in WorkloadSpec. Older agents report none, and run
+   * engines by ConvergeInstance.instance alone.
+   *
+   * @generated from field: repeated string workloads = 12;
+   */
+  workloads: string[];
 };
 
 /**
@@ -485,6 +493,14 @@ export type HelloJson = {
    * @generated from field: int32 primary_lease_version = 11 [json_name = "rights"];
    */
   rights?: number;
+
+  /**
+   * Kinds of workloads that the agent runs: fields of the oneof in WorkloadSpec. Older agents report none, and run
+   * engines by ConvergeInstance.instance alone.
+   *
+   * @generated from field: repeated string workloads = 12;
+   */
+  workloads?: string[];
 };
 
 /**
@@ -653,7 +669,7 @@ export type Observation = Message<"holdfast.agent.v1.Observation"> & {
   time?: Timestamp | undefined;
 
   /**
-   * Unset before the first instance spec.
+   * State of the machine's workload; unset before its first spec.
    *
    * @generated from field: holdfast.agent.v1.InstanceObservation instance = 2;
    */
@@ -672,7 +688,7 @@ export type ObservationJson = {
   time?: TimestampJson;
 
   /**
-   * Unset before the first instance spec.
+   * State of the machine's workload; unset before its first spec.
    *
    * @generated from field: holdfast.agent.v1.InstanceObservation instance = 2;
    */
@@ -687,10 +703,15 @@ export const ObservationSchema: GenMessage<Observation, {jsonType: ObservationJs
   messageDesc(file_holdfast_agent_v1_session, 9);
 
 /**
+ * The fields up to checks, certificate_generation, absent_metrics, saved_generation and the sizes of the disk are those
+ * of any workload; the others are those of engines.
+ *
  * @generated from message holdfast.agent.v1.InstanceObservation
  */
 export type InstanceObservation = Message<"holdfast.agent.v1.InstanceObservation"> & {
   /**
+   * Id of the owner.
+   *
    * @generated from field: string service_id = 1;
    */
   serviceId: string;
@@ -720,7 +741,7 @@ export type InstanceObservation = Message<"holdfast.agent.v1.InstanceObservation
   reason: string;
 
   /**
-   * Generation of the applied instance spec.
+   * Generation of the applied spec.
    *
    * @generated from field: int64 generation = 6;
    */
@@ -876,10 +897,15 @@ export type InstanceObservation = Message<"holdfast.agent.v1.InstanceObservation
 };
 
 /**
+ * The fields up to checks, certificate_generation, absent_metrics, saved_generation and the sizes of the disk are those
+ * of any workload; the others are those of engines.
+ *
  * @generated from message holdfast.agent.v1.InstanceObservation
  */
 export type InstanceObservationJson = {
   /**
+   * Id of the owner.
+   *
    * @generated from field: string service_id = 1;
    */
   serviceId?: string;
@@ -909,7 +935,7 @@ export type InstanceObservationJson = {
   reason?: string;
 
   /**
-   * Generation of the applied instance spec.
+   * Generation of the applied spec.
    *
    * @generated from field: int64 generation = 6;
    */

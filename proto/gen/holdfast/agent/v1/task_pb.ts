@@ -468,29 +468,43 @@ export const TaskSchema: GenMessage<Task, {jsonType: TaskJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_agent_v1_task, 0);
 
 /**
- * Delivers the instance spec. The agent stores the newest one and converges the machine to it, also without a
- * controller.
+ * Delivers the spec of the machine's workload. The agent stores the newest one and converges the machine to it, also
+ * without a controller.
  *
  * @generated from message holdfast.agent.v1.ConvergeInstance
  */
 export type ConvergeInstance = Message<"holdfast.agent.v1.ConvergeInstance"> & {
   /**
+   * An engine, for agents that report no kinds of workloads in their hello, and from older controllers.
+   *
    * @generated from field: holdfast.agent.v1.InstanceSpec instance = 1;
    */
   instance?: InstanceSpec | undefined;
+
+  /**
+   * @generated from field: holdfast.agent.v1.WorkloadSpec workload = 2;
+   */
+  workload?: WorkloadSpec | undefined;
 };
 
 /**
- * Delivers the instance spec. The agent stores the newest one and converges the machine to it, also without a
- * controller.
+ * Delivers the spec of the machine's workload. The agent stores the newest one and converges the machine to it, also
+ * without a controller.
  *
  * @generated from message holdfast.agent.v1.ConvergeInstance
  */
 export type ConvergeInstanceJson = {
   /**
+   * An engine, for agents that report no kinds of workloads in their hello, and from older controllers.
+   *
    * @generated from field: holdfast.agent.v1.InstanceSpec instance = 1;
    */
   instance?: InstanceSpecJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.WorkloadSpec workload = 2;
+   */
+  workload?: WorkloadSpecJson;
 };
 
 /**
@@ -499,6 +513,207 @@ export type ConvergeInstanceJson = {
  */
 export const ConvergeInstanceSchema: GenMessage<ConvergeInstance, {jsonType: ConvergeInstanceJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_agent_v1_task, 1);
+
+/**
+ * The program that a machine runs for its owner. A machine has one kind of workload for its whole life.
+ *
+ * @generated from message holdfast.agent.v1.WorkloadSpec
+ */
+export type WorkloadSpec = Message<"holdfast.agent.v1.WorkloadSpec"> & {
+  /**
+   * Kinds to come have the numbers 2 to 8.
+   *
+   * @generated from oneof holdfast.agent.v1.WorkloadSpec.workload
+   */
+  workload: {
+    /**
+     * @generated from field: holdfast.agent.v1.InstanceSpec engine = 1;
+     */
+    value: InstanceSpec;
+    case: "engine";
+  } | {
+    /**
+     * A process of tests; no released agent runs it.
+     *
+     * @generated from field: holdfast.agent.v1.FixtureSpec fixture = 9;
+     */
+    value: FixtureSpec;
+    case: "fixture";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * The following fields are unset for an engine, whose spec has them.
+   *
+   * @generated from field: string owner_id = 10;
+   */
+  ownerId: string;
+
+  /**
+   * @generated from field: string node_id = 11;
+   */
+  nodeId: string;
+
+  /**
+   * @generated from field: int64 generation = 12;
+   */
+  generation: bigint;
+
+  /**
+   * @generated from field: int64 term = 13;
+   */
+  term: bigint;
+
+  /**
+   * False to stop it; its data stay.
+   *
+   * @generated from field: bool running = 14;
+   */
+  running: boolean;
+
+  /**
+   * Number of requested restarts.
+   *
+   * @generated from field: int64 restart_count = 15;
+   */
+  restartCount: bigint;
+
+  /**
+   * @generated from field: int32 vcpu = 16;
+   */
+  vcpu: number;
+
+  /**
+   * @generated from field: int64 memory_bytes = 17;
+   */
+  memoryBytes: bigint;
+
+  /**
+   * @generated from field: int64 storage_bytes = 18;
+   */
+  storageBytes: bigint;
+
+  /**
+   * Private address of the machine.
+   *
+   * @generated from field: string address = 19;
+   */
+  address: string;
+};
+
+/**
+ * The program that a machine runs for its owner. A machine has one kind of workload for its whole life.
+ *
+ * @generated from message holdfast.agent.v1.WorkloadSpec
+ */
+export type WorkloadSpecJson = {
+  /**
+   * @generated from field: holdfast.agent.v1.InstanceSpec engine = 1;
+   */
+  engine?: InstanceSpecJson;
+
+  /**
+   * A process of tests; no released agent runs it.
+   *
+   * @generated from field: holdfast.agent.v1.FixtureSpec fixture = 9;
+   */
+  fixture?: FixtureSpecJson;
+
+  /**
+   * The following fields are unset for an engine, whose spec has them.
+   *
+   * @generated from field: string owner_id = 10;
+   */
+  ownerId?: string;
+
+  /**
+   * @generated from field: string node_id = 11;
+   */
+  nodeId?: string;
+
+  /**
+   * @generated from field: int64 generation = 12;
+   */
+  generation?: string;
+
+  /**
+   * @generated from field: int64 term = 13;
+   */
+  term?: string;
+
+  /**
+   * False to stop it; its data stay.
+   *
+   * @generated from field: bool running = 14;
+   */
+  running?: boolean;
+
+  /**
+   * Number of requested restarts.
+   *
+   * @generated from field: int64 restart_count = 15;
+   */
+  restartCount?: string;
+
+  /**
+   * @generated from field: int32 vcpu = 16;
+   */
+  vcpu?: number;
+
+  /**
+   * @generated from field: int64 memory_bytes = 17;
+   */
+  memoryBytes?: string;
+
+  /**
+   * @generated from field: int64 storage_bytes = 18;
+   */
+  storageBytes?: string;
+
+  /**
+   * Private address of the machine.
+   *
+   * @generated from field: string address = 19;
+   */
+  address?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.WorkloadSpec.
+ * Use `create(WorkloadSpecSchema)` to create a new message.
+ */
+export const WorkloadSpecSchema: GenMessage<WorkloadSpec, {jsonType: WorkloadSpecJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 2);
+
+/**
+ * @generated from message holdfast.agent.v1.FixtureSpec
+ */
+export type FixtureSpec = Message<"holdfast.agent.v1.FixtureSpec"> & {
+  /**
+   * Text that the process prints.
+   *
+   * @generated from field: string message = 1;
+   */
+  message: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.FixtureSpec
+ */
+export type FixtureSpecJson = {
+  /**
+   * Text that the process prints.
+   *
+   * @generated from field: string message = 1;
+   */
+  message?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.FixtureSpec.
+ * Use `create(FixtureSpecSchema)` to create a new message.
+ */
+export const FixtureSpecSchema: GenMessage<FixtureSpec, {jsonType: FixtureSpecJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 3);
 
 /**
  * @generated from message holdfast.agent.v1.InstanceSpec
@@ -855,7 +1070,7 @@ export type InstanceSpecJson = {
  * Use `create(InstanceSpecSchema)` to create a new message.
  */
 export const InstanceSpecSchema: GenMessage<InstanceSpec, {jsonType: InstanceSpecJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 2);
+  messageDesc(file_holdfast_agent_v1_task, 4);
 
 /**
  * A platform process that is a client of the engine, independent of the user's allow-list.
@@ -914,7 +1129,7 @@ export type PlatformAccessJson = {
  * Use `create(PlatformAccessSchema)` to create a new message.
  */
 export const PlatformAccessSchema: GenMessage<PlatformAccess, {jsonType: PlatformAccessJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 3);
+  messageDesc(file_holdfast_agent_v1_task, 5);
 
 /**
  * The connection pooler, at the addresses of the engine.
@@ -959,7 +1174,7 @@ export type PoolerJson = {
  * Use `create(PoolerSchema)` to create a new message.
  */
 export const PoolerSchema: GenMessage<Pooler, {jsonType: PoolerJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 4);
+  messageDesc(file_holdfast_agent_v1_task, 6);
 
 /**
  * The members of a service and its primary under the term. The member with the instance's node id is this machine.
@@ -1078,7 +1293,7 @@ export type ReplicationJson = {
  * Use `create(ReplicationSchema)` to create a new message.
  */
 export const ReplicationSchema: GenMessage<Replication, {jsonType: ReplicationJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 5);
+  messageDesc(file_holdfast_agent_v1_task, 7);
 
 /**
  * The members of a cluster that elect their leader. The member with the instance's node id is this machine.
@@ -1165,7 +1380,7 @@ export type PeersJson = {
  * Use `create(PeersSchema)` to create a new message.
  */
 export const PeersSchema: GenMessage<Peers, {jsonType: PeersJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 6);
+  messageDesc(file_holdfast_agent_v1_task, 8);
 
 /**
  * @generated from message holdfast.agent.v1.Member
@@ -1238,7 +1453,7 @@ export type MemberJson = {
  * Use `create(MemberSchema)` to create a new message.
  */
 export const MemberSchema: GenMessage<Member, {jsonType: MemberJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 7);
+  messageDesc(file_holdfast_agent_v1_task, 9);
 
 /**
  * An address of a component for an audience.
@@ -1307,7 +1522,7 @@ export type ListenerJson = {
  * Use `create(ListenerSchema)` to create a new message.
  */
 export const ListenerSchema: GenMessage<Listener, {jsonType: ListenerJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 8);
+  messageDesc(file_holdfast_agent_v1_task, 10);
 
 /**
  * @generated from message holdfast.agent.v1.EngineUser
@@ -1380,7 +1595,7 @@ export type EngineUserJson = {
  * Use `create(EngineUserSchema)` to create a new message.
  */
 export const EngineUserSchema: GenMessage<EngineUser, {jsonType: EngineUserJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 9);
+  messageDesc(file_holdfast_agent_v1_task, 11);
 
 /**
  * Reads the replication status of the engine.
@@ -1415,7 +1630,7 @@ export type ReadReplicationJson = {
  * Use `create(ReadReplicationSchema)` to create a new message.
  */
 export const ReadReplicationSchema: GenMessage<ReadReplication, {jsonType: ReadReplicationJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 10);
+  messageDesc(file_holdfast_agent_v1_task, 12);
 
 /**
  * Checks whether the data can be upgraded; changes nothing.
@@ -1450,7 +1665,7 @@ export type CheckEngineUpgradeJson = {
  * Use `create(CheckEngineUpgradeSchema)` to create a new message.
  */
 export const CheckEngineUpgradeSchema: GenMessage<CheckEngineUpgrade, {jsonType: CheckEngineUpgradeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 11);
+  messageDesc(file_holdfast_agent_v1_task, 13);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineUsers
@@ -1469,7 +1684,7 @@ export type ListEngineUsersJson = {
  * Use `create(ListEngineUsersSchema)` to create a new message.
  */
 export const ListEngineUsersSchema: GenMessage<ListEngineUsers, {jsonType: ListEngineUsersJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 12);
+  messageDesc(file_holdfast_agent_v1_task, 14);
 
 /**
  * Creates or changes a user. A repeated task finds its verifier and changes nothing.
@@ -1510,7 +1725,7 @@ export type PutEngineUserJson = {
  * Use `create(PutEngineUserSchema)` to create a new message.
  */
 export const PutEngineUserSchema: GenMessage<PutEngineUser, {jsonType: PutEngineUserJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 13);
+  messageDesc(file_holdfast_agent_v1_task, 15);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineUser
@@ -1537,7 +1752,7 @@ export type DropEngineUserJson = {
  * Use `create(DropEngineUserSchema)` to create a new message.
  */
 export const DropEngineUserSchema: GenMessage<DropEngineUser, {jsonType: DropEngineUserJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 14);
+  messageDesc(file_holdfast_agent_v1_task, 16);
 
 /**
  * @generated from message holdfast.agent.v1.CheckEnginePassword
@@ -1574,7 +1789,7 @@ export type CheckEnginePasswordJson = {
  * Use `create(CheckEnginePasswordSchema)` to create a new message.
  */
 export const CheckEnginePasswordSchema: GenMessage<CheckEnginePassword, {jsonType: CheckEnginePasswordJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 15);
+  messageDesc(file_holdfast_agent_v1_task, 17);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineDatabases
@@ -1593,7 +1808,7 @@ export type ListEngineDatabasesJson = {
  * Use `create(ListEngineDatabasesSchema)` to create a new message.
  */
 export const ListEngineDatabasesSchema: GenMessage<ListEngineDatabases, {jsonType: ListEngineDatabasesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 16);
+  messageDesc(file_holdfast_agent_v1_task, 18);
 
 /**
  * @generated from message holdfast.agent.v1.CreateEngineDatabase
@@ -1644,7 +1859,7 @@ export type CreateEngineDatabaseJson = {
  * Use `create(CreateEngineDatabaseSchema)` to create a new message.
  */
 export const CreateEngineDatabaseSchema: GenMessage<CreateEngineDatabase, {jsonType: CreateEngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 17);
+  messageDesc(file_holdfast_agent_v1_task, 19);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineDatabase
@@ -1671,7 +1886,7 @@ export type DropEngineDatabaseJson = {
  * Use `create(DropEngineDatabaseSchema)` to create a new message.
  */
 export const DropEngineDatabaseSchema: GenMessage<DropEngineDatabase, {jsonType: DropEngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 18);
+  messageDesc(file_holdfast_agent_v1_task, 20);
 
 /**
  * Determines the outcome of a change whose tasks have no known result: cancels these tasks, waits until the engine runs
@@ -1753,7 +1968,7 @@ export type SettleEngineChangeJson = {
  * Use `create(SettleEngineChangeSchema)` to create a new message.
  */
 export const SettleEngineChangeSchema: GenMessage<SettleEngineChange, {jsonType: SettleEngineChangeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 19);
+  messageDesc(file_holdfast_agent_v1_task, 21);
 
 /**
  * @generated from message holdfast.agent.v1.ReadLogs
@@ -1866,7 +2081,7 @@ export type ReadLogsJson = {
  * Use `create(ReadLogsSchema)` to create a new message.
  */
 export const ReadLogsSchema: GenMessage<ReadLogs, {jsonType: ReadLogsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 20);
+  messageDesc(file_holdfast_agent_v1_task, 22);
 
 /**
  * Reads a payload by reference and stores it again, as a test of the bulk lane.
@@ -1897,7 +2112,7 @@ export type CopyPayloadJson = {
  * Use `create(CopyPayloadSchema)` to create a new message.
  */
 export const CopyPayloadSchema: GenMessage<CopyPayload, {jsonType: CopyPayloadJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 21);
+  messageDesc(file_holdfast_agent_v1_task, 23);
 
 /**
  * Replaces the agent by one with this code. The new agent sends the result; the old one sends a failure and continues.
@@ -1970,7 +2185,7 @@ export type UpgradeAgentJson = {
  * Use `create(UpgradeAgentSchema)` to create a new message.
  */
 export const UpgradeAgentSchema: GenMessage<UpgradeAgent, {jsonType: UpgradeAgentJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 22);
+  messageDesc(file_holdfast_agent_v1_task, 24);
 
 /**
  * Creates the queue with this id, and the queue schema if the database lacks it, or changes its settings. Fails with
@@ -2017,7 +2232,7 @@ export type PutEngineQueueJson = {
  * Use `create(PutEngineQueueSchema)` to create a new message.
  */
 export const PutEngineQueueSchema: GenMessage<PutEngineQueue, {jsonType: PutEngineQueueJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 23);
+  messageDesc(file_holdfast_agent_v1_task, 25);
 
 /**
  * @generated from message holdfast.agent.v1.EngineQueue
@@ -2122,7 +2337,7 @@ export type EngineQueueJson = {
  * Use `create(EngineQueueSchema)` to create a new message.
  */
 export const EngineQueueSchema: GenMessage<EngineQueue, {jsonType: EngineQueueJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 24);
+  messageDesc(file_holdfast_agent_v1_task, 26);
 
 /**
  * Deletes a queue with its messages, as far as the time allows.
@@ -2163,7 +2378,7 @@ export type RemoveEngineQueueJson = {
  * Use `create(RemoveEngineQueueSchema)` to create a new message.
  */
 export const RemoveEngineQueueSchema: GenMessage<RemoveEngineQueue, {jsonType: RemoveEngineQueueJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 25);
+  messageDesc(file_holdfast_agent_v1_task, 27);
 
 /**
  * Lists all queues of all databases, including deleted ones.
@@ -2186,7 +2401,7 @@ export type ListEngineQueuesJson = {
  * Use `create(ListEngineQueuesSchema)` to create a new message.
  */
 export const ListEngineQueuesSchema: GenMessage<ListEngineQueues, {jsonType: ListEngineQueuesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 26);
+  messageDesc(file_holdfast_agent_v1_task, 28);
 
 /**
  * Carries out a QueueRequest.
@@ -2227,7 +2442,7 @@ export type CallQueueJson = {
  * Use `create(CallQueueSchema)` to create a new message.
  */
 export const CallQueueSchema: GenMessage<CallQueue, {jsonType: CallQueueJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 27);
+  messageDesc(file_holdfast_agent_v1_task, 29);
 
 /**
  * Content of a quick task: a message of queue_call.proto in binary encoding, or the rows of a response.
@@ -2272,7 +2487,7 @@ export type PackedContentJson = {
  * Use `create(PackedContentSchema)` to create a new message.
  */
 export const PackedContentSchema: GenMessage<PackedContent, {jsonType: PackedContentJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 28);
+  messageDesc(file_holdfast_agent_v1_task, 30);
 
 /**
  * A payload that is encrypted by AES-256-GCM with a single-use key and a zero nonce.
@@ -2313,7 +2528,7 @@ export type SealedPayloadJson = {
  * Use `create(SealedPayloadSchema)` to create a new message.
  */
 export const SealedPayloadSchema: GenMessage<SealedPayload, {jsonType: SealedPayloadJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 29);
+  messageDesc(file_holdfast_agent_v1_task, 31);
 
 /**
  * A reference to a payload over 64 KiB in the object store.
@@ -2364,7 +2579,7 @@ export type PayloadRefJson = {
  * Use `create(PayloadRefSchema)` to create a new message.
  */
 export const PayloadRefSchema: GenMessage<PayloadRef, {jsonType: PayloadRefJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 30);
+  messageDesc(file_holdfast_agent_v1_task, 32);
 
 /**
  * Creates or migrates the schema of an app's end users, and grants this role access to its rows.
@@ -2419,7 +2634,7 @@ export type PrepareAuthSchemaJson = {
  * Use `create(PrepareAuthSchemaSchema)` to create a new message.
  */
 export const PrepareAuthSchemaSchema: GenMessage<PrepareAuthSchema, {jsonType: PrepareAuthSchemaJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 31);
+  messageDesc(file_holdfast_agent_v1_task, 33);
 
 /**
  * Revokes a session of an end user with its refresh tokens. An unknown session counts as revoked.
@@ -2460,7 +2675,7 @@ export type RevokeAuthSessionJson = {
  * Use `create(RevokeAuthSessionSchema)` to create a new message.
  */
 export const RevokeAuthSessionSchema: GenMessage<RevokeAuthSession, {jsonType: RevokeAuthSessionJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 32);
+  messageDesc(file_holdfast_agent_v1_task, 34);
 
 /**
  * Erases an end user from all tables of the schema.
@@ -2522,7 +2737,7 @@ export type EraseAuthUserJson = {
  * Use `create(EraseAuthUserSchema)` to create a new message.
  */
 export const EraseAuthUserSchema: GenMessage<EraseAuthUser, {jsonType: EraseAuthUserJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 33);
+  messageDesc(file_holdfast_agent_v1_task, 35);
 
 /**
  * Reads rows of the schema in the order of their keys.
@@ -2619,7 +2834,7 @@ export type ReadAuthRowsJson = {
  * Use `create(ReadAuthRowsSchema)` to create a new message.
  */
 export const ReadAuthRowsSchema: GenMessage<ReadAuthRows, {jsonType: ReadAuthRowsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 34);
+  messageDesc(file_holdfast_agent_v1_task, 36);
 
 /**
  * Creates a user before the first sign-in, for apps with closed sign-up.
@@ -2670,7 +2885,7 @@ export type AddAuthUserJson = {
  * Use `create(AddAuthUserSchema)` to create a new message.
  */
 export const AddAuthUserSchema: GenMessage<AddAuthUser, {jsonType: AddAuthUserJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 35);
+  messageDesc(file_holdfast_agent_v1_task, 37);
 
 /**
  * Repeats erasures of users and revocations of sessions after a restore, a copy, or a loss of recent writes.
@@ -2721,7 +2936,7 @@ export type ReplayAuthErasuresJson = {
  * Use `create(ReplayAuthErasuresSchema)` to create a new message.
  */
 export const ReplayAuthErasuresSchema: GenMessage<ReplayAuthErasures, {jsonType: ReplayAuthErasuresJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 36);
+  messageDesc(file_holdfast_agent_v1_task, 38);
 
 /**
  * @generated from message holdfast.agent.v1.TaskResult
@@ -3093,7 +3308,7 @@ export type TaskResultJson = {
  * Use `create(TaskResultSchema)` to create a new message.
  */
 export const TaskResultSchema: GenMessage<TaskResult, {jsonType: TaskResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 37);
+  messageDesc(file_holdfast_agent_v1_task, 39);
 
 /**
  * @generated from message holdfast.agent.v1.TaskFailure
@@ -3144,7 +3359,7 @@ export type TaskFailureJson = {
  * Use `create(TaskFailureSchema)` to create a new message.
  */
 export const TaskFailureSchema: GenMessage<TaskFailure, {jsonType: TaskFailureJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 38);
+  messageDesc(file_holdfast_agent_v1_task, 40);
 
 /**
  * @generated from message holdfast.agent.v1.ConvergeInstanceResult
@@ -3163,7 +3378,7 @@ export type ConvergeInstanceResultJson = {
  * Use `create(ConvergeInstanceResultSchema)` to create a new message.
  */
 export const ConvergeInstanceResultSchema: GenMessage<ConvergeInstanceResult, {jsonType: ConvergeInstanceResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 39);
+  messageDesc(file_holdfast_agent_v1_task, 41);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineUsersResult
@@ -3190,7 +3405,7 @@ export type ListEngineUsersResultJson = {
  * Use `create(ListEngineUsersResultSchema)` to create a new message.
  */
 export const ListEngineUsersResultSchema: GenMessage<ListEngineUsersResult, {jsonType: ListEngineUsersResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 40);
+  messageDesc(file_holdfast_agent_v1_task, 42);
 
 /**
  * @generated from message holdfast.agent.v1.EngineUserState
@@ -3241,7 +3456,7 @@ export type EngineUserStateJson = {
  * Use `create(EngineUserStateSchema)` to create a new message.
  */
 export const EngineUserStateSchema: GenMessage<EngineUserState, {jsonType: EngineUserStateJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 41);
+  messageDesc(file_holdfast_agent_v1_task, 43);
 
 /**
  * @generated from message holdfast.agent.v1.PutEngineUserResult
@@ -3300,7 +3515,7 @@ export type PutEngineUserResultJson = {
  * Use `create(PutEngineUserResultSchema)` to create a new message.
  */
 export const PutEngineUserResultSchema: GenMessage<PutEngineUserResult, {jsonType: PutEngineUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 42);
+  messageDesc(file_holdfast_agent_v1_task, 44);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineUserResult
@@ -3327,7 +3542,7 @@ export type DropEngineUserResultJson = {
  * Use `create(DropEngineUserResultSchema)` to create a new message.
  */
 export const DropEngineUserResultSchema: GenMessage<DropEngineUserResult, {jsonType: DropEngineUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 43);
+  messageDesc(file_holdfast_agent_v1_task, 45);
 
 /**
  * @generated from message holdfast.agent.v1.CheckEnginePasswordResult
@@ -3364,7 +3579,7 @@ export type CheckEnginePasswordResultJson = {
  * Use `create(CheckEnginePasswordResultSchema)` to create a new message.
  */
 export const CheckEnginePasswordResultSchema: GenMessage<CheckEnginePasswordResult, {jsonType: CheckEnginePasswordResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 44);
+  messageDesc(file_holdfast_agent_v1_task, 46);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineDatabasesResult
@@ -3391,7 +3606,7 @@ export type ListEngineDatabasesResultJson = {
  * Use `create(ListEngineDatabasesResultSchema)` to create a new message.
  */
 export const ListEngineDatabasesResultSchema: GenMessage<ListEngineDatabasesResult, {jsonType: ListEngineDatabasesResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 45);
+  messageDesc(file_holdfast_agent_v1_task, 47);
 
 /**
  * @generated from message holdfast.agent.v1.EngineDatabase
@@ -3452,7 +3667,7 @@ export type EngineDatabaseJson = {
  * Use `create(EngineDatabaseSchema)` to create a new message.
  */
 export const EngineDatabaseSchema: GenMessage<EngineDatabase, {jsonType: EngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 46);
+  messageDesc(file_holdfast_agent_v1_task, 48);
 
 /**
  * @generated from message holdfast.agent.v1.CreateEngineDatabaseResult
@@ -3479,7 +3694,7 @@ export type CreateEngineDatabaseResultJson = {
  * Use `create(CreateEngineDatabaseResultSchema)` to create a new message.
  */
 export const CreateEngineDatabaseResultSchema: GenMessage<CreateEngineDatabaseResult, {jsonType: CreateEngineDatabaseResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 47);
+  messageDesc(file_holdfast_agent_v1_task, 49);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineDatabaseResult
@@ -3506,7 +3721,7 @@ export type DropEngineDatabaseResultJson = {
  * Use `create(DropEngineDatabaseResultSchema)` to create a new message.
  */
 export const DropEngineDatabaseResultSchema: GenMessage<DropEngineDatabaseResult, {jsonType: DropEngineDatabaseResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 48);
+  messageDesc(file_holdfast_agent_v1_task, 50);
 
 /**
  * @generated from message holdfast.agent.v1.SettleEngineChangeResult
@@ -3551,7 +3766,7 @@ export type SettleEngineChangeResultJson = {
  * Use `create(SettleEngineChangeResultSchema)` to create a new message.
  */
 export const SettleEngineChangeResultSchema: GenMessage<SettleEngineChangeResult, {jsonType: SettleEngineChangeResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 49);
+  messageDesc(file_holdfast_agent_v1_task, 51);
 
 /**
  * @generated from message holdfast.agent.v1.ReadLogsResult
@@ -3626,7 +3841,7 @@ export type ReadLogsResultJson = {
  * Use `create(ReadLogsResultSchema)` to create a new message.
  */
 export const ReadLogsResultSchema: GenMessage<ReadLogsResult, {jsonType: ReadLogsResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 50);
+  messageDesc(file_holdfast_agent_v1_task, 52);
 
 /**
  * @generated from message holdfast.agent.v1.EngineLogLine
@@ -3683,7 +3898,7 @@ export type EngineLogLineJson = {
  * Use `create(EngineLogLineSchema)` to create a new message.
  */
 export const EngineLogLineSchema: GenMessage<EngineLogLine, {jsonType: EngineLogLineJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 51);
+  messageDesc(file_holdfast_agent_v1_task, 53);
 
 /**
  * @generated from message holdfast.agent.v1.CopyPayloadResult
@@ -3710,7 +3925,7 @@ export type CopyPayloadResultJson = {
  * Use `create(CopyPayloadResultSchema)` to create a new message.
  */
 export const CopyPayloadResultSchema: GenMessage<CopyPayloadResult, {jsonType: CopyPayloadResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 52);
+  messageDesc(file_holdfast_agent_v1_task, 54);
 
 /**
  * @generated from message holdfast.agent.v1.PutEngineQueueResult
@@ -3729,7 +3944,7 @@ export type PutEngineQueueResultJson = {
  * Use `create(PutEngineQueueResultSchema)` to create a new message.
  */
 export const PutEngineQueueResultSchema: GenMessage<PutEngineQueueResult, {jsonType: PutEngineQueueResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 53);
+  messageDesc(file_holdfast_agent_v1_task, 55);
 
 /**
  * @generated from message holdfast.agent.v1.RemoveEngineQueueResult
@@ -3774,7 +3989,7 @@ export type RemoveEngineQueueResultJson = {
  * Use `create(RemoveEngineQueueResultSchema)` to create a new message.
  */
 export const RemoveEngineQueueResultSchema: GenMessage<RemoveEngineQueueResult, {jsonType: RemoveEngineQueueResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 54);
+  messageDesc(file_holdfast_agent_v1_task, 56);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineQueuesResult
@@ -3801,7 +4016,7 @@ export type ListEngineQueuesResultJson = {
  * Use `create(ListEngineQueuesResultSchema)` to create a new message.
  */
 export const ListEngineQueuesResultSchema: GenMessage<ListEngineQueuesResult, {jsonType: ListEngineQueuesResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 55);
+  messageDesc(file_holdfast_agent_v1_task, 57);
 
 /**
  * @generated from message holdfast.agent.v1.CallQueueResult
@@ -3832,7 +4047,7 @@ export type CallQueueResultJson = {
  * Use `create(CallQueueResultSchema)` to create a new message.
  */
 export const CallQueueResultSchema: GenMessage<CallQueueResult, {jsonType: CallQueueResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 56);
+  messageDesc(file_holdfast_agent_v1_task, 58);
 
 /**
  * @generated from message holdfast.agent.v1.UpgradeAgentResult
@@ -3873,7 +4088,7 @@ export type UpgradeAgentResultJson = {
  * Use `create(UpgradeAgentResultSchema)` to create a new message.
  */
 export const UpgradeAgentResultSchema: GenMessage<UpgradeAgentResult, {jsonType: UpgradeAgentResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 57);
+  messageDesc(file_holdfast_agent_v1_task, 59);
 
 /**
  * @generated from message holdfast.agent.v1.ReadQueryStatistics
@@ -3914,7 +4129,7 @@ export type ReadQueryStatisticsJson = {
  * Use `create(ReadQueryStatisticsSchema)` to create a new message.
  */
 export const ReadQueryStatisticsSchema: GenMessage<ReadQueryStatistics, {jsonType: ReadQueryStatisticsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 58);
+  messageDesc(file_holdfast_agent_v1_task, 60);
 
 /**
  * @generated from message holdfast.agent.v1.ReadQueryStatisticsResult
@@ -3971,7 +4186,7 @@ export type ReadQueryStatisticsResultJson = {
  * Use `create(ReadQueryStatisticsResultSchema)` to create a new message.
  */
 export const ReadQueryStatisticsResultSchema: GenMessage<ReadQueryStatisticsResult, {jsonType: ReadQueryStatisticsResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 59);
+  messageDesc(file_holdfast_agent_v1_task, 61);
 
 /**
  * @generated from message holdfast.agent.v1.EngineQueryStatistic
@@ -4076,7 +4291,7 @@ export type EngineQueryStatisticJson = {
  * Use `create(EngineQueryStatisticSchema)` to create a new message.
  */
 export const EngineQueryStatisticSchema: GenMessage<EngineQueryStatistic, {jsonType: EngineQueryStatisticJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 60);
+  messageDesc(file_holdfast_agent_v1_task, 62);
 
 /**
  * @generated from message holdfast.agent.v1.ListRunningQueries
@@ -4103,7 +4318,7 @@ export type ListRunningQueriesJson = {
  * Use `create(ListRunningQueriesSchema)` to create a new message.
  */
 export const ListRunningQueriesSchema: GenMessage<ListRunningQueries, {jsonType: ListRunningQueriesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 61);
+  messageDesc(file_holdfast_agent_v1_task, 63);
 
 /**
  * @generated from message holdfast.agent.v1.ListRunningQueriesResult
@@ -4140,7 +4355,7 @@ export type ListRunningQueriesResultJson = {
  * Use `create(ListRunningQueriesResultSchema)` to create a new message.
  */
 export const ListRunningQueriesResultSchema: GenMessage<ListRunningQueriesResult, {jsonType: ListRunningQueriesResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 62);
+  messageDesc(file_holdfast_agent_v1_task, 64);
 
 /**
  * @generated from message holdfast.agent.v1.EngineRunningQuery
@@ -4261,7 +4476,7 @@ export type EngineRunningQueryJson = {
  * Use `create(EngineRunningQuerySchema)` to create a new message.
  */
 export const EngineRunningQuerySchema: GenMessage<EngineRunningQuery, {jsonType: EngineRunningQueryJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 63);
+  messageDesc(file_holdfast_agent_v1_task, 65);
 
 /**
  * A session, identified by pid and start, because pids are reused.
@@ -4306,7 +4521,7 @@ export type EngineSessionJson = {
  * Use `create(EngineSessionSchema)` to create a new message.
  */
 export const EngineSessionSchema: GenMessage<EngineSession, {jsonType: EngineSessionJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 64);
+  messageDesc(file_holdfast_agent_v1_task, 66);
 
 /**
  * @generated from message holdfast.agent.v1.SignalQuery
@@ -4347,7 +4562,7 @@ export type SignalQueryJson = {
  * Use `create(SignalQuerySchema)` to create a new message.
  */
 export const SignalQuerySchema: GenMessage<SignalQuery, {jsonType: SignalQueryJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 65);
+  messageDesc(file_holdfast_agent_v1_task, 67);
 
 /**
  * @generated from message holdfast.agent.v1.SignalQueryResult
@@ -4378,7 +4593,7 @@ export type SignalQueryResultJson = {
  * Use `create(SignalQueryResultSchema)` to create a new message.
  */
 export const SignalQueryResultSchema: GenMessage<SignalQueryResult, {jsonType: SignalQueryResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 66);
+  messageDesc(file_holdfast_agent_v1_task, 68);
 
 /**
  * Runs a statement that the controller has validated.
@@ -4541,7 +4756,7 @@ export type RunConsoleQueryJson = {
  * Use `create(RunConsoleQuerySchema)` to create a new message.
  */
 export const RunConsoleQuerySchema: GenMessage<RunConsoleQuery, {jsonType: RunConsoleQueryJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 67);
+  messageDesc(file_holdfast_agent_v1_task, 69);
 
 /**
  * @generated from message holdfast.agent.v1.ConsoleName
@@ -4592,7 +4807,7 @@ export type ConsoleNameJson = {
  * Use `create(ConsoleNameSchema)` to create a new message.
  */
 export const ConsoleNameSchema: GenMessage<ConsoleName, {jsonType: ConsoleNameJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 68);
+  messageDesc(file_holdfast_agent_v1_task, 70);
 
 /**
  * @generated from message holdfast.agent.v1.RunConsoleQueryResult
@@ -4691,7 +4906,7 @@ export type RunConsoleQueryResultJson = {
  * Use `create(RunConsoleQueryResultSchema)` to create a new message.
  */
 export const RunConsoleQueryResultSchema: GenMessage<RunConsoleQueryResult, {jsonType: RunConsoleQueryResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 69);
+  messageDesc(file_holdfast_agent_v1_task, 71);
 
 /**
  * @generated from message holdfast.agent.v1.ConsoleRefusal
@@ -4746,7 +4961,7 @@ export type ConsoleRefusalJson = {
  * Use `create(ConsoleRefusalSchema)` to create a new message.
  */
 export const ConsoleRefusalSchema: GenMessage<ConsoleRefusal, {jsonType: ConsoleRefusalJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 70);
+  messageDesc(file_holdfast_agent_v1_task, 72);
 
 /**
  * @generated from message holdfast.agent.v1.ReadReplicationResult
@@ -4897,7 +5112,7 @@ export type ReadReplicationResultJson = {
  * Use `create(ReadReplicationResultSchema)` to create a new message.
  */
 export const ReadReplicationResultSchema: GenMessage<ReadReplicationResult, {jsonType: ReadReplicationResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 71);
+  messageDesc(file_holdfast_agent_v1_task, 73);
 
 /**
  * A member that receives the primary's log.
@@ -4976,7 +5191,7 @@ export type ReplicationPeerJson = {
  * Use `create(ReplicationPeerSchema)` to create a new message.
  */
 export const ReplicationPeerSchema: GenMessage<ReplicationPeer, {jsonType: ReplicationPeerJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 72);
+  messageDesc(file_holdfast_agent_v1_task, 74);
 
 /**
  * @generated from message holdfast.agent.v1.CheckEngineUpgradeResult
@@ -5007,7 +5222,7 @@ export type CheckEngineUpgradeResultJson = {
  * Use `create(CheckEngineUpgradeResultSchema)` to create a new message.
  */
 export const CheckEngineUpgradeResultSchema: GenMessage<CheckEngineUpgradeResult, {jsonType: CheckEngineUpgradeResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 73);
+  messageDesc(file_holdfast_agent_v1_task, 75);
 
 /**
  * @generated from message holdfast.agent.v1.UpgradeObstacle
@@ -5052,7 +5267,7 @@ export type UpgradeObstacleJson = {
  * Use `create(UpgradeObstacleSchema)` to create a new message.
  */
 export const UpgradeObstacleSchema: GenMessage<UpgradeObstacle, {jsonType: UpgradeObstacleJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 74);
+  messageDesc(file_holdfast_agent_v1_task, 76);
 
 /**
  * @generated from message holdfast.agent.v1.PrepareAuthSchemaResult
@@ -5083,7 +5298,7 @@ export type PrepareAuthSchemaResultJson = {
  * Use `create(PrepareAuthSchemaResultSchema)` to create a new message.
  */
 export const PrepareAuthSchemaResultSchema: GenMessage<PrepareAuthSchemaResult, {jsonType: PrepareAuthSchemaResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 75);
+  messageDesc(file_holdfast_agent_v1_task, 77);
 
 /**
  * @generated from message holdfast.agent.v1.RevokeAuthSessionResult
@@ -5110,7 +5325,7 @@ export type RevokeAuthSessionResultJson = {
  * Use `create(RevokeAuthSessionResultSchema)` to create a new message.
  */
 export const RevokeAuthSessionResultSchema: GenMessage<RevokeAuthSessionResult, {jsonType: RevokeAuthSessionResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 76);
+  messageDesc(file_holdfast_agent_v1_task, 78);
 
 /**
  * @generated from message holdfast.agent.v1.EraseAuthUserResult
@@ -5151,7 +5366,7 @@ export type EraseAuthUserResultJson = {
  * Use `create(EraseAuthUserResultSchema)` to create a new message.
  */
 export const EraseAuthUserResultSchema: GenMessage<EraseAuthUserResult, {jsonType: EraseAuthUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 77);
+  messageDesc(file_holdfast_agent_v1_task, 79);
 
 /**
  * @generated from message holdfast.agent.v1.ReplayAuthErasuresResult
@@ -5192,7 +5407,7 @@ export type ReplayAuthErasuresResultJson = {
  * Use `create(ReplayAuthErasuresResultSchema)` to create a new message.
  */
 export const ReplayAuthErasuresResultSchema: GenMessage<ReplayAuthErasuresResult, {jsonType: ReplayAuthErasuresResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 78);
+  messageDesc(file_holdfast_agent_v1_task, 80);
 
 /**
  * @generated from message holdfast.agent.v1.ReadAuthRowsResult
@@ -5237,7 +5452,7 @@ export type ReadAuthRowsResultJson = {
  * Use `create(ReadAuthRowsResultSchema)` to create a new message.
  */
 export const ReadAuthRowsResultSchema: GenMessage<ReadAuthRowsResult, {jsonType: ReadAuthRowsResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 79);
+  messageDesc(file_holdfast_agent_v1_task, 81);
 
 /**
  * @generated from message holdfast.agent.v1.AddAuthUserResult
@@ -5268,7 +5483,7 @@ export type AddAuthUserResultJson = {
  * Use `create(AddAuthUserResultSchema)` to create a new message.
  */
 export const AddAuthUserResultSchema: GenMessage<AddAuthUserResult, {jsonType: AddAuthUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 80);
+  messageDesc(file_holdfast_agent_v1_task, 82);
 
 /**
  * A queue of tasks on the agent. Lanes run independently of each other.

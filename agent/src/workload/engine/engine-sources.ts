@@ -1,8 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ArchiveObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
-import type { DrivenInstance, EngineCheck } from "../engines/engine-driver.ts";
-import type { InstanceStatus } from "../workload/engine/instance-status.ts";
-import type { SampleSource } from "./sample-source.ts";
+import type { DrivenInstance } from "../../engines/engine-driver.ts";
+import type { SampleSource } from "../sample-source.ts";
 
 /** Lag of the engine's log archive; no values without an archive. */
 export function createArchiveSource(archive: () => ArchiveObservation | undefined, now: () => number): SampleSource {
@@ -17,17 +16,6 @@ export function createArchiveSource(archive: () => ArchiveObservation | undefine
         archive_waiting_bytes: Number(observation.waitingBytes),
       };
       return { values, absent: {} };
-    },
-  };
-}
-
-const figures: Readonly<Record<EngineCheck["status"], number>> = { healthy: 0, degraded: 1, unhealthy: 2 };
-
-/** Health as a figure: 0 healthy, 1 degraded, 2 unhealthy. It needs no response of the engine. */
-export function createHealthSource(status: Pick<InstanceStatus, "level">): SampleSource {
-  return {
-    async read() {
-      return { values: { health: status.level && figures[status.level] }, absent: {} };
     },
   };
 }

@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { IssueServerCertificateRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import type { EngineCheck } from "../../engines/engine-driver.ts";
+import type { EngineCheck } from "../engines/engine-driver.ts";
 import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import { createKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
 import { agentMethods, type ControllerChannel } from "@holdfast/mtls/controller-channel.ts";

@@ -1,8 +1,8 @@
 import { metricOf } from "@holdfast/common/metric-catalog.ts";
-import type { DrivenInstance } from "../engines/engine-driver.ts";
-import type { EngineMetrics } from "../engines/insight-facets.ts";
-import { createRate, type Rate } from "./rate.ts";
-import type { SampleSource } from "./sample-source.ts";
+import type { DrivenInstance } from "../../engines/engine-driver.ts";
+import type { EngineMetrics } from "../../engines/insight-facets.ts";
+import { createRate, type Rate } from "../rate.ts";
+import type { SampleSource } from "../sample-source.ts";
 
 export interface EngineSourceDeps {
   /** The running engine; undefined without one. */

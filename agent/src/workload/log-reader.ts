@@ -8,8 +8,8 @@ import {
   type ReadLogsResult,
   ReadLogsResultSchema,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { segmentsOf } from "../../../keeper/segment-log.ts";
-import type { LogLevel, ParsedLogLine } from "../../engines/engine-driver.ts";
+import { segmentsOf } from "../../keeper/segment-log.ts";
+import type { LogLevel, ParsedLogLine } from "../engines/engine-driver.ts";
 
 /**
  * Reads the engine's log, which the keeper stores in a bounded number of segments. A cursor survives rotation; one

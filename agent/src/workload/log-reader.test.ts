@@ -5,7 +5,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ReadLogsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { LogLevel } from "../../engines/engine-driver.ts";
+import type { LogLevel } from "../engines/engine-driver.ts";
 import { createLogReader, type LogReader } from "./log-reader.ts";
 
 let directory: string;

@@ -2,43 +2,64 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { createMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { agentSlots } from "../../../keeper/agent-handover.ts";
-import { jobComponents } from "../../backup/job-component.ts";
-import { programComponent } from "../../os/engine-programs.ts";
-import type { KeeperClient } from "../../os/keeper-client.ts";
-import { TaskFailed } from "../../task-failed.ts";
-import type { InstanceFiles } from "./instance-files.ts";
-import type { InstanceReconciler } from "./instance-reconciler.ts";
-import type { InstanceStatus } from "./instance-status.ts";
-import type { ServerCertificate } from "./server-certificate.ts";
+import { agentSlots } from "../../keeper/agent-handover.ts";
+import { jobComponents } from "../backup/job-component.ts";
+import { programComponent } from "../os/engine-programs.ts";
+import type { KeeperClient } from "../os/keeper-client.ts";
+import { TaskFailed } from "../task-failed.ts";
+import type { WorkloadStatus } from "./workload-status.ts";
+
+/** The fields of a spec that decide when a workload converges. */
+export interface ConvergedSpec {
+  readonly generation: bigint;
+  readonly restartCount: bigint;
+  readonly running: boolean;
+}
+
+/** Signals that end a reconcile early. */
+export interface ReconcileSignals {
+  /** The agent ends, or the workload must stop: everything is aborted. */
+  readonly urgent: AbortSignal;
+  /** The settings have changed: waits are aborted. */
+  readonly changed: AbortSignal;
+}
 
 /**
- * Converges the machine to its newest settings, with or without a controller. It stores each instance spec on disk,
- * then calls the reconciler; it repeats after a failure with back-off, after a crash of a component, and once a minute.
+ * Converges the machine to its newest settings, with or without a controller. It stores each spec on disk, then calls
+ * the reconciler; it repeats after a failure with back-off, after a crash of a component, and once a minute.
  */
-export interface InstanceSupervisor {
+export interface WorkloadSupervisor<S extends ConvergedSpec> {
   /**
    * Writes the settings to disk and resolves once the machine has converged to them. Throws "superseded" for a
    * generation older than the newest one.
    */
-  apply(spec: InstanceSpec, signal: AbortSignal): Promise<void>;
+  apply(spec: S, signal: AbortSignal): Promise<void>;
   /** Reconciles now, for a change that is not part of the settings. */
   recheck(): void;
   /** Resolves after the first reconcile since the last call of `run`. */
   firstRound(): Promise<void>;
   /** The newest settings, and those on disk. */
-  settings(): { readonly desired: InstanceSpec | undefined; readonly saved: InstanceSpec | undefined };
+  settings(): { readonly desired: S | undefined; readonly saved: S | undefined };
   run(signal: AbortSignal): Promise<void>;
 }
 
-export interface SupervisorDeps {
-  readonly files: InstanceFiles;
-  readonly keeper: KeeperClient;
-  readonly reconciler: InstanceReconciler;
-  readonly certificate: ServerCertificate;
-  readonly status: InstanceStatus;
-  /** Observes the engine now, since it may have changed. */
+export interface WorkloadSupervisorDeps<S extends ConvergedSpec> {
+  readonly files: { loadSpec(): Promise<S | undefined>; saveSpec(spec: S): Promise<void> };
+  /** Id of the spec's owner. */
+  readonly ownerOf: (spec: S) => string;
+  /** Noun of the workload in texts, such as `engine`. */
+  readonly noun: string;
+  readonly keeper: Pick<KeeperClient, "subscribe">;
+  readonly reconciler: {
+    /** Resolves once the machine matches the spec; rejects with a message for users. */
+    converge(spec: S, signals: ReconcileSignals): Promise<void>;
+    /** True while the workload runs and is ready. */
+    isReady(): boolean;
+  };
+  /** Time of the next change that is due without new settings, in milliseconds since 1970. */
+  readonly dueAt: () => number | undefined;
+  readonly status: Pick<WorkloadStatus, "state" | "setState" | "specSaved" | "setCheck" | "removeChecks">;
+  /** Observes the workload now, since it may have changed. */
   readonly probeNow: () => void;
   readonly clock: Clock;
   readonly log: Log;
@@ -48,26 +69,28 @@ const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
 /** A run of this length resets the back-off. */
 const stableRunMs = 60_000;
-/** Longest time between reconciles, for the renewal of the certificate. */
+/** Longest time between reconciles. */
 const idleMs = 60_000;
 
-interface Waiter {
-  readonly spec: InstanceSpec;
+interface Waiter<S> {
+  readonly spec: S;
   resolve(): void;
   reject(error: Error): void;
 }
 
-export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervisor {
-  const { files, keeper, reconciler, certificate, status, probeNow, clock, log } = deps;
-  let desired: InstanceSpec | undefined;
-  let saved: InstanceSpec | undefined;
+export function createWorkloadSupervisor<S extends ConvergedSpec>(
+  deps: WorkloadSupervisorDeps<S>,
+): WorkloadSupervisor<S> {
+  const { files, ownerOf, noun, keeper, reconciler, dueAt, status, probeNow, clock, log } = deps;
+  let desired: S | undefined;
+  let saved: S | undefined;
   let loaded: Promise<void> | undefined;
   const saving = createMutex();
   let changed = new AbortController();
   let urgent = new AbortController();
   let woken = new AbortController();
   let failures = 0;
-  let waiters: Waiter[] = [];
+  let waiters: Waiter<S>[] = [];
   let firstRound = Promise.withResolvers<void>();
 
   function load(): Promise<void> {
@@ -79,7 +102,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
     return loaded;
   }
 
-  function settle(spec: InstanceSpec, error?: Error): void {
+  function settle(spec: S, error?: Error): void {
     const done = waiters.filter((waiter) => waiter.spec === spec);
     waiters = waiters.filter((waiter) => waiter.spec !== spec);
     for (const waiter of done) {
@@ -88,7 +111,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
     }
   }
 
-  async function setDesired(spec: InstanceSpec, signal: AbortSignal): Promise<void> {
+  async function setDesired(spec: S, signal: AbortSignal): Promise<void> {
     const superseded = waiters;
     waiters = [];
     for (const waiter of superseded) waiter.reject(new TaskFailed("superseded", "newer settings came"));
@@ -108,7 +131,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
     await done;
   }
 
-  async function runRound(spec: InstanceSpec, signal: AbortSignal): Promise<number> {
+  async function runRound(spec: S, signal: AbortSignal): Promise<number> {
     changed = new AbortController();
     urgent = new AbortController();
     const signals = {
@@ -120,22 +143,22 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
       await reconciler.converge(spec, signals);
       settle(spec);
       probeNow();
-      return untilRenewal();
+      return untilDue();
     } catch (error) {
       if (signals.changed.aborted) return 0;
       const reason = error instanceof Error ? error.message : String(error);
-      log.warn("instance not converged", { service: spec.serviceId, generation: String(spec.generation), reason });
-      // A running engine keeps running; only the change failed.
-      if (reconciler.engine() !== undefined) status.setCheck({ name: "configuration", status: "degraded", reason });
+      log.warn("workload not converged", { owner: ownerOf(spec), generation: String(spec.generation), reason });
+      // A running workload keeps running; only the change failed.
+      if (reconciler.isReady()) status.setCheck({ name: "configuration", status: "degraded", reason });
       else status.setState("failed", reason);
       settle(spec, new TaskFailed("failed", reason, { retryable: true }));
       return retryAfter(clock.monotonicMs() - startedAt);
     }
   }
 
-  function untilRenewal(): number {
+  function untilDue(): number {
     status.removeChecks("configuration");
-    const at = certificate.renewalAt;
+    const at = dueAt();
     return at === undefined ? idleMs : Math.min(idleMs, Math.max(200, at - clock.now()));
   }
 
@@ -147,8 +170,8 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
   return {
     async apply(spec, signal) {
       await load();
-      if (desired !== undefined && spec.serviceId !== desired.serviceId) {
-        throw new TaskFailed("invalid_task", "this machine has the data of another service");
+      if (desired !== undefined && ownerOf(spec) !== ownerOf(desired)) {
+        throw new TaskFailed("invalid_task", "this machine has the data of another owner");
       }
       if (desired !== undefined && spec.generation < desired.generation) {
         throw new TaskFailed("superseded", `generation ${spec.generation} is older than ${desired.generation}`);
@@ -189,9 +212,9 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
         }
         await sleep(waitMs, undefined, { signal: AbortSignal.any([signal, woken.signal]) }).catch(() => undefined);
         if (!crashes.takeNew() || desired !== spec) continue;
-        if (status.state === "running" && reconciler.engine() === undefined) {
+        if (status.state === "running" && !reconciler.isReady()) {
           status.removeChecks("liveness");
-          status.setState("starting", "The engine ended and is started again.");
+          status.setState("starting", `The ${noun} ended and is started again.`);
         }
         const cut = AbortSignal.any([signal, changed.signal]);
         await sleep(crashes.delayMs(), undefined, { signal: cut }).catch(() => undefined);
