@@ -27,10 +27,13 @@ export interface Quotas {
   claim(unit: Changes, organizationId: string, requested: Amounts): Promise<void>;
 }
 
+/** A quota, and the kinds that count towards it: kinds whose quotas have one name share its limit. */
 interface Row {
-  readonly quota: Quota<Resource<unknown, unknown>>;
-  readonly collection: OpenKind["collection"];
+  readonly quota: AnyQuota;
+  readonly parts: readonly { readonly quota: AnyQuota; readonly collection: OpenKind["collection"] }[];
 }
+
+type AnyQuota = Quota<Resource<unknown, unknown>>;
 
 export const quotasPart = definePart<Quotas>("quotas");
 
@@ -39,15 +42,21 @@ export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: 
 
   /** Quotas of all open kinds; other groups open their kinds later. */
   function rows(): Row[] {
-    return kinds
+    const parts = kinds
       .all()
       .flatMap(({ kind, collection }) =>
         kind.quotas.flatMap((quota) => (quota.ownerOf === undefined ? [{ quota, collection }] : [])),
       );
+    return [...Map.groupBy(parts, ({ quota }) => quota.name).values()].flatMap((shared) =>
+      shared[0] === undefined ? [] : { quota: shared[0].quota, parts: shared },
+    );
   }
 
-  function usageOf(organizationId: string, { quota, collection }: Row): number {
-    return usedOf(quota, ofOrganization(collection, organizationId));
+  function usageOf(organizationId: string, { parts }: Row): number {
+    return parts.reduce(
+      (sum, { quota, collection }) => sum + usedOf(quota, ofOrganization(collection, organizationId)),
+      0,
+    );
   }
 
   function limitOf({ quota }: Row, { spec }: Organization): number {
@@ -84,7 +93,8 @@ export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: 
         return amount > 0 ? [{ row, amount }] : [];
       });
       // Each claim writes the organization, so objects up to its revision include everything that was claimed before.
-      await Promise.all(claimed.map(({ row }) => row.collection.reached(organization.modRevision, 1_000)));
+      const collections = claimed.flatMap(({ row }) => row.parts.map(({ collection }) => collection));
+      await Promise.all(collections.map((collection) => collection.reached(organization.modRevision, 1_000)));
       for (const { row, amount } of claimed) {
         const used = usageOf(organizationId, row);
         const limit = limitOf(row, organization.object);
