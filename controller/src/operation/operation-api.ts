@@ -2,28 +2,27 @@ import { type Call, type Handlers, type ServedService, serve } from "@holdfast/c
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { mayTouch, organizationOf } from "#access/caller.ts";
-import { definePart } from "#kernel/part.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { operationMessage } from "./operation-message.ts";
-import { type OperationObject, operationSubject, subjectKey } from "./operation.ts";
+import { type OperationObject, operationSubject, type Subject, type SubjectKind, subjectKey } from "./operation.ts";
 
 export interface OperationApiDeps {
   readonly operations: Collection<OperationObject>;
-  readonly access: SubjectAccess;
+  readonly subjects: readonly SubjectKind[];
   readonly cursors: Cursors;
 }
 
-/** Finds the subjects of operations for a caller. */
-export interface SubjectAccess {
-  /** Throws SERVICE_NOT_FOUND unless the service is the caller's. */
-  require(serviceId: string, call: Call): unknown;
-}
-
-export const subjectAccessPart = definePart<SubjectAccess>("access to subjects of operations");
-
 /** The RPCs of operations. Operations outlive their service for a day, so that the end of a deletion can be read. */
-export function createOperationApi({ operations, access, cursors }: OperationApiDeps): ServedService {
+export function createOperationApi({ operations, subjects, cursors }: OperationApiDeps): ServedService {
+  /** The subject with this id, of any kind: ids are unique across kinds. Throws SERVICE_NOT_FOUND. */
+  function requireSubject(id: string, call: Call): Subject {
+    const organizationId = organizationOf(call);
+    for (const { kind, get } of subjects)
+      if (get(id)?.object.metadata.organizationId === organizationId && mayTouch(call, kind, id)) return { kind, id };
+    throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service in the organization.");
+  }
+
   const handlers: Handlers<typeof OperationService> = {
     getOperation: async ({ id }, call) => {
       const operation = operations.get(id)?.object;
@@ -37,11 +36,10 @@ export function createOperationApi({ operations, access, cursors }: OperationApi
     },
 
     listOperations: async (request, call) => {
-      const { serviceId } = request;
-      access.require(serviceId, call);
-      const page = cursors.open(call, "operations", serviceId, request);
+      const subject = requireSubject(request.serviceId, call);
+      const page = cursors.open(call, "operations", request.serviceId, request);
       const newest = operations
-        .by(operationSubject, subjectKey({ kind: "managed-service", id: serviceId }))
+        .by(operationSubject, subjectKey(subject))
         .map(({ object }) => object)
         .filter(({ metadata }) => page.after === undefined || metadata.id < page.after)
         .toReversed();

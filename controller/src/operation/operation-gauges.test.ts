@@ -40,7 +40,7 @@ test("failovers are counted by result, with the duration of the last one of each
     unit.create(operationKind, operation);
   await its.collections.reached(await unit.commit(), 60_000);
 
-  const readings = operationGauges(its.collections.operations).map(({ name, read }) => [
+  const readings = operationGauges(its.collections.operations, [{ kind: "managed-service" }]).map(({ name, read }) => [
     name,
     Object.fromEntries(Array.from(read(ours), ({ labels, value }) => [`${labels["type"]} ${labels["result"]}`, value])),
   ]);

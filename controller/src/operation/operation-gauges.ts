@@ -1,12 +1,19 @@
 import { countBy, type ServiceGauge } from "#kernel/metrics/service-gauge.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { type OperationObject, operationSubject, subjectKey } from "./operation.ts";
+import { type OperationObject, operationSubject, type SubjectKind, subjectKey } from "./operation.ts";
 
-/** Gauges of a service's retained operations: counts by type and result, such as failovers, and the last duration. */
-export function operationGauges(operations: Pick<Collection<OperationObject>, "by">): ServiceGauge[] {
-  const of = (serviceId: string) =>
-    operations
-      .by(operationSubject, subjectKey({ kind: "managed-service", id: serviceId }))
+/**
+ * Gauges of the retained operations of a subject, such as a service: counts by type and result, such as failovers, and
+ * the last duration.
+ */
+export function operationGauges(
+  operations: Pick<Collection<OperationObject>, "by">,
+  subjects: readonly Pick<SubjectKind, "kind">[],
+): ServiceGauge[] {
+  // Ids are unique across kinds.
+  const of = (id: string) =>
+    subjects
+      .flatMap(({ kind }) => operations.by(operationSubject, subjectKey({ kind, id })))
       .map(({ object }) => object)
       .filter(({ status }) => status.finishedAt !== null);
   const keyOf = ({ spec, status }: OperationObject) => `${spec.type} ${status.state}`;

@@ -3,7 +3,7 @@ import type { Kernel } from "#kernel/kernel.ts";
 import { definePart } from "#kernel/part.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
-import { createOperationApi, subjectAccessPart } from "./operation-api.ts";
+import { createOperationApi } from "./operation-api.ts";
 import { operationGauges } from "./operation-gauges.ts";
 import { createOperationReconciler } from "./operation-reconciler.ts";
 import { operationKind, operationSubjects, type Subject } from "./operation.ts";
@@ -35,9 +35,9 @@ export const operationSystem = declareSystem({
 
 function openOperationSystem(kernel: Kernel, use: Use): System {
   const operations = kernel.collections.open(operationKind);
-  const subjects = new Map(use(operationSubjects).map((subject) => [subject.kind, subject]));
-  const exists = ({ kind, id }: Subject) => subjects.get(kind)?.get(id) !== undefined;
-  const access = use(subjectAccessPart);
+  const subjects = use(operationSubjects);
+  const kinds = new Map(subjects.map((subject) => [subject.kind, subject]));
+  const exists = ({ kind, id }: Subject) => kinds.get(kind)?.get(id) !== undefined;
   const taskIds = createTaskIds(kernel.sealer);
   const sources: TaskSource[] = [];
   const asynchronous = createAsynchronousTasks(taskIds, sources);
@@ -52,8 +52,8 @@ function openOperationSystem(kernel: Kernel, use: Use): System {
         },
       }),
     ],
-    serviceGauges: operationGauges(operations),
-    rpcs: [createOperationApi({ ...kernel, operations, access }), createTaskApi({ asynchronous })],
+    serviceGauges: operationGauges(operations, subjects),
+    rpcs: [createOperationApi({ ...kernel, operations, subjects }), createTaskApi({ asynchronous })],
     work: [
       {
         reconciler: createOperationReconciler({ ...kernel, operations, exists }),

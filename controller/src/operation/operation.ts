@@ -1,6 +1,6 @@
 import { contributionPoint } from "#kernel/contribution-point.ts";
 import { defineKind } from "#kernel/store/kind.ts";
-import type { Resource } from "#kernel/store/resource.ts";
+import type { Resource, Stored } from "#kernel/store/resource.ts";
 import type { DataSnapshot } from "./data-snapshot.ts";
 
 export type OperationObject = Resource<OperationSpec, OperationStatus>;
@@ -30,7 +30,7 @@ export interface SubjectKind {
   /** Name of the kind. */
   readonly kind: string;
   /** Undefined for a deleted object. */
-  get(id: string): unknown;
+  get(id: string): Stored<Resource<unknown, unknown>> | undefined;
 }
 
 export const operationSubjects = contributionPoint<SubjectKind>("subjects of operations", { key: ({ kind }) => kind });

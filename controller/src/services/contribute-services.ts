@@ -9,7 +9,6 @@ import { ownerKinds } from "#fleet/owner/owner-kind.ts";
 import type { UseLater } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Contribution } from "#kernel/part.ts";
-import { subjectAccessPart } from "#operation/operation-api.ts";
 import { operationKind, operationSubjects } from "#operation/operation.ts";
 import { resourceKinds } from "#resource-kind/resource-kind.ts";
 import { archiveKind } from "./backup/archive.ts";
@@ -54,7 +53,6 @@ export function contributeServices(
   const access = createServiceAccess({ services, operations: collections.open(operationKind) });
   return [
     serviceAccessPart.of(access),
-    subjectAccessPart.of(access),
     tokenResources.of({ kind: managedServiceKind.name, scope: "services", objects: services }),
     operationSubjects.of({ kind: managedServiceKind.name, get: (id) => services.get(id) }),
     ownerKinds.of(...createServiceOwners({ services, drills })),
