@@ -3,6 +3,7 @@ import { createBootClock } from "@holdfast/common/boot-clock.ts";
 import { organizationKind } from "#access/organization/organization.ts";
 import { quotasPart } from "#access/organization/quotas.ts";
 import { offersPart } from "#catalog/catalog-api.ts";
+import { createWorkloadDelivery } from "#fleet/task/workload-delivery.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
 import { dnsRecordKind } from "#fleet/zone/dns-record.ts";
 import type { Use } from "#kernel/assembly.ts";
@@ -40,11 +41,11 @@ import { createRolloutLimiter } from "./maintenance/rollout-limiter.ts";
 import { nodeImageKind } from "./maintenance/node-image.ts";
 import { pendingSummaries } from "./maintenance/maintenance-message.ts";
 import type { MaintenanceContextDeps } from "./maintenance/maintenance-context.ts";
+import { createServiceLogs } from "./service/service-logs.ts";
 import { createServiceMaintenance } from "./maintenance/settle-maintenance.ts";
 import { databasesPart } from "./databases-part.ts";
 import type { ResizeDeps } from "./scaling/resize-service.ts";
 import { createEngineTasks, engineTimeoutMs } from "./service/engine-task.ts";
-import { createInstanceDelivery } from "./service/instance-delivery.ts";
 import { createForcedFailoverApi } from "./service/member/primary-replicas/forced-failover-api.ts";
 import { createNodeApi } from "./service/member/node-api.ts";
 import { createManagedServiceApi } from "./service/managed-service-api.ts";
@@ -54,7 +55,6 @@ import { createNameVerification } from "./service/name-verification.ts";
 import { createServiceCreation } from "./service/service-creation.ts";
 import { serviceAccessPart } from "./service/service-access.ts";
 import { serviceEventDefinitions } from "./service/service-event-definitions.ts";
-import { createServiceLogs } from "./service/service-logs.ts";
 import { createFenceOrders } from "./service/member/primary-replicas/fence-orders.ts";
 import { createFailureDetector } from "./service/member/primary-replicas/failure-detector.ts";
 import { createServiceWork } from "./service/service-work.ts";
@@ -168,7 +168,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
   });
   const rolloutLimiter = createRolloutLimiter({ ...changing, rolloutRecords, automationPauses, now: clock.now });
   const maintenance = createServiceMaintenance({ ...changing, ...updates, rolloutLimiter, log });
-  const delivery = createInstanceDelivery({ fleet, log });
+  const delivery = createWorkloadDelivery({ fleet, log });
   return {
     name: "services",
     gives: [databasesPart.of({ ...resizing, services, operations, users, engines, creation })],

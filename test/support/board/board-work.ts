@@ -8,7 +8,7 @@ import { again, type Outcome, settled } from "@holdfast/controller/kernel/runtim
 import type { ControlLoop } from "@holdfast/controller/kernel/runtime/runner.ts";
 import type { Collection } from "@holdfast/controller/kernel/store/collection.ts";
 import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
-import { createInstanceDelivery } from "@holdfast/controller/services/service/instance-delivery.ts";
+import { createWorkloadDelivery } from "@holdfast/controller/fleet/task/workload-delivery.ts";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { type Board, boardKind } from "./board.ts";
 
@@ -32,7 +32,7 @@ export const boardInstance = { generation: 1, term: 1 };
  */
 export function createBoardWork(deps: BoardWorkDeps): ControlLoop {
   const { boards, machines, hosts, zone, begin, clock } = deps;
-  const delivery = createInstanceDelivery(deps);
+  const delivery = createWorkloadDelivery(deps);
 
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
     const board = await boards.getCurrent(id, signal);
@@ -66,7 +66,7 @@ export function createBoardWork(deps: BoardWorkDeps): ControlLoop {
     for (const { object } of running) {
       const { metadata } = object;
       if (deps.fleet.session(metadata.id) === undefined || deps.fleet.observation(metadata.id) !== undefined) continue;
-      delivery.deliver(metadata.id, instanceOf(object, id));
+      delivery.deliver(metadata.id, { workload: { case: "engine", value: instanceOf(object, id) } });
     }
     const revision = await unit.commit(signal);
     await Promise.all([machines.reached(revision, 1_000), boards.reached(revision, 1_000)]);

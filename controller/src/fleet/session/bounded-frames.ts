@@ -17,6 +17,7 @@ const checksMax = 64;
 const namesMax = 256;
 const openTasksMax = 10_000;
 const termsMax = 1_000;
+const workloadsMax = 32;
 
 /**
  * Pure: the observation, if it has at most 64 KiB; otherwise without its parameters and backup progress, and with
@@ -54,12 +55,13 @@ export function boundedProgress(progress: TaskProgress): TaskProgress {
 
 /** Pure: the reason why a hello is larger than any honest agent's; undefined for a valid one. */
 export function helloFault(hello: Hello): string | undefined {
-  const { agentVersion, agentDigest, bootId, sessionId, replacesSessionId, openTasks, terms } = hello;
+  const { agentVersion, agentDigest, bootId, sessionId, replacesSessionId, openTasks, terms, workloads } = hello;
   const isLong = (text: string) => text.length > wordLength;
   if ([agentVersion, agentDigest, bootId, sessionId, replacesSessionId].some(isLong))
     return "a name in hello is too long";
   if (openTasks.length > openTasksMax || openTasks.some(isLong)) return "too many open tasks in hello";
   if (Object.keys(terms).length > termsMax) return "too many terms in hello";
+  if (workloads.length > workloadsMax || workloads.some(isLong)) return "too many workloads in hello";
   return undefined;
 }
 

@@ -117,6 +117,7 @@ export function createPresence({ store, controllerRegistry, log, onChange }: Pre
       agentDigest: hello?.agentDigest ?? "",
       keeperProtocol: hello?.keeperProtocol ?? 0,
       primaryLeaseVersion: hello?.primaryLeaseVersion ?? 0,
+      ...(hello !== undefined && hello.workloads.length > 0 && { workloads: hello.workloads }),
       bootId: hello?.bootId ?? "",
     };
     const value: EntryJson = { ...facts, holderStartedAt: startedAt };

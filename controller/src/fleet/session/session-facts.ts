@@ -11,6 +11,8 @@ export interface SessionFacts {
   readonly keeperProtocol: number;
   /** 1: the agent stops its engine when its primary lease ends. Absent or 0: that is not certain. */
   readonly primaryLeaseVersion?: number;
+  /** Kinds of workloads that the agent runs; absent for an agent that runs engines alone, by the older message. */
+  readonly workloads?: readonly string[];
   /** Changes with each start of the machine. */
   readonly bootId: string;
 }

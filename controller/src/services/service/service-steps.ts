@@ -13,7 +13,7 @@ import { keyOf, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { DnsRecordObject } from "#fleet/zone/dns-record.ts";
 import type { ZoneRecords } from "#fleet/zone/zone-records.ts";
-import type { InstanceDelivery } from "./instance-delivery.ts";
+import type { WorkloadDelivery } from "#fleet/task/workload-delivery.ts";
 import { instanceSpecOf } from "./instance-spec.ts";
 import { managedServiceKind, type ManagedServiceObject, type NodeSpec } from "./managed-service.ts";
 import type { ObservedService, ServiceStep } from "./observed-service.ts";
@@ -38,7 +38,7 @@ export interface StepDeps {
   readonly zone: ZoneRecords;
   readonly users: Collection<DatabaseUserObject>;
   readonly operations: Collection<OperationObject>;
-  readonly delivery: InstanceDelivery;
+  readonly delivery: WorkloadDelivery;
   readonly names: NameVerification;
   readonly backups: ServiceBackups;
   readonly fleet: Fleet;
@@ -106,10 +106,8 @@ export async function performServiceStep(
       const { catalog } = deps;
       const target = { service: object, node, running, generation, leaseProtocol };
       const args = { ...target, addresses, addressOf, users, replicationSecret, catalog };
-      deps.delivery.deliver(node.id, {
-        ...instanceSpecOf(args),
-        ...(takesBackups(object, node) && deps.backups.instanceOf(object)),
-      });
+      const value = { ...instanceSpecOf(args), ...(takesBackups(object, node) && deps.backups.instanceOf(object)) };
+      deps.delivery.deliver(node.id, { workload: { case: "engine", value } });
       return;
     }
     case "removeNode":

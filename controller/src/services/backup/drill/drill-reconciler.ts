@@ -11,7 +11,7 @@ import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { InstanceDelivery } from "../../service/instance-delivery.ts";
+import type { WorkloadDelivery } from "#fleet/task/workload-delivery.ts";
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import type { ServiceOrigin } from "../../service/service-origin.ts";
 import { type DrillIndex, drillKind, type DrillObject, isFinished, originOf } from "./drill.ts";
@@ -26,7 +26,7 @@ export interface DrillWorkDeps {
   readonly machines: Collection<MachineObject>;
   readonly operations: Collection<OperationObject>;
   readonly fleet: Pick<Fleet, "session" | "observation" | "subscribe">;
-  readonly delivery: InstanceDelivery;
+  readonly delivery: WorkloadDelivery;
   /** The backup, log and keys that a machine restores from. */
   readonly restoreSource: (origin: ServiceOrigin) => RestoreSource;
   readonly catalog: CatalogData;
@@ -102,7 +102,8 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
     const machine = machineId === null ? undefined : machines.get(machineId)?.object;
     const origin = originOf(drill);
     if (machine === undefined || origin === undefined) return;
-    deps.delivery.deliver(machine.metadata.id, instanceOf(drill, machine, deps.restoreSource(origin), deps.catalog));
+    const value = instanceOf(drill, machine, deps.restoreSource(origin), deps.catalog);
+    deps.delivery.deliver(machine.metadata.id, { workload: { case: "engine", value } });
   }
 
   async function deleteMachine(drill: DrillObject, now: number, signal: AbortSignal): Promise<Outcome> {
