@@ -437,7 +437,7 @@ export interface NewQueue {
 /** A service to be created. */
 export interface NewService {
   readonly name: string;
-  /** `postgres` is another name of `postgresql`, which the response has. */
+  /** An engine of the catalog. `postgres` is another name of `postgresql`, which the response has. */
   readonly database_type: string;
   /** Omitted: the catalog's default for the engine. */
   readonly version?: string | undefined;

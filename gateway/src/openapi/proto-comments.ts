@@ -549,7 +549,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.HealthStatus": "The combined result of the checks; \"unknown\" before the first report of an agent.",
   "holdfast.v1.Health": "The health of a service: the combined result and each check.",
   "holdfast.v1.CreateManagedServiceRequest": "A service to be created.",
-  "holdfast.v1.CreateManagedServiceRequest.database_type": "`postgres` is another name of `postgresql`, which the response has.",
+  "holdfast.v1.CreateManagedServiceRequest.database_type": "An engine of the catalog. `postgres` is another name of `postgresql`, which the response has.",
   "holdfast.v1.CreateManagedServiceRequest.version": "Omitted: the catalog's default for the engine.",
   "holdfast.v1.CreateManagedServiceRequest.storage_size_gb": "Size in GB.",
   "holdfast.v1.CreateManagedServiceRequest.allowed_cidrs": "CIDR ranges that may connect. Omitted: the catalog's default. An empty list allows no client.",
