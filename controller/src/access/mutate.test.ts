@@ -122,33 +122,23 @@ test("forty concurrent changes of one object are all made", async () => {
 
 test("a change whose credential ends while it runs is refused and writes nothing", async () => {
   const [id, credential] = [await add(), await add()];
-  let known = await read(credential);
+  let seen = await read(credential);
   const fences = () => {
-    if (known.object.spec.size > 0) throw new HoldfastError("UNAUTHENTICATED", "It ended.");
-    return [{ key: keyOf(thingKind, credential), modRevision: known.modRevision }];
+    if (seen.object.spec.size > 0) throw new HoldfastError("UNAUTHENTICATED", "It ended.");
+    return [{ key: keyOf(thingKind, credential), modRevision: seen.modRevision }];
   };
   const { principal } = testCall();
-  let attempts = 0;
-  const raced = mutate(
-    deps,
-    testCall({ ...(principal && { principal: { ...principal, fences } }) }),
-    mutation,
-    async (unit) => {
-      attempts += 1;
-      const before = await read(id);
-      unit.update(thingKind, before, grown(before.object));
-      // The credential ends in the store, and this replica sees it after the commit was refused.
-      if (attempts === 1) {
-        const end = deps.begin();
-        end.update(thingKind, known, grown(known.object));
-        await end.commit();
-        setImmediate(async () => {
-          known = await read(credential);
-        });
-      }
-      return { id, answer: undefined };
-    },
-  );
+  const call = testCall({ ...(principal && { principal: { ...principal, fences } }) });
+  const raced = mutate(deps, call, mutation, async (unit) => {
+    const before = await read(id);
+    unit.update(thingKind, before, grown(before.object));
+    // The fences of this attempt are taken, and the credential ends before its commit.
+    const end = deps.begin();
+    end.update(thingKind, seen, grown(seen.object));
+    await end.commit();
+    seen = await read(credential);
+    return { id, answer: undefined };
+  });
   await expect(raced).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
   expect([(await read(id)).object.spec.size, await audits(id)]).toEqual([0, []]);
 });

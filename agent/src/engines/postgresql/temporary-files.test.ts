@@ -24,7 +24,7 @@ describe.skipIf(!hasEngine("postgresql", version))("temporary files of console s
     const { spec, ...instance } = machine.instance;
     return { ...instance, spec: { ...spec, storageBytes: BigInt(storageBytes) } };
   };
-  const run = (sql: string, storageBytes: number, bytesMax = 10_000) => {
+  const run = async (sql: string, storageBytes: number, bytesMax = 10_000) => {
     const names = { functions: ["generate_series", "count", "repeat"], types: [], qualified: [], relations: [] };
     const limits = { database: "defaultdb", rowsMax: 10, bytesMax, timeoutMs: 20_000 };
     return machine.driver.readOnlyQuery?.run(withStorage(storageBytes), { ...names, ...limits, sql }, machine.signal);

@@ -7,7 +7,8 @@ const attempts = 12;
 
 /**
  * Runs a read-modify-write until it commits without a Conflict. Collections lag slightly behind the store, so each
- * attempt waits longer, at random: of many writers of one object, each then gets its turn. After 12 attempts it throws STORE_UNAVAILABLE.
+ * attempt waits longer, at random: of many writers of one object, each then gets its turn. After 12 attempts it throws
+ * STORE_UNAVAILABLE.
  */
 export async function retryConflict<T>(signal: AbortSignal, run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
