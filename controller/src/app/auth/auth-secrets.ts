@@ -65,7 +65,7 @@ export function mailServerOf(appId: string, smtp: SmtpSpec, secrets: Pick<AuthSe
 }
 
 /** Destination of a mail server's password. */
-export function mailDestinationOf({
+function mailDestinationOf({
   host,
   port,
   username,
