@@ -27,6 +27,8 @@ interface Settings {
   readonly form: boolean;
   readonly leaving: readonly number[];
   readonly first: readonly number[];
+  /** Numbers of the members whose address it has. */
+  readonly addressed: readonly number[];
 }
 
 interface Member {
@@ -199,7 +201,7 @@ export class PeersScenario {
   private take(node: NodeSpec, object: ManagedServiceObject, running: boolean, generation: number): void {
     const own = this.members.get(node.id);
     if (own === undefined || own.isLost || generation < (own.settings?.generation ?? 0)) return;
-    const peers = peersOf(partial<SpecArgs>({ service: object, node, addressOf: () => "a" }));
+    const peers = peersOf(partial<SpecArgs>({ service: object, node, addressOf: (id) => (this.members.has(id) ? "a" : "") }));
     own.settings = {
       generation,
       running,
@@ -207,6 +209,7 @@ export class PeersScenario {
       form: peers.form,
       leaving: peers.leaving,
       first: peers.members.map(({ number }) => number),
+      addressed: peers.members.filter(({ address }) => address !== "").map(({ number }) => number),
     };
     const joining = [...this.members.values()].filter(
       ({ isMember, settings }) => !isMember && settings?.form === false,
@@ -272,7 +275,9 @@ export class PeersScenario {
 
   private report(own: Member, settings: Settings): void {
     const isUp = own.runs !== undefined;
-    const hasMajority = this.hasMajority() && this.cluster.includes(own.number);
+    // A member reaches those whose address its settings have.
+    const reached = this.up().filter(({ number }) => settings.addressed.includes(number));
+    const hasMajority = 2 * reached.length > this.cluster.length && this.cluster.includes(own.number);
     const isSpare = (number: number) => {
       const member = [...this.members.values()].find((each) => each.number === number);
       return this.cluster.length === 1 || this.hasMajority(member);

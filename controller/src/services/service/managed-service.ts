@@ -149,6 +149,8 @@ export interface NodeSpec {
   readonly joining?: true;
   /** A first member of a cluster: it forms that, until it reports that it is a member. */
   readonly forms?: true;
+  /** The settings of the others have the address of this new member of a cluster. */
+  readonly announced?: true;
   /** It is being removed. */
   readonly leaving?: true;
   /**

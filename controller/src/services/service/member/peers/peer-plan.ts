@@ -25,7 +25,10 @@ export function planPeers(
     const own = planNode(seen);
     if (service.spec.power === "off") return own;
     if (isForming(service)) return hasAddresses ? own : own.filter(isPreparation);
-    if (node.joining === true) return node.id === next?.id && report !== undefined ? own : own.filter(isPreparation);
+    if (node.joining === true) {
+      const mayJoin = node.id === next?.id && node.announced === true && report !== undefined;
+      return mayJoin ? own : own.filter(isPreparation);
+    }
     return own.filter((step) => !isStop(step) || maySpare(service, seen, report));
   });
 }

@@ -49,6 +49,9 @@ function notePeers(
     if (node.forms === true) {
       return peerReportOf(seen)?.isMember === true ? joined(node) : node;
     }
+    // The others may have a majority only with it, so they reach it from its first vote on.
+    if (node.announced !== true)
+      return (seen.machine?.status.address ?? "") === "" ? node : { ...node, announced: true as const };
     if (forming || !isPeerInSync(seen) || report?.members.includes(numberOf(node)) !== true) return node;
     events.push(nodeEvent("node.added", before, node));
     return joined(node);
@@ -56,7 +59,7 @@ function notePeers(
   const isFormed = !forming || (nodes.every(({ joining }) => joining !== true) && report !== undefined);
   const leader = report?.leader ?? before.status.cluster?.leader ?? "";
   const hasChanged = nodes.some((node, index) => node !== before.spec.nodes[index]);
-  // The settings of a member that forms no longer change, and those of members that may leave now.
+  // The settings of a member that forms no longer change, and those with a new address or a member that may leave.
   const instanceGeneration = before.spec.instanceGeneration + 1;
   const spec = hasChanged ? { ...before.spec, nodes, instanceGeneration } : before.spec;
   const status = { ...before.status, cluster: { formed: isFormed, leader } };
@@ -64,6 +67,6 @@ function notePeers(
 }
 
 function joined(node: NodeSpec): NodeSpec {
-  const { joining: _joining, forms: _forms, ...rest } = node;
+  const { joining: _joining, forms: _forms, announced: _announced, ...rest } = node;
   return rest;
 }
