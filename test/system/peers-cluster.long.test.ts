@@ -22,7 +22,7 @@ import { waitUntil } from "../support/wait-until.ts";
 // etcd as a managed service: an engine of the tests whose members elect their leader, added to a copy of the checkout
 // as CONTRIBUTING has it. The controller, the hosts, the agents and the quorum are the real ones.
 
-const longMs = 150_000;
+const longMs = 360_000;
 const skipped = await requireRecipes(import.meta.filename, "trixie");
 
 describe.skipIf(skipped)("a cluster of peers on three hosts", () => {

@@ -201,7 +201,9 @@ export class PeersScenario {
   private take(node: NodeSpec, object: ManagedServiceObject, running: boolean, generation: number): void {
     const own = this.members.get(node.id);
     if (own === undefined || own.isLost || generation < (own.settings?.generation ?? 0)) return;
-    const peers = peersOf(partial<SpecArgs>({ service: object, node, addressOf: (id) => (this.members.has(id) ? "a" : "") }));
+    const peers = peersOf(
+      partial<SpecArgs>({ service: object, node, addressOf: (id) => (this.members.has(id) ? "a" : "") }),
+    );
     own.settings = {
       generation,
       running,
