@@ -150,6 +150,7 @@ function openGateway() {
     begin: unused,
     services,
     operations,
+    monitoredOwners: { require: unused },
     creation: { create: unused, add: unused, runExclusive: unused },
     serviceMessage: unused,
     access: createServiceAccess({ services, operations }),

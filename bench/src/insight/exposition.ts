@@ -3,6 +3,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { metricExposition } from "@holdfast/controller/insight/metric/metric-exposition.ts";
 import { createSamples } from "@holdfast/controller/insight/metric/samples/samples.ts";
 import { createHistory } from "@holdfast/controller/kernel/history/history.ts";
+import { monitoredService } from "@holdfast/controller/services/monitored-services.ts";
 import { startTestPostgresql } from "@holdfast/test/support/engines/postgresql.ts";
 import { parseExposition } from "@holdfast/test/support/api/parse-exposition.ts";
 import { ms, percentile, print } from "../support/figures.ts";
@@ -25,7 +26,11 @@ export async function measureExposition(count: number, rounds: number): Promise<
       const timeMs = Date.now();
       await samples.insert(machineIds.map((machineId) => ({ machineId, timeMs, values })));
       const [startedAt, used] = [performance.now(), process.cpuUsage()];
-      const text = await metricExposition(services, await samples.newest(machineIds, timeMs - 60_000), []);
+      const text = await metricExposition(
+        services.map(monitoredService),
+        await samples.newest(machineIds, timeMs - 60_000),
+        [],
+      );
       took.push(performance.now() - startedAt);
       const { user, system } = process.cpuUsage(used);
       cpu.push((user + system) / 1_000);

@@ -16,6 +16,7 @@ import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts
 import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
 import { createUnitOfWork } from "@holdfast/controller/kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
+import { monitoredService } from "@holdfast/controller/services/monitored-services.ts";
 import { startTestEtcd } from "@holdfast/test/support/controller/etcd.ts";
 import { startTestPostgresql } from "@holdfast/test/support/engines/postgresql.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
@@ -50,10 +51,10 @@ export async function measureRules(count: number, seconds: number): Promise<void
     const evaluator = createAlertEvaluator({
       rules,
       rulesByService: createRulesByService(rules),
-      services: {
+      owners: {
         get: (id) => {
-          const object = services.get(id);
-          return object && { object, modRevision: 1n };
+          const service = services.get(id);
+          return service && monitoredService(service);
         },
         ready: Promise.resolve(),
       },

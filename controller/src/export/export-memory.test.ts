@@ -14,6 +14,7 @@ import { bytesOfEntries, createExportMemory, exportMemoryLimits, portionsOfEntri
 import { createExportSender } from "./export-sender.ts";
 import { createExportShipper, fullBatch } from "./export-shipper.ts";
 import { machineTarget } from "./export-targets.ts";
+import { monitoredService } from "#services/monitored-services.ts";
 import type { MetricsExportObject } from "./metrics-export.ts";
 
 const never = new AbortController().signal;
@@ -123,14 +124,14 @@ test("64 streams with hanging destinations use at most 64 MiB, counted and measu
   });
   const before = reservedBytes();
   const stop = new AbortController();
-  const service = runningService({ id: "s", name: "db", organizationId: "o" });
-  const machines = [machineTarget(service, "n")];
+  const owner = monitoredService(runningService({ id: "s", name: "db", organizationId: "o" }));
+  const machines = [machineTarget(owner, "n")];
   const ticks = Array.from({ length: 64 }, (_, n) =>
     shipper
       .ship("logs", {
         integration: { metadata: { id: `e${n}` }, spec: { since: 0 } } as MetricsExportObject,
         target: { destination, configuration: checked.configuration, organizationId: `o${n}` },
-        targets: { machines, services: new Map(), overridden: [] },
+        targets: { machines, owners: new Map(), overridden: [] },
         run: { epoch: 0, cursors: new Map(), batch: { ...fullBatch } },
         standing: "healthy",
         signal: stop.signal,

@@ -1,4 +1,4 @@
-import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import type { MonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import { again, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
@@ -9,22 +9,22 @@ import { exportsOfService, metricsExportKind, type MetricsExportObject, scopeNam
 
 interface Deps {
   readonly exports: Collection<MetricsExportObject>;
-  readonly services: Collection<ManagedServiceObject>;
+  readonly owners: Pick<MonitoredOwners, "get" | "exists" | "subscribe">;
   readonly states: Pick<RunStates, "ids" | "forget">;
   readonly begin: () => UnitOfWork;
 }
 
 const hourMs = 3_600_000;
 
-/** Deletes the integrations of deleted services. Key: id of a service. */
-export function createExportRemoval({ exports, services, begin }: Deps): ControlLoop {
+/** Deletes the integrations of deleted owners. Key: id of an owner. */
+export function createExportRemoval({ exports, owners, begin }: Deps): ControlLoop {
   return {
     reconciler: {
       name: "export-removal",
       async reconcile(serviceId, signal) {
-        if (services.get(serviceId) !== undefined) return settled;
-        // The collection of services may lag behind that of integrations: ask the store before anything is removed.
-        if ((await services.getCurrent(serviceId, signal)) !== undefined) return again(1_000, "the service exists");
+        if (owners.get(serviceId) !== undefined) return settled;
+        // The collection of owners may lag behind that of integrations: ask the store before anything is removed.
+        if (await owners.exists(serviceId, signal)) return again(1_000, "the owner exists");
         const remaining = exports.by(exportsOfService, serviceId);
         if (remaining.length === 0) return settled;
         const unit = begin();
@@ -38,9 +38,9 @@ export function createExportRemoval({ exports, services, begin }: Deps): Control
       },
     },
     *keys() {
-      for (const id of exports.keysOf(exportsOfService)) if (services.get(id) === undefined) yield id;
+      for (const id of exports.keysOf(exportsOfService)) if (owners.get(id) === undefined) yield id;
     },
-    subscribe: (onChange) => services.subscribe(onChange),
+    subscribe: owners.subscribe,
   };
 }
 

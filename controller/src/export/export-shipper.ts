@@ -160,9 +160,9 @@ export function createExportShipper(deps: Deps): ExportShipper {
   function machinesOf(stream: Stream, { targets, run }: ExportTick): readonly MachineTarget[] {
     const currentIds = new Set(targets.machines.map(({ machineId }) => machineId));
     const removed = [...run.cursors.values()].flatMap((cursor) => {
-      const service = targets.services.get(cursor.serviceId);
-      if (cursor.stream !== stream || service === undefined || currentIds.has(cursor.machineId)) return [];
-      return [machineTarget(service, cursor.machineId)];
+      const owner = targets.owners.get(cursor.serviceId);
+      if (cursor.stream !== stream || owner === undefined || currentIds.has(cursor.machineId)) return [];
+      return [machineTarget(owner, cursor.machineId)];
     });
     return [...targets.machines, ...removed];
   }
@@ -284,9 +284,7 @@ export function createExportShipper(deps: Deps): ExportShipper {
     async skipOverridden(tick) {
       const { integration, targets, run } = tick;
       const now = clock.now();
-      const machines = targets.overridden.flatMap((service) =>
-        service.spec.nodes.map(({ id }) => machineTarget(service, id)),
-      );
+      const machines = targets.overridden.flatMap((owner) => owner.machines.map(({ id }) => machineTarget(owner, id)));
       const cursors = machines.flatMap((target) => [
         cursorOf("metrics", target, String(now)),
         cursorOf("logs", target, positionFrom(now)),

@@ -9,13 +9,13 @@ import { organizationKind } from "#access/organization/organization.ts";
 import { quotasPart } from "#access/organization/quotas.ts";
 import { egressPart } from "#egress-system.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
+import { createMonitoredOwners } from "#fleet/owner/monitored-owners.ts";
+import { ownerKinds } from "#fleet/owner/owner-kind.ts";
 import { storedSamplesPart } from "#fleet/session/stored-samples.ts";
 import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import type { System } from "#kernel/system.ts";
-import { managedServiceKind } from "#services/service/managed-service.ts";
-import { serviceAccessPart } from "#services/service/service-access.ts";
 import { configurationSchema } from "./configuration/configuration-schema.ts";
 import type { Destination, VendorUrls } from "./destinations/destination.ts";
 import { destinations } from "./destinations/destinations.ts";
@@ -54,9 +54,11 @@ function vendorUrlsOf({ apmUrl, logSaasUrl, cloudUrl }: ValuesOf<typeof exportSe
 }
 
 /**
- * Exports push metrics and logs of services to monitoring systems of users. The ticker runs each enabled integration of
- * this controller when it is due; a tick reads new samples and log entries behind the integration's cursors, encodes
- * them for its destination type, sends them through the egress client, and then advances the cursors in the history.
+ * Exports push metrics and logs of services and other owners to monitoring systems of users. The ticker runs each
+ * enabled integration of this controller when it is due; a tick reads new samples and log entries behind the
+ * integration's cursors, encodes them for its destination type, sends them through the egress client, and then
+ * advances the cursors in the history.
+ *
  * Concurrency (`export-concurrency.ts`) and memory (`export-memory.ts`) are limited so that unreachable destinations do
  * not delay others. Repeated failures are announced by events, and after seven days the integration is disabled.
  */
@@ -73,13 +75,13 @@ function openExportSystem(kernel: Kernel, use: Use, settings: ValuesOf<typeof ex
   const egress = use(egressPart);
   const { collections, history, shards, clock } = kernel;
   const exports = collections.open(metricsExportKind);
-  const services = collections.open(managedServiceKind);
+  const owners = createMonitoredOwners(use(ownerKinds));
   const organizations = collections.open(organizationKind);
   const vendors = vendorUrlsOf(settings);
   const states = createRunStates(history.sql);
   const send = createExportSender({ egress, vendors });
-  const [access, quotas] = [use(serviceAccessPart), use(quotasPart)];
-  const all = { ...kernel, access, quotas, exports, services, organizations, vendors, states, send };
+  const quotas = use(quotasPart);
+  const all = { ...kernel, owners, quotas, exports, organizations, vendors, states, send };
   const memory = createExportMemory();
   const shipper = createExportShipper({
     ...all,
@@ -89,7 +91,7 @@ function openExportSystem(kernel: Kernel, use: Use, settings: ValuesOf<typeof ex
     wait: (ms, signal) => delay(ms, undefined, { signal }),
   });
   const targetsOf = createExportTargets(all);
-  const ready = Promise.all([exports.ready, services.ready]);
+  const ready = Promise.all([exports.ready, owners.ready]);
   const ticker = createExportTicker({ ...all, shipper, targetsOf, ownership: shards, ready });
   /** A gauge over the integrations of this controller, by destination type. */
   const byType = (join: (before: number, state: RunState) => number) => () => {

@@ -36,6 +36,7 @@ import { createExportShipper } from "./export-shipper.ts";
 import { createExportTargets } from "./export-targets.ts";
 import { createExportTicker } from "./export-ticker.ts";
 import { type MetricsExportObject, type MetricsExportSpec, metricsExportKind } from "./metrics-export.ts";
+import { createServiceMonitoring } from "#services/monitored-services.ts";
 import { createSampleSource } from "./sample-source.ts";
 
 const hourMs = 3_600_000;
@@ -169,7 +170,7 @@ async function scenario() {
     const isOurs = (id: string) => organizations.has(exports.get(id)?.object.metadata.organizationId ?? "");
     const ticker = createExportTicker({
       exports,
-      targetsOf: createExportTargets({ services, exports }),
+      targetsOf: createExportTargets({ owners: createServiceMonitoring(services), exports }),
       shipper,
       states: own,
       ownership: { ...soleOwner, owns: isOurs },

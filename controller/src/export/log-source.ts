@@ -40,7 +40,7 @@ const levels: ReadonlyMap<string, ExportedLevel> = new Map(
 /** Reads in the lane for bulk work, so that interactive reads of logs do not wait for exports. */
 export function createLogSource(fleet: Pick<Fleet, "run">): LogSource {
   return {
-    async next({ machineId, service, origin, role }, position, most, signal) {
+    async next({ machineId, owner, origin, role }, position, most, signal) {
       const isTime = position.startsWith(fromTime);
       const value = {
         $typeName: "holdfast.agent.v1.ReadLogs" as const,
@@ -53,9 +53,9 @@ export function createLogSource(fleet: Pick<Fleet, "run">): LogSource {
         ...(isTime && { since: timestampFromMs(Number(position.slice(fromTime.length))) }),
       };
       const request = {
-        ownerId: service.metadata.id,
-        generation: service.spec.instanceGeneration,
-        term: service.status.term,
+        ownerId: owner.owner.id,
+        generation: owner.generation,
+        term: owner.term,
         lane: "bulk",
         input: { case: "readLogs", value },
         deadlineMs: readTimeoutMs,

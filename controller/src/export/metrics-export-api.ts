@@ -16,8 +16,8 @@ import type { Quotas } from "#access/organization/quotas.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import type { MonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { ServiceAccess } from "#services/service/service-access.ts";
 import { changedConfiguration, newConfiguration } from "./configuration/changed-configuration.ts";
 import type { CheckedConfiguration } from "./configuration/check-configuration.ts";
 import { checkTargets } from "./configuration/check-targets.ts";
@@ -49,7 +49,7 @@ export interface MetricsExportApiDeps {
   readonly exports: Collection<MetricsExportObject>;
   readonly organizations: Pick<Collection<Organization>, "reached">;
   readonly quotas: Pick<Quotas, "claim">;
-  readonly access: Pick<ServiceAccess, "require">;
+  readonly owners: Pick<MonitoredOwners, "get" | "mayRead" | "require">;
   readonly states: Pick<RunStates, "read" | "clear">;
   readonly egress: Pick<EgressClient, "check">;
   readonly vendors: VendorUrls;
@@ -73,10 +73,12 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
 
   function isTheirs({ metadata, spec }: MetricsExportObject, call: Call): boolean {
     if (metadata.organizationId !== organizationOf(call)) return false;
-    return (
-      mayTouch(call, kind.name, metadata.id) ||
-      (spec.serviceId !== null && mayTouch(call, "managed-service", spec.serviceId))
-    );
+    return mayTouch(call, kind.name, metadata.id) || (spec.serviceId !== null && mayTouchOwner(call, spec.serviceId));
+  }
+
+  /** The integrations of a deleted owner are removed soon, and until then are those of a service. */
+  function mayTouchOwner(call: Call, id: string): boolean {
+    return deps.owners.mayRead({ kind: deps.owners.get(id)?.owner.kind ?? "managed-service", id }, call);
   }
 
   function require(id: string, call: Call): Stored<MetricsExportObject> {
@@ -151,7 +153,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       const organizationId = organizationOf(call);
       const serviceId = request.serviceId ?? null;
       const dataType = dataTypeName(request.dataType);
-      if (serviceId !== null) deps.access.require(serviceId, call);
+      if (serviceId !== null) deps.owners.require(serviceId, call);
       requireRights({ serviceId, dataType }, call);
       requireSupportedDataType({ dataType }, destination);
       await checkTargets(destination, configuration, deps, call.signal);
@@ -266,7 +268,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
     const configuration = requireConfiguration(checked, intervalFaults(request.exportIntervalSeconds));
     const serviceId = paths.has("service_id") ? (request.serviceId ?? null) : spec.serviceId;
     const dataType = request.dataType === undefined ? spec.dataType : dataTypeName(request.dataType);
-    if (serviceId !== null && serviceId !== spec.serviceId) deps.access.require(serviceId, call);
+    if (serviceId !== null && serviceId !== spec.serviceId) deps.owners.require(serviceId, call);
     requireRights({ serviceId, dataType }, call);
     requireSupportedDataType({ dataType }, destination);
     if (paths.has("configuration")) await checkTargets(destination, configuration, deps, call.signal);

@@ -5,6 +5,8 @@ import { CreateAlertRuleRequestSchema } from "@holdfast/proto/holdfast/v1/alert_
 import { GetMetricsRequestSchema, ListMetricSamplesRequestSchema } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
 import { egressPart } from "#egress-system.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
+import { createMonitoredOwners } from "#fleet/owner/monitored-owners.ts";
+import { ownerKinds } from "#fleet/owner/owner-kind.ts";
 import { sampleSinkPart } from "#fleet/session/sample-sink.ts";
 import { storedSamplesPart } from "#fleet/session/stored-samples.ts";
 import { taskKind } from "#fleet/task/task-object.ts";
@@ -41,7 +43,10 @@ import { createStatisticsTasks } from "./query-stats/statistics-tasks.ts";
 const sampleCollectorPart = definePart<SampleCollector>("collector of samples");
 const samplesPart = definePart<Samples>("samples");
 
-/** Monitoring of services: events, health, metrics, alert rules, query statistics and the query console. */
+/**
+ * Monitoring of services and other owners of machines: events, health, metrics, alert rules; and of services, query
+ * statistics and the query console.
+ */
 export const insightSystem = declareSystem({
   name: "insight",
   settings: modelSettings,
@@ -83,11 +88,13 @@ function openInsightSystem(kernel: Kernel, use: Use, settings: ModelSettings): S
   const channels = collections.open(channelKind);
   const rulesByService = createRulesByService(rules);
   const access = use(serviceAccessPart);
+  const owners = createMonitoredOwners(use(ownerKinds));
   const all = {
     ...kernel,
     fleet,
     contents,
     access,
+    owners,
     storedSamples,
     services,
     rules,

@@ -1,6 +1,7 @@
 import type { DrainAnswer, OwnerKind } from "#fleet/owner/owner-kind.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { drillKind, type DrillObject } from "./backup/drill/drill.ts";
+import { createServiceMonitoring } from "./monitored-services.ts";
 import { managedServiceKind, type ManagedServiceObject } from "./service/managed-service.ts";
 
 /** Services own the machines of their nodes, and drills those on which they restore. */
@@ -8,7 +9,7 @@ export function createServiceOwners({
   services,
   drills,
 }: {
-  readonly services: Pick<Collection<ManagedServiceObject>, "get">;
+  readonly services: Collection<ManagedServiceObject>;
   readonly drills: Pick<Collection<DrillObject>, "get">;
 }): readonly OwnerKind[] {
   return [
@@ -23,6 +24,7 @@ export function createServiceOwners({
       isReplaceable: () => false,
       onHostLost: () => "retains",
       drain: (_, { hasOthers, mayStop }) => drainOfNode(hasOthers, mayStop),
+      monitoring: createServiceMonitoring(services),
     },
     {
       kind: drillKind.name,

@@ -3,6 +3,9 @@ import { createBootClock } from "@holdfast/common/boot-clock.ts";
 import { organizationKind } from "#access/organization/organization.ts";
 import { quotasPart } from "#access/organization/quotas.ts";
 import { offersPart } from "#catalog/catalog-api.ts";
+import { createMonitoredOwners } from "#fleet/owner/monitored-owners.ts";
+import { ownerKinds } from "#fleet/owner/owner-kind.ts";
+import { createOwnerLogs } from "#fleet/owner/owner-logs.ts";
 import { createWorkloadDelivery } from "#fleet/task/workload-delivery.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
 import { dnsRecordKind } from "#fleet/zone/dns-record.ts";
@@ -41,7 +44,6 @@ import { createRolloutLimiter } from "./maintenance/rollout-limiter.ts";
 import { nodeImageKind } from "./maintenance/node-image.ts";
 import { pendingSummaries } from "./maintenance/maintenance-message.ts";
 import type { MaintenanceContextDeps } from "./maintenance/maintenance-context.ts";
-import { createServiceLogs } from "./service/service-logs.ts";
 import { createServiceMaintenance } from "./maintenance/settle-maintenance.ts";
 import { databasesPart } from "./databases-part.ts";
 import type { ResizeDeps } from "./scaling/resize-service.ts";
@@ -188,7 +190,8 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
         pendingOf,
         backupsOf,
         deleted: views.deleted,
-        logs: createServiceLogs({ fleet, cursors }),
+        logs: createOwnerLogs({ fleet, cursors }),
+        monitoredOwners: createMonitoredOwners(use(ownerKinds)),
         trustBundle: () => authority.trustBundle,
       }),
       createNodeApi({ ...changing, access, quotas, catalog, sealer, fleet }),

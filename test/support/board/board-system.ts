@@ -1,7 +1,10 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type FleetSystem, fleetPart } from "@holdfast/controller/fleet/fleet-system.ts";
-import { hostOfMachine, machineKind } from "@holdfast/controller/fleet/machine/machine.ts";
+import { hostOfMachine, machineKind, type MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
 import { networkPolicies, type PolicySource } from "@holdfast/controller/fleet/network-policy/policy-source.ts";
+import { type MonitoredOwner, monitoringOf } from "@holdfast/controller/fleet/owner/monitored-owner.ts";
 import { type OwnerKind, ownerKinds } from "@holdfast/controller/fleet/owner/owner-kind.ts";
+import { type SampleSink, sampleSinkPart } from "@holdfast/controller/fleet/session/sample-sink.ts";
 import { type StoredSamples, storedSamplesPart } from "@holdfast/controller/fleet/session/stored-samples.ts";
 import type { Use } from "@holdfast/controller/kernel/assembly.ts";
 import type { Kernel } from "@holdfast/controller/kernel/kernel.ts";
@@ -9,15 +12,18 @@ import { type Contribution, definePart } from "@holdfast/controller/kernel/part.
 import { declareSystem } from "@holdfast/controller/kernel/system-declaration.ts";
 import type { System } from "@holdfast/controller/kernel/system.ts";
 import type { Collection } from "@holdfast/controller/kernel/store/collection.ts";
+import { operationSubjects } from "@holdfast/controller/operation/operation.ts";
+import { HealthStatus } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { systems } from "@holdfast/controller/systems.ts";
 import { type Board, boardKind, boardPort } from "./board.ts";
-import { createBoardWork } from "./board-work.ts";
+import { boardInstance, createBoardWork, isOwnedBy } from "./board-work.ts";
 
 /** The inside of the controller, for tests of boards. */
 export interface BoardSystem extends Pick<Kernel, "begin" | "clock" | "newId"> {
   readonly boards: Collection<Board>;
   readonly fleet: FleetSystem;
   readonly samples: StoredSamples;
+  readonly sink: SampleSink;
   readonly policy: PolicySource;
 }
 
@@ -28,6 +34,7 @@ export function systemsWithBoards(opened: (inside: BoardSystem) => void) {
   const boardSystem = declareSystem({
     name: "board",
     gives: [boardsPart],
+    scopes: { boards: { rights: ["read"], completeFrom: "developer" } },
     contribute: contributeBoards,
     open(kernel, use) {
       const { system, inside } = openBoardSystem(kernel, use);
@@ -40,10 +47,15 @@ export function systemsWithBoards(opened: (inside: BoardSystem) => void) {
 
 function contributeBoards(kernel: Kernel): readonly Contribution[] {
   const boards = kernel.collections.open(boardKind);
-  return [ownerKinds.of(createBoardOwners(boards)), networkPolicies.of(createBoardPolicy(kernel))];
+  const machines = kernel.collections.open(machineKind);
+  return [
+    ownerKinds.of(createBoardOwners(boards, machines)),
+    networkPolicies.of(createBoardPolicy(kernel)),
+    operationSubjects.of({ kind: boardKind.name, get: (id) => boards.get(id) }),
+  ];
 }
 
-function createBoardOwners(boards: Pick<Collection<Board>, "get">): OwnerKind {
+function createBoardOwners(boards: Collection<Board>, machines: Collection<MachineObject>): OwnerKind {
   return {
     kind: boardKind.name,
     noun: "board",
@@ -58,6 +70,34 @@ function createBoardOwners(boards: Pick<Collection<Board>, "get">): OwnerKind {
       outcome: "moves",
       reason: hasOthers ? "Its other machine starts." : "Its board gets another machine.",
     }),
+    monitoring: monitoringOf(boards, {
+      noun: "board",
+      readScope: "boards:read",
+      healthEvent: "board.health_changed",
+      defaultRules: ["disk", "health"],
+      owner: (board) => monitoredBoard(board, machines),
+      health: ({ metadata }) => ({ status: HealthStatus.HEALTHY, since: timestampFromMs(metadata.createdAt) }),
+    }),
+  };
+}
+
+function monitoredBoard({ metadata }: Board, machines: Collection<MachineObject>): MonitoredOwner {
+  const own = [...machines.values()].filter(({ object }) => isOwnedBy(object, metadata.id));
+  return {
+    owner: { kind: boardKind.name, id: metadata.id },
+    noun: "board",
+    name: metadata.name,
+    organizationId: metadata.organizationId,
+    software: boardKind.name,
+    machines: own.map(({ object }) => ({
+      id: object.metadata.id,
+      role: "primary",
+      isExpected: object.status.state === "running",
+    })),
+    mainMachineId: own[0]?.object.metadata.id,
+    suspension: metadata.deletionRequestedAt === undefined ? undefined : "deleted",
+    startedAt: 0,
+    ...boardInstance,
   };
 }
 
@@ -84,6 +124,7 @@ function openBoardSystem(kernel: Kernel, use: Use): { system: System; inside: Bo
     boards,
     fleet,
     samples: use(storedSamplesPart),
+    sink: use(sampleSinkPart),
     policy: createBoardPolicy(kernel),
   };
   return {

@@ -2,12 +2,19 @@ import { defineKind } from "@holdfast/controller/kernel/store/kind.ts";
 import type { Resource } from "@holdfast/controller/kernel/store/resource.ts";
 
 /**
- * An owner of one machine that is no service, and belongs to the platform. Its machine has no data: another one can
- * replace it anywhere.
+ * An owner of one machine that is no service. It belongs to the platform or to an organization. Another machine can
+ * replace its own anywhere, since it has no data.
  */
 export type Board = Resource<{ readonly zone: string }, object>;
 
-export const boardKind = defineKind<Board>("board");
+/** Storage of a board's machine. */
+const boardStorageGb = 1;
+
+export const boardKind = defineKind<Board>("board", {
+  deletedWithOrganization: true,
+  // Storage of boards counts with that of services.
+  quotas: [{ name: "storageGb", label: "GB of storage", limit: 102_400, amountOf: () => boardStorageGb }],
+});
 
 /** Port at which clients reach the engine on a board's machine. */
 export const boardPort = 6_379;

@@ -1,8 +1,12 @@
 import type { OwnerKind } from "@holdfast/controller/fleet/owner/owner-kind.ts";
 import { createOwners } from "@holdfast/controller/fleet/owner/owners.ts";
+import type { Collection } from "@holdfast/controller/kernel/store/collection.ts";
+import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
 import { createServiceOwners } from "@holdfast/controller/services/machine-owners.ts";
+import { partial } from "../partial.ts";
 
 const absent = { get: () => undefined };
+const noServices = partial<Collection<ManagedServiceObject>>(absent);
 
 /** A kind of owner whose machines are created again elsewhere, and which ignores drains. */
 const cacheOwnerKind: OwnerKind = {
@@ -16,4 +20,7 @@ const cacheOwnerKind: OwnerKind = {
 };
 
 /** The kinds of owners that services contribute, without any of their objects, and the fixture's own. */
-export const testOwners = createOwners([...createServiceOwners({ services: absent, drills: absent }), cacheOwnerKind]);
+export const testOwners = createOwners([
+  ...createServiceOwners({ services: noServices, drills: absent }),
+  cacheOwnerKind,
+]);

@@ -1,4 +1,5 @@
 import { contributionPoint } from "#kernel/contribution-point.ts";
+import type { Monitoring } from "./monitored-owner.ts";
 
 /** The object that owns a machine: the name of its kind, and its id. */
 export interface MachineOwner {
@@ -51,6 +52,8 @@ export interface OwnerKind {
    */
   onHostLost(id: string): "retains" | "deletes";
   drain(id: string, machine: DrainedMachine): DrainAnswer;
+  /** Absent: its owners have no alert rules, exports, health, logs and metrics in the API. */
+  readonly monitoring?: Monitoring;
 }
 
 export const ownerKinds = contributionPoint<OwnerKind>("owners of machines", { key: ({ kind }) => kind });

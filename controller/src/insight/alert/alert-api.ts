@@ -4,8 +4,10 @@ import { type Call, type Handlers, serve, type ServedService } from "@holdfast/c
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { AlertRuleSchema, AlertService, DefaultChannelSchema } from "@holdfast/proto/holdfast/v1/alert_pb.ts";
-import { mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { organizationOf, requireUnlimited } from "#access/caller.ts";
 import { mutate } from "#access/mutate.ts";
+import type { MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
+import type { MonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import type { History } from "#kernel/history/history.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -13,10 +15,8 @@ import { requireCapacity } from "#kernel/store/quota.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ChannelObject } from "#notify/channel/channel.ts";
-import type { ManagedServiceObject } from "#services/service/managed-service.ts";
-import type { ServiceAccess } from "#services/service/service-access.ts";
 import { eventMessage } from "../event/event-api.ts";
-import { createServiceCheck } from "../event/service-check.ts";
+import { createOwnerCheck } from "../event/owner-check.ts";
 import { resolvedEvent } from "./alert-event.ts";
 import { alertRuleMessage, conditionOf, firingAlertMessage, noDataOf, severityOf } from "./alert-message.ts";
 import {
@@ -27,6 +27,8 @@ import {
   type AlertSettingsObject,
   defaultNameOf,
   faultsOfMetric,
+  ownerField,
+  ownerKindOf,
   requireMetric,
   ruleQuota,
   type RulesByService,
@@ -45,7 +47,7 @@ export interface AlertApiDeps {
   readonly channels: Pick<Collection<ChannelObject>, "get">;
   readonly evaluateRules: EvaluateRules;
   readonly history: Pick<History, "events">;
-  readonly access: ServiceAccess;
+  readonly owners: MonitoredOwners;
   readonly cursors: Cursors;
   readonly clock: Clock;
   readonly newId: () => string;
@@ -66,28 +68,28 @@ type RuleHandlers = Pick<
   "createAlertRule" | "listAlertRules" | "getAlertRule" | "updateAlertRule" | "deleteAlertRule"
 >;
 
-/** The RPCs that create, list, change and delete the rules of a service. */
+/** The RPCs that create, list, change and delete the rules of an owner. */
 function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
-  const { rules, rulesByService, ruleSets, channels, access, cursors, clock } = deps;
+  const { rules, rulesByService, ruleSets, channels, owners, cursors, clock } = deps;
 
   function require(serviceId: string, ruleId: string, call: Call): Stored<AlertRuleObject> {
-    access.require(serviceId, call);
+    const { noun } = owners.require(serviceId, call);
     const rule = rules.get(ruleId);
     if (rule === undefined || rule.object.spec.serviceId !== serviceId)
-      throw new HoldfastError("OBJECT_NOT_FOUND", "The service has no such alert rule.");
+      throw new HoldfastError("OBJECT_NOT_FOUND", `The ${noun} has no such alert rule.`);
     return rule;
   }
 
-  async function message(service: ManagedServiceObject, rule: AlertRuleObject) {
-    return alertRuleMessage(rule, (await deps.evaluateRules(service, [rule])).get(rule.metadata.id));
+  async function message(owner: MonitoredOwner, rule: AlertRuleObject) {
+    return alertRuleMessage(rule, (await deps.evaluateRules(owner, [rule])).get(rule.metadata.id));
   }
 
   return {
     createAlertRule: (request, call) => {
-      const { object: service } = access.require(request.serviceId, call);
-      requireMetric(request.metric, service);
-      const { organizationId } = service.metadata;
-      const serviceId = service.metadata.id;
+      const owner = owners.require(request.serviceId, call);
+      requireMetric(request.metric, owner);
+      const { serviceId } = request;
+      const { organizationId } = owner;
       const mutation = { action: "alert-rule.create", kind: "alert-rule", see: [rules, ruleSets] } as const;
       return mutate(deps, call, mutation, async (unit) => {
         const ruleSet = ruleSets.get(serviceId);
@@ -95,7 +97,7 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
         requireCapacity(
           ruleQuota,
           rulesByService.of(serviceId).map(({ object }) => object),
-          "The service has",
+          `The ${owner.noun} has`,
         );
         const now = clock.now();
         const id = deps.newId();
@@ -107,6 +109,7 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
           metadata: newMetadata(id, now, { name, organizationId }),
           spec: {
             serviceId,
+            ...ownerField(owner),
             metric: request.metric,
             condition,
             threshold,
@@ -127,13 +130,13 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
     },
 
     listAlertRules: async (request, call) => {
-      const { object: service } = access.require(request.serviceId, call);
+      const owner = owners.require(request.serviceId, call);
       const { after, limit, next } = cursors.open(call, "alert-rules", request.serviceId, request);
       const following = rulesByService
         .of(request.serviceId)
         .filter(({ object }) => after === undefined || object.metadata.id > after);
       const page = following.slice(0, limit).map(({ object }) => object);
-      const evaluations = await deps.evaluateRules(service, page);
+      const evaluations = await deps.evaluateRules(owner, page);
       return {
         rules: page.map((rule) => alertRuleMessage(rule, evaluations.get(rule.metadata.id))),
         ...next(following.length > limit ? page.at(-1)?.metadata.id : undefined),
@@ -142,7 +145,7 @@ function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
 
     getAlertRule: async ({ serviceId, ruleId }, call) => {
       const { object } = require(serviceId, ruleId, call);
-      return message(access.require(serviceId, call).object, object);
+      return message(owners.require(serviceId, call), object);
     },
 
     updateAlertRule: (request, call) =>
@@ -179,12 +182,12 @@ const alertEventTypes = ["alert.fired", "alert.resolved"] as const;
 function createAlertListHandlers(
   deps: AlertApiDeps,
 ): Pick<Handlers<typeof AlertService>, "listAlertEvents" | "listFiringAlerts"> {
-  const { rules, cursors } = deps;
-  const requireService = createServiceCheck(deps);
+  const { rules, owners, cursors } = deps;
+  const requireOwner = createOwnerCheck(deps);
 
   return {
     listAlertEvents: async (request, call) => {
-      await requireService(request.serviceId, call);
+      await requireOwner(request.serviceId, call);
       const filter = { organizationId: organizationOf(call), objectId: request.serviceId, types: alertEventTypes };
       const { after, limit, cursorAt } = cursors.open(call, "alert-events", request.serviceId, request);
       const since = request.since === undefined ? {} : { since: timestampMs(request.since) };
@@ -199,7 +202,8 @@ function createAlertListHandlers(
     listFiringAlerts: async (request, call) => {
       const page = { ...cursors.open(call, "firing-alerts", null, request), organizationId: organizationOf(call) };
       const { items, next } = rules.page(
-        ({ spec, status }) => status.fired !== null && mayTouch(call, "managed-service", spec.serviceId),
+        ({ spec, status }) =>
+          status.fired !== null && owners.mayRead({ kind: ownerKindOf(spec), id: spec.serviceId }, call),
         page,
       );
       return {

@@ -23,6 +23,7 @@ import {
   createRulesByService,
   type RulesByService,
 } from "./alert-rule.ts";
+import { monitoredService } from "#services/monitored-services.ts";
 import { partial } from "../../../../test/support/partial.ts";
 
 let etcd: TestEtcd;
@@ -132,9 +133,11 @@ function startEvaluator(time: Time, samples: Pick<Samples, "recent"> = stored) {
   const evaluator = createAlertEvaluator({
     rules,
     rulesByService,
-    services: {
-      get: (id) =>
-        services.has(id) ? { object: services.get(id) as ManagedServiceObject, modRevision: 1n } : undefined,
+    owners: {
+      get: (id) => {
+        const service = services.get(id);
+        return service && monitoredService(service);
+      },
       ready: Promise.resolve(),
     },
     samples,

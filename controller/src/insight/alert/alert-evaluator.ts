@@ -2,15 +2,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Samples } from "../metric/samples/samples.ts";
-import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import type { MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
+import type { MonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import type { Ownership } from "#kernel/runtime/ownership.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import {
   type AlertRuleObject,
   lookBackMs,
-  nodesOfMetric,
-  reportingNodes,
+  machinesOfMetric,
   suspensionReason,
   type RulesByService,
   slotOf,
@@ -24,7 +24,7 @@ import { createSampleReader, type SampleRange } from "./sample-reader.ts";
 export interface AlertEvaluatorDeps {
   readonly rules: Pick<Collection<AlertRuleObject>, "reached" | "ready">;
   readonly rulesByService: RulesByService;
-  readonly services: Pick<Collection<ManagedServiceObject>, "get" | "ready">;
+  readonly owners: Pick<MonitoredOwners, "get" | "ready">;
   readonly samples: Pick<Samples, "recent">;
   /** The channel that gets the rule's alerts; null for none. */
   readonly channelFor: (rule: AlertRuleObject) => string | null;
@@ -43,24 +43,24 @@ export interface AlertEvaluator {
 }
 
 interface Watched {
-  readonly service: ManagedServiceObject;
+  readonly owner: MonitoredOwner;
   readonly rules: readonly StoredRule[];
-  /** By node id: time since which the node is expected to report samples. */
+  /** By machine id: time since which the machine is expected to report samples. */
   readonly expectedSinceMs: ReadonlyMap<string, number>;
 }
 
 /**
- * Evaluates the rules of all services that this controller owns. Each tick reads the new samples of all machines with
- * one statement, computes each rule's state (`evaluateRule`), and stores the states that changed together with their
- * events (`createAlertTransitions`). A controller that takes over a service reads as much history as its rules need.
- * While the history is unavailable, no rule changes.
+ * Evaluates the rules of all owners of machines that are this controller's to evaluate. Each tick reads the new samples
+ * of all machines with one statement, computes each rule's state (`evaluateRule`), and stores the states that changed
+ * together with their events (`createAlertTransitions`). A controller that takes over an owner reads as much history as
+ * its rules need. While the history is unavailable, no rule changes.
  */
 export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
-  const { rulesByService, services, ownership, clock, log } = deps;
+  const { rulesByService, owners, ownership, clock, log } = deps;
   const stopping = new AbortController();
   const reader = createSampleReader(deps.samples);
   const transitions = createAlertTransitions(deps, stopping.signal);
-  /** Of the previous tick, by service id. */
+  /** Of the previous tick, by owner id. */
   let expectedSince = new Map<string, ReadonlyMap<string, number>>();
   /** By rule id: revision that was last evaluated. An unchanged rule without new samples is skipped. */
   let evaluated = new Map<string, bigint>();
@@ -87,34 +87,36 @@ export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
     await transitions.apply(changes);
   }
 
-  /** The owned services with rules, and the firing rules of services that are stopped or deleted. */
+  /** This controller's owners with rules, and the firing rules of owners that are stopped or deleted. */
   function watchedAt(now: number): { active: Watched[]; ended: Transition[] } {
     const next = new Map<string, ReadonlyMap<string, number>>();
     const active: Watched[] = [];
     const ended: Transition[] = [];
     for (const id of rulesByService.services()) {
-      const service = ownership.owns(id) ? services.get(id)?.object : undefined;
-      if (service === undefined) continue;
+      const owner = ownership.owns(id) ? owners.get(id) : undefined;
+      if (owner === undefined) continue;
       const rules = rulesByService.of(id);
-      const reason = suspensionReason(service);
+      const reason = suspensionReason(owner);
       if (reason !== undefined) {
-        for (const rule of rules) if (rule.object.status.fired !== null) ended.push({ rule, service, to: { reason } });
+        for (const rule of rules) if (rule.object.status.fired !== null) ended.push({ rule, owner, to: { reason } });
         continue;
       }
       const before = expectedSince.get(id);
-      const expectedSinceMs = new Map(reportingNodes(service).map((node) => [node.id, before?.get(node.id) ?? now]));
+      const expectedSinceMs = new Map(
+        owner.machines.flatMap((each) => (each.isExpected ? [[each.id, before?.get(each.id) ?? now] as const] : [])),
+      );
       next.set(id, expectedSinceMs);
-      active.push({ service, rules: rules.filter(({ object }) => !object.spec.paused), expectedSinceMs });
+      active.push({ owner, rules: rules.filter(({ object }) => !object.spec.paused), expectedSinceMs });
     }
     expectedSince = next;
     return { active, ended };
   }
 
   function changesOf(
-    { service, rules, expectedSinceMs }: Watched,
+    { owner, rules, expectedSinceMs }: Watched,
     { updated, before, now }: { updated: ReadonlySet<string>; before: ReadonlyMap<string, bigint>; now: number },
   ): Transition[] {
-    const nodes = service.spec.nodes.map(({ id }) => id);
+    const nodes = owner.machines.map(({ id }) => id);
     const windows = new Map(nodes.flatMap((id) => [[id, reader.window(id)] as const]));
     // Without the machine's history neither a value nor silence can be judged.
     if (nodes.some((id) => windows.get(id) === undefined)) return [];
@@ -127,20 +129,20 @@ export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
       if (slot === undefined) return [];
       evaluated.set(metadata.id, rule.modRevision);
       const firesOnSilence = spec.noData === "fire" && status.fired?.state !== "no_data";
-      const measuredNodes = nodesOfMetric(service, spec.metric);
+      const measuredNodes = machinesOfMetric(owner, spec.metric);
       const isSilent =
         firesOnSilence && measuredNodes.some(({ id }) => now - (windows.get(id)?.newestMs(slot) ?? 0) > staleAfterMs);
       if (!hasNew && !isSilent && before.get(metadata.id) === rule.modRevision) return [];
       const values = new Map(measuredNodes.map(({ id }) => [id, windows.get(id)?.values(slot) ?? []]));
       const { fired } = status;
-      const to = evaluateRule(parametersOf(rule.object, service), values, {
+      const to = evaluateRule(parametersOf(rule.object, owner), values, {
         fired: fired === null ? undefined : { state: fired.state, nodeId: fired.nodeId, firedAtMs: fired.firedAt },
         nowMs: now,
         silentFromMs,
       });
       const fires = to.state === "firing" || to.state === "no_data";
       const isSame = fires ? fired?.state === to.state : fired === null;
-      return isSame ? [] : [{ rule, service, to }];
+      return isSame ? [] : [{ rule, owner, to }];
     });
   }
 
@@ -158,7 +160,7 @@ export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
       await delay(deps.tickMs ?? 1_000, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   }
-  const looping = Promise.all([deps.rules.ready, services.ready]).then(loop);
+  const looping = Promise.all([deps.rules.ready, owners.ready]).then(loop);
 
   return {
     async stop() {
@@ -173,10 +175,10 @@ function rangesOf(active: readonly Watched[], now: number): ReadonlyMap<string, 
   return new Map(
     active
       .filter(({ rules }) => rules.length > 0)
-      .flatMap(({ service, rules }) => {
+      .flatMap(({ owner, rules }) => {
         const fromMs = now - Math.max(...rules.map(({ object }) => lookBackMs(object)));
         const slots = new Set(rules.flatMap(({ object }) => slotOf(object) ?? []));
-        return service.spec.nodes.map(({ id }) => [id, { fromMs, slots }] as const);
+        return owner.machines.map(({ id }) => [id, { fromMs, slots }] as const);
       }),
   );
 }

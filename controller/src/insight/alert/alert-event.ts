@@ -1,5 +1,5 @@
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
-import type { AlertRuleObject, FiredAlert, ResolvedReason } from "./alert-rule.ts";
+import { type AlertRuleObject, type FiredAlert, ownerKindOf, type ResolvedReason } from "./alert-rule.ts";
 
 /** The event `alert.fired` of a rule. */
 export function firedEvent(rule: AlertRuleObject, fired: FiredAlert): NewEvent {
@@ -25,7 +25,7 @@ function eventOf(
   return {
     type,
     organizationId: metadata.organizationId,
-    objectKind: "managed-service",
+    objectKind: ownerKindOf(spec),
     objectId: spec.serviceId,
     data: {
       id: fired.id,

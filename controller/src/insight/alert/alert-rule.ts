@@ -1,16 +1,14 @@
 import { closestName } from "@holdfast/common/engine-catalog/closest-name.ts";
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
 import { appliesToEngine, metricCatalog, metricOf } from "@holdfast/common/metric-catalog.ts";
+import type { MonitoredMachine, MonitoredOwner, Monitoring } from "#fleet/owner/monitored-owner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Quota } from "#kernel/store/quota.ts";
 import { newMetadata, nextMetadata, type Resource, type Stored } from "#kernel/store/resource.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
-import type { ManagedServiceObject, NodeSpec } from "#services/service/managed-service.ts";
-import { isStaying } from "#services/service/member/members.ts";
-import { roleOf } from "#services/service/member/member-roles.ts";
 
-/** An alert rule watches one metric of one service. Names of rules need not be unique. */
+/** An alert rule watches one metric of one owner of machines, such as a service. Names of rules need not be unique. */
 export type AlertRuleObject = Resource<AlertRuleSpec, AlertRuleStatus>;
 
 /** Limit of rules for each service. */
@@ -32,11 +30,17 @@ function serviceOfRule({ spec }: AlertRuleObject): string {
   return spec.serviceId;
 }
 
+/** Rules that were created before there were other owners have no kind. */
+const serviceKind = "managed-service";
+
 export type AlertCondition = "gt" | "lt";
 export type AlertSeverity = "info" | "warning" | "critical";
 
 export interface AlertRuleSpec {
+  /** Id of the owner. */
   readonly serviceId: string;
+  /** Kind of the owner; absent: a service. */
+  readonly ownerKind?: string;
   readonly metric: string;
   readonly condition: AlertCondition;
   readonly threshold: number;
@@ -50,6 +54,16 @@ export interface AlertRuleSpec {
    * Time of the creation, or of the last change of the condition; older samples are ignored. Milliseconds since 1970.
    */
   readonly since: number;
+}
+
+/** The kind of the rule's owner. Rules of services name none. */
+export function ownerKindOf({ ownerKind = serviceKind }: Pick<AlertRuleSpec, "ownerKind">): string {
+  return ownerKind;
+}
+
+/** The field of a new rule for its owner's kind. */
+export function ownerField({ owner: { kind } }: MonitoredOwner): Pick<AlertRuleSpec, "ownerKind"> {
+  return kind === serviceKind ? {} : { ownerKind: kind };
 }
 
 export interface AlertRuleStatus {
@@ -79,8 +93,8 @@ export type ResolvedReason =
   | "rule_changed"
   | "rule_paused"
   | "rule_deleted"
-  | "service_stopped"
-  | "service_deleted";
+  | `${string}_stopped`
+  | `${string}_deleted`;
 
 /** The parameters of a rule that decide its state. */
 export interface RuleParameters {
@@ -139,14 +153,14 @@ const minuteMs = 60_000;
 /** Samples are not at round times, so the run of true samples is read a little further back than its duration. */
 const marginMs = 5 * minuteMs;
 
-/** The parameters of a rule. Samples from before the service's last start do not count. */
-export function parametersOf({ spec }: AlertRuleObject, service: ManagedServiceObject): RuleParameters {
+/** The parameters of a rule. Samples from before the owner's last start do not count. */
+export function parametersOf({ spec }: AlertRuleObject, { startedAt }: MonitoredOwner): RuleParameters {
   return {
     condition: spec.condition,
     threshold: spec.threshold,
     durationMs: spec.durationMinutes * minuteMs,
     noData: spec.noData,
-    sinceMs: Math.max(spec.since, service.spec.poweredOnAt ?? 0),
+    sinceMs: Math.max(spec.since, startedAt),
   };
 }
 
@@ -172,30 +186,23 @@ export function faultsOfMetric(name: string): readonly FieldFault[] {
 }
 
 /** Throws NOT_SUPPORTED if the metric belongs to other engines. */
-export function requireMetric(name: string, { spec }: ManagedServiceObject): void {
+export function requireMetric(name: string, { noun, software }: MonitoredOwner): void {
   const metric = metricOf(name);
-  if (metric === undefined || appliesToEngine(metric, spec.databaseType)) return;
-  const detail = `${name} is a metric of ${metric.engines.join(", ")}; this service is ${spec.databaseType}.`;
+  if (metric === undefined || appliesToEngine(metric, software)) return;
+  const detail = `${name} is a metric of ${metric.engines.join(", ")}; this ${noun} is ${software}.`;
   throw new HoldfastError("NOT_SUPPORTED", detail);
 }
 
-/** The reason why a service's rules are not evaluated; undefined while they are. */
-export function suspensionReason({ metadata, spec }: ManagedServiceObject): ResolvedReason | undefined {
-  if (metadata.deletionRequestedAt !== undefined) return "service_deleted";
-  return spec.power === "off" ? "service_stopped" : undefined;
+/** The reason why an owner's rules are not evaluated; undefined while they are. */
+export function suspensionReason({ noun, suspension }: MonitoredOwner): ResolvedReason | undefined {
+  return suspension && `${noun}_${suspension}`;
 }
 
-/** The nodes whose silence is an alert. Nodes that are being created, replaced or removed may be silent. */
-export function reportingNodes({ spec, status }: ManagedServiceObject): readonly NodeSpec[] {
-  if (spec.power === "off" || (status.state !== "Running" && status.state !== "Error")) return [];
-  return spec.nodes.filter(isStaying);
-}
-
-/** The nodes that can have the metric in their current role: samples of a former role do not count. */
-export function nodesOfMetric(service: ManagedServiceObject, metric: string): readonly NodeSpec[] {
-  const role = metricOf(metric)?.nodes;
-  if (role === undefined) return service.spec.nodes;
-  return service.spec.nodes.filter((node) => (roleOf(service, node) === "primary") === (role === "primary"));
+/** The machines that can have the metric in their current role: samples of a former role do not count. */
+export function machinesOfMetric({ machines }: MonitoredOwner, metric: string): readonly MonitoredMachine[] {
+  const nodes = metricOf(metric)?.nodes;
+  if (nodes === undefined) return machines;
+  return machines.filter(({ role }) => (role === "primary") === (nodes === "primary"));
 }
 
 type DefaultRule = Pick<
@@ -203,7 +210,7 @@ type DefaultRule = Pick<
   "metric" | "condition" | "threshold" | "severity" | "durationMinutes" | "noData"
 >;
 
-/** The rules that every new service gets. */
+/** The default rules of new owners. */
 // biome-ignore format: a table, aligned so that it reads as one
 const rules: readonly DefaultRule[] = [
   { metric: "disk",                    condition: "gt", threshold: 90,  severity: "warning",  durationMinutes: 5, noData: "ignore" },
@@ -212,14 +219,15 @@ const rules: readonly DefaultRule[] = [
   { metric: "replication_lag_seconds", condition: "gt", threshold: 300, severity: "warning",  durationMinutes: 5, noData: "ignore" },
 ];
 
-/** The default rules of a service, of the metrics that its engine collects. Replication lag needs replicas. */
-export function defaultRulesOf({ spec }: Pick<ManagedServiceObject, "spec">): readonly DefaultRule[] {
+/** The default rules of an owner, of the metrics that its software collects. Replication lag needs replicas. */
+export function defaultRulesOf(
+  { machines, software }: Pick<MonitoredOwner, "machines" | "software">,
+  { defaultRules }: Pick<Monitoring, "defaultRules">,
+): readonly DefaultRule[] {
   return rules.filter(({ metric }) => {
     const catalogMetric = metricOf(metric);
-    if (metric === "replication_lag_seconds" && spec.nodes.length < 2) return false;
-    return (
-      catalogMetric !== undefined && catalogMetric.source !== null && appliesToEngine(catalogMetric, spec.databaseType)
-    );
+    if (!defaultRules.includes(metric) || (metric === "replication_lag_seconds" && machines.length < 2)) return false;
+    return catalogMetric !== undefined && catalogMetric.source !== null && appliesToEngine(catalogMetric, software);
   });
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import type { MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
 import type { Ownership } from "#kernel/runtime/ownership.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -14,10 +14,10 @@ import {
 } from "./alert-rule.ts";
 import type { RuleEvaluation } from "./evaluate-rule.ts";
 
-/** A change of a rule's stored state, by its samples or by the state of its service. */
+/** A change of a rule's stored state, by its samples or by the state of its owner. */
 export interface Transition {
   readonly rule: StoredRule;
-  readonly service: ManagedServiceObject;
+  readonly owner: MonitoredOwner;
   readonly to: RuleEvaluation | { readonly reason: ResolvedReason };
 }
 
@@ -47,13 +47,13 @@ const reachedMs = 1_000;
 export function createAlertTransitions(deps: Deps, signal: AbortSignal): AlertTransitions {
   const { rules, ownership, begin, log } = deps;
 
-  async function write({ rule, service, to }: Transition): Promise<bigint | undefined> {
-    const right = ownership.begin(service.metadata.id);
+  async function write({ rule, owner, to }: Transition): Promise<bigint | undefined> {
+    const right = ownership.begin(owner.owner.id);
     if (right === undefined) return undefined;
     try {
       const { object } = rule;
       const unit = begin();
-      const next = "reason" in to ? resolved(unit, object, to.reason, null) : evaluated(unit, object, service, to);
+      const next = "reason" in to ? resolved(unit, object, to.reason, null) : evaluated(unit, object, owner, to);
       unit.update(alertRuleKind, rule, { ...object, status: { ...object.status, fired: next } });
       if (right.claim !== undefined) unit.onlyWhile(right.claim);
       const revision = await unit.commit(AbortSignal.any([signal, right.signal]));
@@ -78,7 +78,7 @@ export function createAlertTransitions(deps: Deps, signal: AbortSignal): AlertTr
   function evaluated(
     unit: UnitOfWork,
     rule: AlertRuleObject,
-    service: ManagedServiceObject,
+    owner: MonitoredOwner,
     { state, sinceMs, nodeId, value }: RuleEvaluation,
   ): FiredAlert | null {
     if (state !== "firing" && state !== "no_data") return resolved(unit, rule, "condition_false", value ?? null);
@@ -94,7 +94,7 @@ export function createAlertTransitions(deps: Deps, signal: AbortSignal): AlertTr
       since: sinceMs ?? now,
       firedAt: now,
       channelId: deps.channelFor(rule),
-      serviceName: service.metadata.name,
+      serviceName: owner.name,
     };
     unit.event(firedEvent(rule, fired));
     return fired;

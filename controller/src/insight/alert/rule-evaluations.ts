@@ -1,11 +1,11 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import type { MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
 import type { Samples } from "../metric/samples/samples.ts";
 import {
   type AlertRuleObject,
   lookBackMs,
-  nodesOfMetric,
+  machinesOfMetric,
   suspensionReason,
   slotOf,
   parametersOf,
@@ -14,27 +14,27 @@ import { evaluateRule, type RuleEvaluation } from "./evaluate-rule.ts";
 import { createSampleReader } from "./sample-reader.ts";
 
 /**
- * Evaluates rules of one service by its newest samples, on any controller. The result is by rule id; it is empty for a
- * service that is stopped or deleted, and while the history is unavailable.
+ * Evaluates rules of one owner by its newest samples, on any controller. The result is by rule id; it is empty for an
+ * owner that is stopped or deleted, and while the history is unavailable.
  */
 export type EvaluateRules = (
-  service: ManagedServiceObject,
+  owner: MonitoredOwner,
   rules: readonly AlertRuleObject[],
 ) => Promise<ReadonlyMap<string, RuleEvaluation>>;
 
-/** Creates the evaluation that the API uses: a controller that does not own the service reads the samples itself. */
+/** Creates the evaluation that the API uses: a controller that does not evaluate the owner reads the samples itself. */
 export function createEvaluateRules(deps: {
   readonly samples: Pick<Samples, "recent">;
   readonly clock: Clock;
   readonly log: Log;
 }): EvaluateRules {
-  return async (service, rules) => {
+  return async (owner, rules) => {
     const active = rules.filter(({ spec }) => !spec.paused);
-    if (active.length === 0 || suspensionReason(service) !== undefined) return new Map();
+    if (active.length === 0 || suspensionReason(owner) !== undefined) return new Map();
     const nowMs = deps.clock.now();
     const fromMs = nowMs - Math.max(...active.map(lookBackMs));
     const slots = new Set(active.flatMap((rule) => slotOf(rule) ?? []));
-    const nodes = service.spec.nodes.map(({ id }) => id);
+    const nodes = owner.machines.map(({ id }) => id);
     const reader = createSampleReader(deps.samples);
     try {
       await reader.read(new Map(nodes.map((id) => [id, { fromMs, slots }])));
@@ -46,7 +46,7 @@ export function createEvaluateRules(deps: {
       active.flatMap((rule) => {
         const slot = slotOf(rule);
         if (slot === undefined) return [];
-        const measuredNodes = nodesOfMetric(service, rule.spec.metric);
+        const measuredNodes = machinesOfMetric(owner, rule.spec.metric);
         const values = new Map(measuredNodes.map(({ id }) => [id, reader.window(id)?.values(slot) ?? []]));
         const { fired } = rule.status;
         const before = {
@@ -54,7 +54,7 @@ export function createEvaluateRules(deps: {
           nowMs,
           silentFromMs: new Map<string, number>(),
         };
-        return [[rule.metadata.id, evaluateRule(parametersOf(rule, service), values, before)] as const];
+        return [[rule.metadata.id, evaluateRule(parametersOf(rule, owner), values, before)] as const];
       }),
     );
   };

@@ -4,13 +4,13 @@ import { type Call, type Handlers, serve, type ServedService } from "@holdfast/c
 import type { Clock } from "@holdfast/common/clock.ts";
 import { type EventSchema, EventService, type ListEventsResponseSchema } from "@holdfast/proto/holdfast/v1/event_pb.ts";
 import { mayTouch, organizationOf } from "#access/caller.ts";
+import type { MonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import type { HistoryFilter } from "#kernel/history/history-page.ts";
 import type { History } from "#kernel/history/history.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { EventEntry } from "#kernel/store/outbox-entry.ts";
-import type { ServiceAccess } from "#services/service/service-access.ts";
 import { createEventNews } from "./event-news.ts";
-import { createServiceCheck } from "./service-check.ts";
+import { createOwnerCheck } from "./owner-check.ts";
 
 /** The RPCs of events. */
 export function createEventApi({ page, ofService }: EventPages): ServedService {
@@ -23,7 +23,7 @@ export function createEventApi({ page, ofService }: EventPages): ServedService {
 
 export interface EventPagesDeps {
   readonly history: Pick<History, "events" | "eventsAfter">;
-  readonly access: ServiceAccess;
+  readonly owners: Pick<MonitoredOwners, "kinds" | "mayRead" | "require">;
   readonly cursors: Cursors;
   readonly clock: Clock;
 }
@@ -54,19 +54,20 @@ const beginning = "0";
 type Page = MessageInitShape<typeof ListEventsResponseSchema>;
 
 export interface EventPages {
-  /** A page of the organization's events, or of one service's. */
+  /** A page of the organization's events, or of one owner's. */
   page(request: EventsRequest, serviceId: string | undefined, call: Call): Promise<Page>;
   /**
-   * A page of one service's events, also after its deletion. Throws SERVICE_NOT_FOUND if the organization never had it.
+   * A page of the events of a service or another owner, also after its deletion. Throws SERVICE_NOT_FOUND if the
+   * organization never had it.
    */
   ofService(serviceId: string, request: EventsRequest, call: Call): Promise<Page>;
 }
 
-/** Pages of the events of an organization, or of one of its services, read from the history. */
-export function createEventPages({ history, access, cursors, clock }: EventPagesDeps): EventPages {
+/** Pages of the events of an organization, or of one owner, read from the history. */
+export function createEventPages({ history, owners, cursors, clock }: EventPagesDeps): EventPages {
   const news = createEventNews({ history, clock });
   const lastPages = new WeakMap<Call, LastPage>();
-  const requireService = createServiceCheck({ history, access });
+  const requireOwner = createOwnerCheck({ history, owners });
 
   /** True when the follower has read everything and no event came since. */
   function isCaughtUp(request: EventsRequest, call: Call, version: number): boolean {
@@ -112,7 +113,7 @@ export function createEventPages({ history, access, cursors, clock }: EventPages
   return {
     page,
     async ofService(serviceId, request, call) {
-      await requireService(serviceId, call);
+      await requireOwner(serviceId, call);
       return page(request, serviceId, call);
     },
   };

@@ -1,20 +1,28 @@
 import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HealthService } from "@holdfast/proto/holdfast/v1/health_pb.ts";
+import type { MonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import type { EventPages } from "../event/event-api.ts";
-import { healthMessage } from "#services/service/managed-service-message.ts";
-import type { ServiceAccess } from "#services/service/service-access.ts";
 
 export interface HealthApiDeps {
-  readonly access: ServiceAccess;
+  readonly owners: MonitoredOwners;
   readonly events: EventPages;
 }
 
-/** The RPCs of health: the current health of a service, and its past changes by events. */
-export function createHealthApi({ access, events }: HealthApiDeps): ServedService {
+/** The RPCs of health: the current health of a service or another owner, and its past changes by events. */
+export function createHealthApi({ owners, events }: HealthApiDeps): ServedService {
   const handlers: Handlers<typeof HealthService> = {
-    getHealth: async ({ serviceId }, call) => healthMessage(access.require(serviceId, call).object.status.health),
+    getHealth: async ({ serviceId }, call) => {
+      owners.require(serviceId, call);
+      return owners.health(serviceId) ?? {};
+    },
     listHealthHistory: ({ serviceId, ...request }, call) =>
-      events.ofService(serviceId, { ...request, type: "service.health_changed" }, call),
+      events.ofService(serviceId, { ...request, type: healthEventOf(serviceId) }, call),
   };
+
+  /** A deleted owner is a service: only events of services outlive their owner in this list. */
+  function healthEventOf(id: string): string {
+    const kind = owners.get(id)?.owner.kind;
+    return (kind === undefined ? undefined : owners.kinds.get(kind)?.healthEvent) ?? "service.health_changed";
+  }
   return serve(HealthService, handlers);
 }

@@ -6,26 +6,23 @@ import { appliesToEngine, metricCatalog, metricOf } from "@holdfast/common/metri
 import type { Metric } from "@holdfast/common/metrics/metric.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { type GetMetricsRequest, MetricService } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
-import { mayTouch, organizationOf } from "#access/caller.ts";
+import { organizationOf } from "#access/caller.ts";
 import type { Fleet } from "#fleet/fleet.ts";
+import type { MonitoredMachine, MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
+import type { MonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import type { Samples } from "./samples/samples.ts";
 import type { MetricPoint } from "./samples/sample-points.ts";
-import type { ManagedServiceObject, NodeSpec } from "#services/service/managed-service.ts";
-import type { ServiceAccess } from "#services/service/service-access.ts";
+import { nodeRoleOf } from "./node-role.ts";
 import { metricExposition } from "./metric-exposition.ts";
 import { createSamplePages } from "./sample-pages.ts";
-import { ofOrganization } from "#kernel/store/of-organization.ts";
 import type { ServiceGauges } from "#kernel/metrics/service-gauge.ts";
 import type { ProcessMetrics } from "#kernel/metrics/process-metrics.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
-import type { Collection } from "#kernel/store/collection.ts";
 import { type MetricWindow, metricWindow } from "./metric-window.ts";
-import { nodeRoleOf } from "#services/service/managed-service-message.ts";
 
 export interface MetricApiDeps {
   readonly storedSamples: Pick<Samples, "points" | "newest" | "recent">;
-  readonly services: Collection<ManagedServiceObject>;
-  readonly access: ServiceAccess;
+  readonly owners: MonitoredOwners;
   readonly fleet: Pick<Fleet, "observation">;
   readonly clock: Clock;
   readonly cursors: Cursors;
@@ -39,21 +36,21 @@ const sampleAgeMaxMs = 60_000;
 
 /** The RPCs of metrics, read from the history. */
 export function createMetricApi(deps: MetricApiDeps): ServedService {
-  const { storedSamples, services, access, fleet, clock } = deps;
+  const { storedSamples, owners, fleet, clock } = deps;
   const samplePages = createSamplePages(deps);
 
-  async function textOf(exported: readonly ManagedServiceObject[]): Promise<string> {
-    const machineIds = exported.flatMap(({ spec }) => spec.nodes.map(({ id }) => id));
+  async function textOf(exported: readonly MonitoredOwner[]): Promise<string> {
+    const machineIds = exported.flatMap(({ machines }) => machines.map(({ id }) => id));
     const figures = deps.serviceGauges.list();
     return metricExposition(exported, await storedSamples.newest(machineIds, clock.now() - sampleAgeMaxMs), figures);
   }
 
   const handlers: Handlers<typeof MetricService> = {
     async getMetrics(request, call) {
-      const { object } = access.require(request.serviceId, call);
+      const owner = owners.require(request.serviceId, call);
       const window = requireWindow(metricWindow(request, clock.now()));
-      const metrics = metricsFor(request, object);
-      const nodes = nodesFor(request, object);
+      const metrics = metricsFor(request, owner);
+      const nodes = machinesFor(request, owner);
       const { fromS, toS, resolutionS, resolution, period } = window;
       const points = await storedSamples.points({
         machineIds: nodes.map(({ id }) => id),
@@ -81,7 +78,7 @@ export function createMetricApi(deps: MetricApiDeps): ServedService {
             metric: metric.name,
             unit: metric.unit,
             nodeId: node.id,
-            role: nodeRoleOf(object, node),
+            role: nodeRoleOf(node),
             points: found.map(pointMessage),
           })),
         absent: all.flatMap(({ metric, node, reason }) =>
@@ -90,16 +87,16 @@ export function createMetricApi(deps: MetricApiDeps): ServedService {
       };
     },
     listMetricSamples: (request, call) => {
-      const { object } = access.require(request.serviceId, call);
-      return samplePages(request, object, metricsFor(request, object), call);
+      const owner = owners.require(request.serviceId, call);
+      return samplePages(request, owner, metricsFor(request, owner), call);
     },
     exportServiceMetrics: async ({ serviceId }, call) => ({
-      text: await textOf([access.require(serviceId, call).object]),
+      text: await textOf([owners.require(serviceId, call)]),
     }),
     exportPlatformMetrics: async () => ({ text: await deps.metrics.text() }),
     exportMetrics: async (_request, call) => {
-      const theirs = ofOrganization(services, organizationOf(call));
-      return { text: await textOf(theirs.filter(({ metadata }) => mayTouch(call, "managed-service", metadata.id))) };
+      const theirs = owners.ofOrganization(organizationOf(call));
+      return { text: await textOf(theirs.filter(({ owner }) => owners.mayRead(owner, call))) };
     },
   };
   return serve(MetricService, handlers, {
@@ -133,19 +130,19 @@ function requireWindow(window: MetricWindow | readonly FieldFault[]): MetricWind
 }
 
 /** The requested metrics without duplicates. Throws NOT_SUPPORTED if one belongs to other engines. */
-function metricsFor(request: Pick<GetMetricsRequest, "metric">, { spec }: ManagedServiceObject): Metric[] {
+function metricsFor(request: Pick<GetMetricsRequest, "metric">, { noun, software }: MonitoredOwner): Metric[] {
   const metrics = [...new Set(request.metric)].flatMap((name) => metricOf(name) ?? []);
-  const foreign = metrics.find((metric) => !appliesToEngine(metric, spec.databaseType));
+  const foreign = metrics.find((metric) => !appliesToEngine(metric, software));
   if (foreign === undefined) return metrics;
-  const detail = `${foreign.name} is a metric of ${foreign.engines.join(", ")}; this service is ${spec.databaseType}.`;
+  const detail = `${foreign.name} is a metric of ${foreign.engines.join(", ")}; this ${noun} is ${software}.`;
   throw new HoldfastError("NOT_SUPPORTED", detail);
 }
 
-/** The requested nodes, or all. Throws OBJECT_NOT_FOUND for a node that the service lacks. */
-function nodesFor({ nodeId }: GetMetricsRequest, { spec }: ManagedServiceObject): readonly NodeSpec[] {
-  const unknown = nodeId.find((id) => !spec.nodes.some((node) => node.id === id));
-  if (unknown !== undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `The service has no node ${unknown}.`);
-  return nodeId.length === 0 ? spec.nodes : spec.nodes.filter(({ id }) => nodeId.includes(id));
+/** The requested machines, or all. Throws OBJECT_NOT_FOUND for one that the owner lacks. */
+function machinesFor({ nodeId }: GetMetricsRequest, { noun, machines }: MonitoredOwner): readonly MonitoredMachine[] {
+  const unknown = nodeId.find((id) => !machines.some((machine) => machine.id === id));
+  if (unknown !== undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `The ${noun} has no node ${unknown}.`);
+  return nodeId.length === 0 ? machines : machines.filter(({ id }) => nodeId.includes(id));
 }
 
 /** The reason why a node has no values of a metric; undefined when it may have. */

@@ -2,6 +2,9 @@ import { metricOf } from "@holdfast/common/metric-catalog.ts";
 import { expect, test } from "vitest";
 import { parseExposition } from "../../../../test/support/api/parse-exposition.ts";
 import { nodeOf, runningService } from "../../../../test/support/controller/service-object.ts";
+import type { MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
+import { partial } from "../../../../test/support/partial.ts";
+import { monitoredService } from "#services/monitored-services.ts";
 import { metricExposition } from "./metric-exposition.ts";
 
 const slot = (name: string) => metricOf(name)?.slot ?? 0;
@@ -28,7 +31,7 @@ test("the text has every reported metric once for each node, and no other", asyn
       ]),
     },
   ];
-  const read = parseExposition(await metricExposition([...services, silent], samples, []));
+  const read = parseExposition(await metricExposition([...services, silent].map(monitoredService), samples, []));
   expect(read.map(({ name, labels, value }) => [name, labels["service_name"], labels["node_id"], value])).toEqual([
     ["holdfast_cpu", "orders", "n-0", 12.5],
     ["holdfast_cpu", 'a "quoted" \\ name', "n-1", 1e-7],
@@ -42,7 +45,7 @@ test("a thousand services are exported at once", async () => {
   );
   const values = new Map(["cpu", "memory", "disk", "connections", "pg_locks"].map((name) => [slot(name), 1]));
   const samples = services.map((_, index) => ({ machineId: `n-${index}`, values }));
-  expect(parseExposition(await metricExposition(services, samples, []))).toHaveLength(5_000);
+  expect(parseExposition(await metricExposition(services.map(monitoredService), samples, []))).toHaveLength(5_000);
 });
 
 test("figures of systems are exported with labels, for the services that have some", async () => {
@@ -55,10 +58,26 @@ test("figures of systems are exported with labels, for the services that have so
       id === "s-0" ? ["completed", "failed"].map((state, index) => ({ labels: { state }, value: index + 1 })) : [],
   };
   const nothing = { name: "queues", help: "Queues of the service", labels: [], read: () => [] };
-  const read = parseExposition(await metricExposition(services, [], [figure, nothing]));
+  const read = parseExposition(await metricExposition(services.map(monitoredService), [], [figure, nothing]));
   const labels = { service_id: "s-0", service_name: "orders", db_type: "postgresql" };
   expect(read).toEqual([
     { name: "holdfast_backups", labels: { ...labels, state: "completed" }, value: 1 },
     { name: "holdfast_backups", labels: { ...labels, state: "failed" }, value: 2 },
   ]);
+});
+
+test("an owner that is no service has the label of its kind, and no metrics of engines", async () => {
+  const board = partial<MonitoredOwner>({
+    owner: { kind: "board", id: "b" },
+    name: "chess",
+    software: "board",
+    machines: [{ id: "m", role: "primary" }],
+  });
+  const values = new Map([
+    [slot("cpu"), 3],
+    [slot("pg_connections"), 9],
+  ]);
+  const read = parseExposition(await metricExposition([board], [{ machineId: "m", values }], []));
+  const labels = { service_id: "b", service_name: "chess", db_type: "board", node_id: "m", role: "primary" };
+  expect(read).toEqual([{ name: "holdfast_cpu", labels, value: 3 }]);
 });

@@ -1,36 +1,34 @@
 import { appliesToEngine, metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import { Gauge, Registry } from "prom-client";
+import type { MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
 import type { ServiceGauge } from "#kernel/metrics/service-gauge.ts";
 import type { NewestSample } from "./samples/newest-samples.ts";
-import type { ManagedServiceObject } from "#services/service/managed-service.ts";
-import { roleOf } from "#services/service/member/member-roles.ts";
 
 const serviceLabels = ["service_id", "service_name", "db_type"] as const;
 const labelNames = [...serviceLabels, "node_id", "role"] as const;
 
 /**
- * Prometheus text of the newest samples of these services' nodes, and of the figures that systems have about the
- * services. Metrics without a value are left out.
+ * Prometheus text of the newest samples of these owners' machines, and of the figures that systems have about the
+ * owners. Metrics without a value are left out.
  */
 export function metricExposition(
-  services: readonly ManagedServiceObject[],
+  owners: readonly MonitoredOwner[],
   samples: readonly NewestSample[],
   figures: readonly ServiceGauge[],
 ): Promise<string> {
   const registry = new Registry();
-  for (const figure of figures) addFigure(registry, figure, services);
+  for (const figure of figures) addFigure(registry, figure, owners);
   const byMachine = new Map(samples.map(({ machineId, values }) => [machineId, values]));
   const gauges = new Map<number, Gauge<(typeof labelNames)[number]>>();
-  for (const service of services) {
-    const { metadata, spec } = service;
-    const metrics = metricCatalog.filter((metric) => appliesToEngine(metric, spec.databaseType));
-    for (const node of spec.nodes) {
+  for (const { owner, name: ownerName, software, machines } of owners) {
+    const metrics = metricCatalog.filter((metric) => appliesToEngine(metric, software));
+    for (const node of machines) {
       const labels = {
-        service_id: metadata.id,
-        service_name: metadata.name,
-        db_type: spec.databaseType,
+        service_id: owner.id,
+        service_name: ownerName,
+        db_type: software,
         node_id: node.id,
-        role: roleOf(service, node),
+        role: node.role,
       };
       for (const { slot, name, description, unit } of metrics) {
         const value = byMachine.get(node.id)?.get(slot);
@@ -55,11 +53,11 @@ export function metricExposition(
 function addFigure(
   registry: Registry,
   { name, help, labels, read }: ServiceGauge,
-  services: readonly ManagedServiceObject[],
+  owners: readonly MonitoredOwner[],
 ): void {
-  const values = services.flatMap(({ metadata, spec }) =>
-    Array.from(read(metadata.id), ({ labels: own, value }) => ({
-      labels: { service_id: metadata.id, service_name: metadata.name, db_type: spec.databaseType, ...own },
+  const values = owners.flatMap(({ owner, name: ownerName, software }) =>
+    Array.from(read(owner.id), ({ labels: own, value }) => ({
+      labels: { service_id: owner.id, service_name: ownerName, db_type: software, ...own },
       value,
     })),
   );

@@ -7,11 +7,11 @@ import type {
   ListMetricSamplesRequest,
   ListMetricSamplesResponseSchema,
 } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
+import type { MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
-import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { RecentSample } from "./samples/recent-samples.ts";
 import type { Samples } from "./samples/samples.ts";
-import { nodeRoleOf } from "#services/service/managed-service-message.ts";
+import { nodeRoleOf } from "./node-role.ts";
 
 type Page = MessageInitShape<typeof ListMetricSamplesResponseSchema>;
 
@@ -25,14 +25,14 @@ const defaultRangeMs = 60_000;
 /** Samples are taken every 15 s; a follower that is caught up queries again after this time. */
 const refreshMs = 2_000;
 
-/** Pages of the raw samples of a service, which calls can follow. */
+/** Pages of the raw samples of an owner, which calls can follow. */
 export function createSamplePages({ storedSamples, cursors, clock }: Deps) {
   /** Time at which followers that are caught up last queried. */
   const refreshedAt = new WeakMap<Call, number>();
 
   return async (
     request: ListMetricSamplesRequest,
-    service: ManagedServiceObject,
+    { machines }: MonitoredOwner,
     metrics: readonly Metric[],
     call: Call,
   ): Promise<Page> => {
@@ -46,7 +46,7 @@ export function createSamplePages({ storedSamples, cursors, clock }: Deps) {
     const slots = metrics.map(({ slot }) => slot);
     const { after, limit, cursorAt } = cursors.open(call, "metric-samples", [request.serviceId, slots], request);
     const from = request.since === undefined ? clock.now() - defaultRangeMs : timestampMs(request.since);
-    const nodes = new Map(service.spec.nodes.map((node) => [node.id, node]));
+    const nodes = new Map(machines.map((node) => [node.id, node]));
     const before: SamplePosition =
       after === undefined ? new Map([...nodes.keys()].map((id) => [id, from])) : readPosition(after, [...nodes.keys()]);
     const queries = [...before].map(([machineId, afterMs]) => ({ machineId, afterMs }));
@@ -63,7 +63,7 @@ export function createSamplePages({ storedSamples, cursors, clock }: Deps) {
         return {
           time: timestampFromMs(timeMs),
           nodeId: machineId,
-          role: nodeRoleOf(service, node),
+          role: nodeRoleOf(node),
           values: Object.fromEntries(named),
         };
       }),

@@ -13,6 +13,8 @@ import {
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { mayTouch, organizationOf } from "#access/caller.ts";
 import { mutate } from "#access/mutate.ts";
+import type { MonitoredOwners } from "#fleet/owner/monitored-owners.ts";
+import type { OwnerLogs } from "#fleet/owner/owner-logs.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import type { Fleet } from "#fleet/fleet.ts";
@@ -38,7 +40,6 @@ import { newService, newServiceFaults } from "./new-service.ts";
 import { withReplicationSecret } from "./member/new-replica.ts";
 import type { DeletedServices } from "./deleted-services.ts";
 import type { ServiceAccess } from "./service-access.ts";
-import type { ServiceLogs } from "./service-logs.ts";
 import type { ServiceCreation } from "./service-creation.ts";
 import { requirePooler } from "./pooler.ts";
 import { requestVerb, type Verb } from "./service-verbs.ts";
@@ -57,7 +58,9 @@ export interface ManagedServiceApiDeps extends ResizeDeps {
   readonly access: ServiceAccess;
   readonly cursors: Cursors;
   readonly sealer: Sealer;
-  readonly logs: ServiceLogs;
+  readonly logs: OwnerLogs;
+  /** Finds the owner of a log: services, and other owners of machines. */
+  readonly monitoredOwners: Pick<MonitoredOwners, "require">;
   readonly engines: () => readonly EngineOffer[];
   readonly trustBundle: () => string;
   /** Pending updates of the service. */
@@ -216,7 +219,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
       return { nodes: object.spec.nodes.map((node) => nodeMessage(object, node)) };
     },
 
-    listLogs: (request, call) => deps.logs.page(access.require(request.id, call).object, request, call),
+    listLogs: (request, call) => deps.logs.page(deps.monitoredOwners.require(request.id, call), request, call),
 
     getTaskSummary: async ({ id }, call) => {
       const { object } = access.require(id, call);

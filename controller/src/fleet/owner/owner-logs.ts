@@ -10,12 +10,11 @@ import { create } from "@bufbuild/protobuf";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { ReadLogs, ReadLogsResult, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
-import { taskTarget } from "./member/member-roles.ts";
+import type { MonitoredOwner } from "./monitored-owner.ts";
 
-/** The engine's log, read from the machine of a node, by default of the primary. */
-export interface ServiceLogs {
-  page(service: ManagedServiceObject, request: ListLogsRequest, call: Call): Promise<ListLogsResponse>;
+/** The log of an owner's software, read from one machine, by default from its main one, such as the primary. */
+export interface OwnerLogs {
+  page(owner: MonitoredOwner, request: ListLogsRequest, call: Call): Promise<ListLogsResponse>;
 }
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -30,15 +29,15 @@ const readTimeoutMs = 10_000;
 /** A follower polls twice a second; all followers at the end of the same log share one read. */
 const sharedReadMs = 400;
 
-export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: Cursors }): ServiceLogs {
+export function createOwnerLogs({ fleet, cursors }: { fleet: Pick<Fleet, "run">; cursors: Cursors }): OwnerLogs {
   const reads = createSharedChecks<TaskResult>(sharedReadMs);
   return {
-    async page(service, request, call) {
-      const node = nodeOf(service, request.nodeId);
+    async page(owner, request, call) {
+      const machineId = machineOf(owner, request.nodeId);
       const level = levels.find(([value]) => value === request.level)?.[1] ?? "";
       // The filter does not include `since` and `newest`, which only select the first page.
-      const filter = [service.metadata.id, level];
-      if (request.nodeId !== undefined) filter.push(`node ${node.id}`);
+      const filter = [owner.owner.id, level];
+      if (request.nodeId !== undefined) filter.push(`node ${machineId}`);
       if (request.contains !== undefined) filter.push(`contains ${request.contains}`);
       const { after = "", limit, cursorAt } = cursors.open(call, "logs", filter, request);
       const value = {
@@ -52,17 +51,17 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
         ...(request.since === undefined ? {} : { since: request.since }),
       } as const;
       const task = {
-        ownerId: service.metadata.id,
-        generation: service.spec.instanceGeneration,
-        term: service.status.term,
+        ownerId: owner.owner.id,
+        generation: owner.generation,
+        term: owner.term,
         lane: "query",
         deadlineMs: readTimeoutMs,
       } as const;
       const run = (input: ReadLogs, signal?: AbortSignal) =>
-        fleet.run(node.id, { ...task, input: { case: "readLogs", value: input } }, readTimeoutMs, signal);
+        fleet.run(machineId, { ...task, input: { case: "readLogs", value: input } }, readTimeoutMs, signal);
       const read = (signal?: AbortSignal) => run(value, signal);
-      // A cursor replaces `since`. Each caller's access to this service was checked before.
-      const question = [node.id, task.ownerId, task.generation, task.term, level, limit, after, value.contains];
+      // A cursor replaces `since`. Each caller's access to this owner was checked before.
+      const question = [machineId, task.ownerId, task.generation, task.term, level, limit, after, value.contains];
       const follows = request.follow === true && after !== "";
       const result = await (follows ? reads.check(JSON.stringify(question), read, call.signal) : read(call.signal));
       const first = readOf(result);
@@ -74,7 +73,7 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
         lines: lines.map((line) => ({
           component: line.component,
           message: line.message,
-          nodeId: node.id,
+          nodeId: machineId,
           level: levels.find(([, name]) => name === line.level)?.[0] ?? LogLevel.INFO,
           ...(line.time === undefined ? {} : { time: line.time }),
         })),
@@ -85,12 +84,11 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
   };
 }
 
-/** The node with this id, by default the primary. Throws OBJECT_NOT_FOUND. */
-function nodeOf(service: ManagedServiceObject, id: string | undefined): NodeSpec {
-  if (id === undefined) return taskTarget(service);
-  const node = service.spec.nodes.find((each) => each.id === id);
-  if (node === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The service has no such node.");
-  return node;
+/** The requested machine, by default the main one. Throws OBJECT_NOT_FOUND. */
+function machineOf({ noun, machines, mainMachineId }: MonitoredOwner, id = mainMachineId): string {
+  const machine = machines.find((each) => each.id === id);
+  if (machine === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `The ${noun} has no such node.`);
+  return machine.id;
 }
 
 function readOf(result: TaskResult): ReadLogsResult {

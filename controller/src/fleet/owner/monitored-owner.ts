@@ -1,0 +1,83 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { HealthSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { ofOrganization } from "#kernel/store/of-organization.ts";
+import type { Resource, Stored } from "#kernel/store/resource.ts";
+
+/** An owner of machines as alert rules, exports, health, logs and metrics see it. */
+export interface MonitoredOwner {
+  /** As the owner of its machines. */
+  readonly owner: { readonly kind: string; readonly id: string };
+  /** Noun in texts and in reasons of resolved alerts, such as `service`. */
+  readonly noun: string;
+  readonly name: string;
+  readonly organizationId: string;
+  /** Its label `db_type`: the engine of a service. Metrics of an engine apply to owners with this label only. */
+  readonly software: string;
+  readonly machines: readonly MonitoredMachine[];
+  /** Machine whose logs are read by default; undefined without one. */
+  readonly mainMachineId: string | undefined;
+  /** Reason why its alert rules are not evaluated; undefined while they are. */
+  readonly suspension: "stopped" | "deleted" | undefined;
+  /** Start of its current run; alert rules ignore older samples. Milliseconds since 1970. */
+  readonly startedAt: number;
+  /** Generation and term of tasks for its machines. */
+  readonly generation: number;
+  readonly term: number;
+}
+
+export interface MonitoredMachine {
+  readonly id: string;
+  readonly role: "primary" | "replica";
+  /** True if its silence is an alert. A machine that is being created, replaced or removed may be silent. */
+  readonly isExpected: boolean;
+}
+
+/** The part of a kind of owner that makes its owners monitored. */
+export interface Monitoring {
+  /** As in its owners. */
+  readonly noun: string;
+  /**
+   * Scope that a call needs to see its owners, such as `apps:read`, besides the scope of its method. Absent for
+   * services, whose scope the methods have.
+   */
+  readonly readScope?: string;
+  /** Type of the event of a change of health, such as `service.health_changed`. */
+  readonly healthEvent: string;
+  /** Metrics whose default alert rules its owners get. */
+  readonly defaultRules: readonly string[];
+  get(id: string): MonitoredOwner | undefined;
+  health(id: string): MessageInitShape<typeof HealthSchema> | undefined;
+  /** True if the store has it now, also before it is in memory. */
+  exists(id: string, signal: AbortSignal): Promise<boolean>;
+  ids(): Iterable<string>;
+  ofOrganization(organizationId: string): readonly MonitoredOwner[];
+  /** Calls back with the id of each owner that was created, changed or deleted. */
+  subscribe(onChange: (id: string) => void): { close(): void };
+  /** Resolves when its owners are in memory. */
+  readonly ready: Promise<unknown>;
+}
+
+/** The monitoring of the objects of a collection. */
+export function monitoringOf<R extends Resource<unknown, unknown>>(
+  collection: Pick<Collection<R>, "get" | "getCurrent" | "ids" | "page" | "subscribe" | "ready">,
+  of: Pick<Monitoring, "noun" | "readScope" | "healthEvent" | "defaultRules"> & {
+    owner(object: R): MonitoredOwner;
+    health(object: R): MessageInitShape<typeof HealthSchema>;
+  },
+): Monitoring {
+  const found = <T>(stored: Stored<R> | undefined, read: (object: R) => T) => stored && read(stored.object);
+  return {
+    noun: of.noun,
+    ...(of.readScope !== undefined && { readScope: of.readScope }),
+    healthEvent: of.healthEvent,
+    defaultRules: of.defaultRules,
+    get: (id) => found(collection.get(id), of.owner),
+    health: (id) => found(collection.get(id), of.health),
+    exists: async (id, signal) => (await collection.getCurrent(id, signal)) !== undefined,
+    ids: () => collection.ids(),
+    ofOrganization: (organizationId) => ofOrganization(collection, organizationId).map(of.owner),
+    subscribe: (onChange) => collection.subscribe(onChange),
+    ready: collection.ready,
+  };
+}

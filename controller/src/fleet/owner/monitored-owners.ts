@@ -1,0 +1,68 @@
+import type { Call } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { mayTouch, organizationOf } from "#access/caller.ts";
+import { covers } from "#access/scopes.ts";
+import type { MonitoredOwner, Monitoring } from "./monitored-owner.ts";
+import type { MachineOwner, OwnerKind } from "./owner-kind.ts";
+
+/** The monitored owners of all kinds, by their ids, which are unique across kinds. */
+export interface MonitoredOwners extends Omit<Monitoring, "noun" | "readScope" | "healthEvent" | "defaultRules"> {
+  /** The kind of an owner that exists, or existed. */
+  readonly kinds: ReadonlyMap<string, Monitoring>;
+  /** True if the caller may see this owner: its token is not limited to others, and has the kind's scope. */
+  mayRead(owner: MachineOwner, call: Call): boolean;
+  /** Undefined if there is none for the caller. */
+  find(id: string, call: Call): MonitoredOwner | undefined;
+  /** Throws SERVICE_NOT_FOUND. */
+  require(id: string, call: Call): MonitoredOwner;
+}
+
+export function createMonitoredOwners(ownerKinds: readonly OwnerKind[]): MonitoredOwners {
+  const kinds = new Map(
+    ownerKinds.flatMap(({ kind, monitoring }) => (monitoring ? [[kind, monitoring] as const] : [])),
+  );
+  const all = [...kinds.values()];
+
+  function first<T>(read: (kind: Monitoring) => T | undefined): T | undefined {
+    for (const kind of all) {
+      const found = read(kind);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  function mayRead({ kind, id }: MachineOwner, call: Call): boolean {
+    const scope = kinds.get(kind)?.readScope;
+    return mayTouch(call, kind, id) && (scope === undefined || covers(call.principal?.scopes ?? new Set(), scope));
+  }
+
+  function find(id: string, call: Call): MonitoredOwner | undefined {
+    const organizationId = organizationOf(call);
+    const found = first((kind) => kind.get(id));
+    return found?.organizationId === organizationId && mayRead(found.owner, call) ? found : undefined;
+  }
+
+  return {
+    kinds,
+    get: (id) => first((kind) => kind.get(id)),
+    health: (id) => first((kind) => kind.health(id)),
+    exists: async (id, signal) => (await Promise.all(all.map((kind) => kind.exists(id, signal)))).includes(true),
+    *ids() {
+      for (const kind of all) yield* kind.ids();
+    },
+    ofOrganization: (organizationId) => all.flatMap((kind) => kind.ofOrganization(organizationId)),
+    subscribe(onChange) {
+      const watches = all.map((kind) => kind.subscribe(onChange));
+      return { close: () => watches.forEach((watch) => watch.close()) };
+    },
+    ready: Promise.all(all.map(({ ready }) => ready)),
+    mayRead,
+    find,
+    require(id, call) {
+      const found = find(id, call);
+      if (found === undefined)
+        throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service in the organization.");
+      return found;
+    },
+  };
+}
