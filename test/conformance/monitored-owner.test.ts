@@ -1,0 +1,163 @@
+import { readFile } from "node:fs/promises";
+import { create } from "@bufbuild/protobuf";
+import { metricOf } from "@holdfast/common/metric-catalog.ts";
+import { type Controller, startController } from "@holdfast/controller/controller.ts";
+import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
+import { defineOperation, newOperation } from "@holdfast/controller/operation/operation-definition.ts";
+import { operationKind } from "@holdfast/controller/operation/operation.ts";
+import { SampleSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { basic, createRest, type Rest } from "../support/api/rest.ts";
+import { type Board, boardKind } from "../support/board/board.ts";
+import { type BoardSystem, systemsWithBoards } from "../support/board/board-system.ts";
+import { isOwnedBy } from "../support/board/board-work.ts";
+import { type ControllerFixture, newControllerFixture } from "../support/controller/local-controller.ts";
+import { exportReaders } from "../support/servers/export-readers.ts";
+import { type ExportReceiver, startExportReceiver } from "../support/servers/export-receiver.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+// A board owns a machine and is no service (test/support/board). The controller is the real one; its machine's samples
+// come from this test instead of an agent, since no host runs the machine.
+
+type Json = Record<string, unknown>;
+
+const reader = exportReaders.prometheus_remote_write;
+
+let fixture: ControllerFixture;
+let controller: Controller;
+let inside: BoardSystem;
+let rest: Rest;
+let receiver: ExportReceiver;
+let board: Board;
+
+beforeAll(async () => {
+  receiver = await startExportReceiver((arrival) => reader.taken(arrival));
+  fixture = await newControllerFixture("inst-monitored");
+  const settings: Record<string, string> = {
+    ...(await fixture.settingsIn(fixture.directory)),
+    HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8",
+  };
+  controller = await startController(
+    systemsWithBoards((opened) => {
+      inside = opened;
+    }),
+    settings,
+  );
+  const { HOLDFAST_BASE_URL: baseUrl = "", HOLDFAST_CA_FILE: caFile = "" } = settings;
+  const { api_key_id: id, api_key_secret: secret } = fixture.bootstrap;
+  rest = createRest({ baseUrl, ca: await readFile(caFile, "utf8"), authorization: basic(id, secret) });
+});
+afterAll(async () => {
+  rest?.close();
+  await controller?.stop();
+  await fixture?.close();
+  await receiver?.close();
+});
+
+const machineId = () =>
+  [...inside.fleet.machines.values()].find(({ object }) => isOwnedBy(object, board.metadata.id))?.object.metadata.id;
+
+/** Stores a sample of the board's machine at the current time. Like an agent, it repeats until the history is ready. */
+async function measure(values: Readonly<Record<string, number>>): Promise<void> {
+  const slots = Object.keys(values).map((name) => metricOf(name)?.slot ?? 0);
+  const sample = create(SampleSchema, { timeMs: BigInt(inside.clock.now()), slots, values: Object.values(values) });
+  await waitUntil("the sample is stored", async () => {
+    const outcome = await inside.sink.take(machineId() ?? "", [sample]);
+    return outcome.stored && outcome.refused === 0;
+  });
+}
+
+const path = (rest: string) => `/managed-services/${board.metadata.id}/${rest}`;
+
+async function list(of: string, member: string): Promise<Json[]> {
+  const { status, json } = await rest.get<Record<string, Json[]>>(of);
+  expect([of, status]).toEqual([of, 200]);
+  return json[member] ?? [];
+}
+
+async function found(of: string, member: string, matches: (item: Json) => boolean): Promise<Json> {
+  let item: Json | undefined;
+  await waitUntil(`${of} has the expected item`, async () => {
+    item = (await list(of, member)).find(matches);
+    return item !== undefined;
+  });
+  return item as Json;
+}
+
+test("an owner that is no service is measured, alarmed, exported, and listed with operations and events", async () => {
+  const organizationId = (await list("/organizations", "organizations"))[0]?.["id"] as string;
+  const used = async () =>
+    (await rest.get<{ usage: Json }>(`/organizations/${organizationId}`)).json.usage["storage_gb"] ?? 0;
+  expect(await used()).toBe(0);
+  const metadata = newMetadata(inside.newId(), inside.clock.now(), { name: "chess", organizationId });
+  board = { metadata, spec: { zone: "local" }, status: {} };
+  const { id } = metadata;
+  const unit = inside.begin();
+  unit.create(boardKind, board);
+  await inside.boards.reached(await unit.commit(), 5_000);
+  await waitUntil("the board has a machine", () => machineId() !== undefined);
+
+  // Quotas: its storage counts with that of services.
+  expect(await used()).toBe(1);
+
+  // Health, and metrics by the label of its kind.
+  expect((await rest.get<Json>(path("health"))).json).toMatchObject({ status: "healthy" });
+  await measure({ disk: 40, health: 0 });
+  await waitUntil("its samples are in the exposition", async () =>
+    (await rest.get(path("metrics/export"))).text.includes(`service_id="${id}",service_name="chess",db_type="board"`),
+  );
+  expect((await rest.get(path("metrics/export"))).text).toContain("holdfast_disk{");
+  expect((await rest.get("/metrics")).text).toContain(`service_id="${id}"`);
+  const { json } = await rest.get<{ series: Json[] }>(path("metrics?metric=disk&period=1h"));
+  expect(json.series).toMatchObject([{ metric: "disk", node_id: machineId(), role: "primary" }]);
+  const [sample] = await list(path("metrics/samples?metric=disk"), "samples");
+  expect(sample).toMatchObject({ node_id: machineId(), values: { disk: 40 } });
+  expect((await rest.get<Json>(path("metrics?metric=pg_locks"))).json["detail"]).toContain("this board is board");
+
+  // Alerts: the default rules of its kind, and one that fires and is resolved.
+  await waitUntil("it has its default rules", async () => (await list(path("alerts/rules"), "rules")).length === 2);
+  const rule = { metric: "disk", condition: "gt", threshold: 90, duration_minutes: 0 };
+  expect((await rest.post(path("alerts/rules"), rule)).status).toBe(201);
+  await measure({ disk: 95 });
+  const firing = await found("/alerts/firing", "alerts", (alert) => alert["service_id"] === id);
+  expect(firing).toMatchObject({ service_name: "chess", metric: "disk", node_id: machineId() });
+  const isFired = ({ event_type: type }: Json) => type === "alert.fired";
+  for (const events of [path("events"), path("alerts/events"), `/events?service=${id}`])
+    expect(await found(events, "events", isFired)).toMatchObject({ data: { service_id: id, service_name: "chess" } });
+
+  // Exports: an integration of its own.
+  const integration = {
+    name: "push",
+    destination_type: "prometheus_remote_write",
+    data_type: "metrics",
+    export_interval_seconds: 30,
+    configuration: reader.configuration(receiver.url),
+    service_id: id,
+  };
+  const { status, text } = await rest.post("/api/v1/metrics-exports", integration);
+  expect([status, text]).toEqual([201, expect.any(String)]);
+  await measure({ disk: 96 });
+  await waitUntil("its samples are exported", () =>
+    receiver.arrivals.flatMap((arrival) => reader.read(arrival) ?? []).some(({ serviceId }) => serviceId === id),
+  );
+
+  // Operations: those of their subject, whatever its kind.
+  const type = defineOperation({ type: "repaint", of: "the board" });
+  const operation = {
+    id: inside.newId(),
+    subject: { kind: "board", id },
+    organizationId,
+    type,
+    now: inside.clock.now(),
+  };
+  const begin = inside.begin();
+  begin.create(operationKind, newOperation(operation));
+  await begin.commit();
+  expect(await found(path("operations"), "operations", () => true)).toMatchObject({
+    id: operation.id,
+    type: "repaint",
+  });
+
+  // Logs: its machine is found, and has no agent.
+  expect((await rest.get<Json>(path("logs"))).json).toMatchObject({ code: "machine_unreachable" });
+});
