@@ -21,10 +21,14 @@ const service = {
   status: { ...created.status, state: "Running" as const },
 };
 
-function standbysWith(state: string, more: Partial<ObservedNode>): readonly string[] | undefined {
+function standbysWith(
+  state: string,
+  more: Partial<ObservedNode>,
+  primary: readonly ObservedNode[] = [],
+): readonly string[] | undefined {
   const instance = create(InstanceObservationSchema, { state: "running", replication: { state } });
   const node = { node: { ...first, id: "n2" }, instance, connected: true, isCurrent: true, ...more } as ObservedNode;
-  return withSyncStandbys(service, { nodes: [node] } as never).spec.syncStandbys;
+  return withSyncStandbys(service, { nodes: [...primary, node] } as never).spec.syncStandbys;
 }
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -35,4 +39,13 @@ test.each<[string, string, Partial<ObservedNode>, string[]]>([
   ["that reports nothing stays",                                     "disconnected", { disconnectedMs: syncStandbyTimeoutMs, connected: false }, ["n2"]],
 ])("a replica %s", (_, state, more, standbys) => {
   expect(standbysWith(state, more)).toEqual(standbys);
+});
+
+test.each([
+  ["does not run, in which no commit waits", "failed", ["n2"]],
+  ["runs", "running", []],
+])("a replica that does not follow, and whose primary's engine %s", (_, state, standbys) => {
+  const instance = create(InstanceObservationSchema, { state });
+  const primary = { node: first, instance, connected: true, isCurrent: true } as ObservedNode;
+  expect(standbysWith("disconnected", { disconnectedMs: syncStandbyTimeoutMs }, [primary])).toEqual(standbys);
 });

@@ -4,7 +4,7 @@ import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec, ReplicationMod
 import type { ObservedService } from "../../observed-service.ts";
 import { isStaying } from "../members.ts";
 import { syncStandbyTimeoutMs } from "./update-members.ts";
-import { standbysOf } from "./primary.ts";
+import { isPrimary, standbysOf } from "./primary.ts";
 import { follows } from "./follows.ts";
 
 /** Replication mode of the service, `async` by default. */
@@ -35,7 +35,7 @@ export function syncStandbysOf(service: Pick<ManagedServiceObject, "spec" | "sta
 export function withSyncStandbys(service: ManagedServiceObject, observed: ObservedService): ManagedServiceObject {
   const { spec, status } = service;
   const isPaused = spec.power === "off" || spec.primaryChange !== undefined || status.state !== "Running";
-  if (replicationModeOf(spec) === "async" || isPaused) return service;
+  if (replicationModeOf(spec) === "async" || isPaused || !primaryMayRun(service, observed)) return service;
   const isAnnounced = status.warnings?.["service.replication_degraded"]?.announced === true;
   const before = spec.syncStandbys ?? [];
   const desired = standbysOf(service).flatMap(({ id }) => {
@@ -48,6 +48,15 @@ export function withSyncStandbys(service: ManagedServiceObject, observed: Observ
   if (desired.join() === before.join()) return service;
   const instanceGeneration = spec.instanceGeneration + 1;
   return { ...service, spec: { ...spec, syncStandbys: desired, instanceGeneration } };
+}
+
+/**
+ * Pure: false if the primary's agent reports that its engine does not run: no commit waits there, and without its
+ * standbys no replica could be named.
+ */
+function primaryMayRun(service: ManagedServiceObject, { nodes }: ObservedService): boolean {
+  const primary = nodes.find(({ node }) => isPrimary(service, node));
+  return primary?.connected !== true || !primary.isCurrent || primary.instance?.state === "running";
 }
 
 /** Throws NOT_SUPPORTED for an engine without synchronous replication. */
