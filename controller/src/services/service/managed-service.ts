@@ -88,6 +88,11 @@ export interface ManagedServiceSpec {
   readonly replicationMode?: ReplicationMode;
   /** Ids of the synchronous standbys: a commit is acknowledged once one of them has it. */
   readonly syncStandbys?: readonly string[];
+  /**
+   * Generation of the settings by which commits began to wait again, until the primary has reported it; absent: they
+   * wait. Before that a commit may be on the primary alone.
+   */
+  readonly unconfirmedSyncGeneration?: number | undefined;
   /** A switchover or failover in progress; absent: none. */
   readonly primaryChange?: PrimaryChange;
   /** Processes of the platform that are clients of the engine; absent: none. */

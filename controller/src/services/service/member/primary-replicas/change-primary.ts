@@ -120,6 +120,8 @@ async function nameSuccessor(
 /** Pure: the replicas of which one has each acknowledged commit; undefined if commits wait for no replica. */
 function requiredReplicas(service: ManagedServiceObject, observed: ObservedService): readonly string[] | undefined {
   if (replicationModeOf(service.spec) === "async") return undefined;
+  // The primary may have run without waiting until its end.
+  if (service.spec.unconfirmedSyncGeneration !== undefined) return [];
   const old = observed.nodes.find(({ node }) => node.id === service.spec.primaryChange?.from);
   // The fence raised the generation by one; a primary without the settings before it may have waited for other
   // standbys.

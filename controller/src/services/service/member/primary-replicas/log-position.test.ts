@@ -76,6 +76,7 @@ const set = fc.subarray(["p:1", "p:2", "p:3", "q:1"]).map((transactions) => tran
 test.each<[string, LogPositions, fc.Arbitrary<string>]>([
   ["bytes", valkey, fc.nat(5).map(String)],
   ["sets", setPositions, set],
+  ["sets of MySQL", of("mysql"), set],
 ])("an order of %s has an inverse, and one position without data", (_, { compare }, position) => {
   const inverse = { before: "after", after: "before", same: "same", diverged: "diverged" };
   fc.assert(

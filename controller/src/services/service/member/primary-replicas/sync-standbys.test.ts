@@ -21,6 +21,16 @@ const service = {
   status: { ...created.status, state: "Running" as const },
 };
 
+const follower = {
+  node: { ...first, id: "n2" },
+  instance: create(InstanceObservationSchema, {
+    state: "running",
+    replication: { role: "replica", state: "streaming" },
+  }),
+  connected: true,
+  isCurrent: true,
+} as ObservedNode;
+
 function standbysWith(
   state: string,
   more: Partial<ObservedNode>,
@@ -48,4 +58,25 @@ test.each([
   const instance = create(InstanceObservationSchema, { state });
   const primary = { node: first, instance, connected: true, isCurrent: true } as ObservedNode;
   expect(standbysWith("disconnected", { disconnectedMs: syncStandbyTimeoutMs }, [primary])).toEqual(standbys);
+});
+
+test.each([
+  ["does not know it yet", { generation: 4n, state: "running" }, 5],
+  ["has it but does not run", { generation: 5n, state: "failed" }, 5],
+  ["runs with it", { generation: 5n, state: "running" }, undefined],
+])("a wait that began is confirmed only by a primary that has it and runs: one that %s", (_, reported, unconfirmed) => {
+  const before = { ...service, spec: { ...service.spec, syncStandbys: [], instanceGeneration: 4 } };
+  const nodes = (primary: object): ObservedNode[] => [
+    {
+      node: first,
+      instance: create(InstanceObservationSchema, primary),
+      connected: true,
+      isCurrent: true,
+    } as ObservedNode,
+    follower,
+  ];
+  const began = withSyncStandbys(before, { nodes: nodes({ generation: 4n, state: "running" }) } as never);
+  expect(began.spec).toMatchObject({ syncStandbys: ["n2"], unconfirmedSyncGeneration: 5 });
+  const after = withSyncStandbys(began, { nodes: nodes(reported) } as never);
+  expect(after.spec.unconfirmedSyncGeneration).toBe(unconfirmed);
 });

@@ -45,9 +45,21 @@ export function withSyncStandbys(service: ManagedServiceObject, observed: Observ
       node.connected && node.isCurrent && (node.disconnectedMs ?? syncStandbyTimeoutMs) >= syncStandbyTimeoutMs;
     return before.includes(id) && !reportsSo && !isAnnounced ? [id] : [];
   });
-  if (desired.join() === before.join()) return service;
+  if (desired.join() === before.join()) return withConfirmedSync(service, observed);
   const instanceGeneration = spec.instanceGeneration + 1;
-  return { ...service, spec: { ...spec, syncStandbys: desired, instanceGeneration } };
+  const beginsToWait = before.length === 0 && replicationModeOf(spec) === "sync";
+  const unconfirmedSyncGeneration = beginsToWait ? instanceGeneration : spec.unconfirmedSyncGeneration;
+  return { ...service, spec: { ...spec, syncStandbys: desired, unconfirmedSyncGeneration, instanceGeneration } };
+}
+
+/** Pure: the service once its running primary has reported the settings by which its commits wait again. */
+function withConfirmedSync(service: ManagedServiceObject, { nodes }: ObservedService): ManagedServiceObject {
+  const { unconfirmedSyncGeneration: unconfirmed } = service.spec;
+  const primary = nodes.find(({ node }) => isPrimary(service, node));
+  if (unconfirmed === undefined || primary?.connected !== true || !primary.isCurrent) return service;
+  const { state, generation = 0n } = primary.instance ?? {};
+  if (state !== "running" || Number(generation) < unconfirmed) return service;
+  return { ...service, spec: { ...service.spec, unconfirmedSyncGeneration: undefined } };
 }
 
 /**
