@@ -198,7 +198,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
         openTasks: journal.openTasks(),
         sessionId,
         replacesSessionId: predecessor?.sessionId ?? "",
-        primaryLeaseVersion: 2,
+        primaryLeaseVersion: 3,
         workloads: Object.keys(workloads),
       }),
     handlers: {

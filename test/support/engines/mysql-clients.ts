@@ -1,5 +1,7 @@
 import { connect as connectTcp } from "node:net";
 import { cachingSha2Verifier } from "@holdfast/controller/services/engine/caching-sha2-verifier.ts";
+import { mysql } from "@holdfast/controller/services/engine/mysql.ts";
+import type { LogPositions } from "@holdfast/controller/services/engine/log-positions.ts";
 import { type Connection, createConnection } from "mysql2/promise";
 import type { ConformanceClient, ConnectOptions } from "./conformance-subject.ts";
 import type { EngineEndpoint } from "./engine-clients.ts";
@@ -8,6 +10,10 @@ import type { EngineEndpoint } from "./engine-clients.ts";
 export function mysqlVerifier(password: string): string {
   return cachingSha2Verifier(password, "a.fixed.salt.of.20.c");
 }
+
+/** Order of two positions, as controllers compare them. */
+export const comparePositions: LogPositions["compare"] = (a, b) =>
+  mysql.replicas?.positions.compare(a, b) ?? "diverged";
 
 /** A user's session; the caller ends it. */
 export async function connectMysql(

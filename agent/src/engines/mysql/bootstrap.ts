@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { Instance } from "../engine-driver.ts";
@@ -16,48 +17,60 @@ import { platformSql } from "./platform-sql.ts";
  * Creates the data directory, with an identity of its own, the platform's account as the only one and the platform's
  * database. The directory appears complete or not at all; an interrupted one is created again.
  */
-export async function bootstrap(
-  { runAsEngine: run, randomBytes }: EngineDeps,
-  instance: Instance,
-  signal: AbortSignal,
-): Promise<void> {
+export async function bootstrap(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  const { runAsEngine: run, randomBytes } = deps;
   const directory = engineDirectory(instance);
   if (existsSync(directory)) return;
   const base = `${instance.paths.data}/mysql.partial`;
   const draft = { paths: { data: base } };
-  const statements = `${base}/platform.sql`;
-  await run(["rm", "-rf", base], { signal });
-  await run(["mkdir", "-p", "-m", "0750", base, engineDirectory(draft), temporaryDirectory(draft)], { signal });
   const secret = randomBytes(32).toString("hex");
-  const write = async (path: string, input: string, mode: string) => {
-    await run(["tee", path], { input, signal });
-    await run(["chmod", mode, path], { signal });
-  };
-  // Readable by the engine's group, of which the agent is a member.
-  await write(secretFile(draft), secret, "0640");
-  await write(statements, platformSql(secret), "0600");
-  await run([serverProgram(instance.paths.software), ...initializeOptions(instance, draft, statements)], {
-    signal,
-  });
-  await run(["rm", statements], { signal });
+  await run(["rm", "-rf", base], { signal });
+  await run(["mkdir", "-m", "0750", base], { signal });
+  await prepareDirectory(deps, draft, secret, signal);
+  await initialize(deps, instance, draft, platformSql(secret), signal);
   await run(["sync", "--file-system", base], { signal });
   await run(["mv", engineDirectory(draft), directory], { signal });
   await run(["rm", "-rf", base], { signal });
   await syncPath(instance.paths.data);
 }
 
-function initializeOptions({ paths }: Instance, draft: DataPath, statements: string): string[] {
-  return [
+/** Creates everything that is beside the engine's own files. */
+export async function prepareDirectory(
+  { runAsEngine: run }: EngineDeps,
+  data: DataPath,
+  secret: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await run(["mkdir", "-m", "0750", engineDirectory(data), temporaryDirectory(data)], { signal });
+  await run(["tee", secretFile(data)], { input: secret, signal });
+  // Readable by the engine's group, of which the agent is a member.
+  await run(["chmod", "0640", secretFile(data)], { signal });
+}
+
+/** Creates the engine's own files, and runs the statements on them. */
+export async function initialize(
+  { runAsEngine: run }: EngineDeps,
+  { paths }: Pick<Instance, "paths">,
+  data: DataPath,
+  sql: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const statements = join(engineDirectory(data), "first.sql");
+  await run(["install", "-m", "0600", "/dev/null", statements], { signal });
+  await run(["tee", statements], { input: sql, signal });
+  const options = [
     "--no-defaults",
     "--initialize-insecure",
     `--basedir=${paths.software}`,
-    `--datadir=${dataDirectory(draft)}`,
+    `--datadir=${dataDirectory(data)}`,
     // Otherwise it writes into the directory that TMPDIR of its environment names.
-    `--tmpdir=${temporaryDirectory(draft)}`,
+    `--tmpdir=${temporaryDirectory(data)}`,
     `--init-file=${statements}`,
     "--auto-generate-certs=OFF",
     "--caching-sha2-password-auto-generate-rsa-keys=OFF",
     "--skip-log-bin",
     "--innodb-buffer-pool-size=32M",
   ];
+  await run([serverProgram(paths.software), ...options], { signal });
+  await run(["rm", statements], { signal });
 }

@@ -6,16 +6,18 @@ import { bootstrap } from "./bootstrap.ts";
 import { databases } from "./databases.ts";
 import { frontOf } from "./front.ts";
 import { createGlobalLocks } from "./global-locks.ts";
-import { dataDirectory, frontProgram, serverProgram } from "./layout.ts";
+import { dataDirectory, frontProgram, optionFile, serverProgram } from "./layout.ts";
 import { explainFailure, parseLog } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
 import { createProbe } from "./probe.ts";
 import { queryStats } from "./query-stats.ts";
-import { ready } from "./ready.ts";
+import { createReady } from "./ready.ts";
 import { createSpaceReclaimer } from "./reclaim-space.ts";
 import { reload } from "./reload.ts";
-import { optionsName, render } from "./render.ts";
+import { createFollower } from "./replication/follow.ts";
+import { createReplication } from "./replication/replication.ts";
+import { render } from "./render.ts";
 import { messageOf } from "./session.ts";
 import { sessions } from "./sessions.ts";
 import { users } from "./users.ts";
@@ -23,14 +25,14 @@ import { users } from "./users.ts";
 /**
  * Driver of MySQL.
  *
- * The engine listens on a Unix socket only. Its front (front.ts) enforces the allow-list and passes TLS on, which
- * begins inside the engine's protocol. The agent signs in over the socket as the platform's account, whose random
+ * For clients the engine listens on a Unix socket. Its front (front.ts) enforces the allow-list and passes TLS on,
+ * which begins inside the engine's protocol. The agent signs in over the socket as the platform's account, whose random
  * password is stored beside the data. Users' roles are privileges over all databases, restricted in those of the engine
- * and of the platform (access.ts).
+ * and of the platform (access.ts). Members replicate through the engine's own port (replication/).
  */
 export function createMysqlDriver(deps: EngineDeps): EngineDriver {
   const monotonic = () => performance.now();
-  const own = { probe: createProbe(), locks: createGlobalLocks(monotonic) };
+  const own = { probe: createProbe(), locks: createGlobalLocks(monotonic), follow: createFollower(deps) };
   return {
     engine: "mysql",
     topology: "primary_replicas",
@@ -41,7 +43,7 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
     bootstrap: (instance, signal) => bootstrap(deps, instance, signal),
     command,
     companions: (instance) => [frontCompanion(frontOf(instance))],
-    ready,
+    ready: createReady(deps),
     stop: { signal: "SIGTERM", graceMs: 60_000 },
     reclaimSpace: createSpaceReclaimer(monotonic),
     reload,
@@ -50,6 +52,7 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
     explainFailure,
     users,
     databases,
+    replication: createReplication(deps),
     metrics,
     queryStats,
     sessions,
@@ -71,9 +74,8 @@ async function fingerprint({ run }: EngineDeps, software: string, signal: AbortS
 }
 
 function command(instance: Instance): EngineCommand {
-  const { software, config } = instance.paths;
   return {
-    argv: [serverProgram(software), `--defaults-file=${config}/${optionsName}`],
+    argv: [serverProgram(instance.paths.software), `--defaults-file=${optionFile(instance)}`],
     env: { LC_ALL: "C", TZ: "UTC" },
     cwd: dataDirectory(instance),
   };

@@ -4,8 +4,8 @@ import type { Instance } from "../engine-driver.ts";
 import type { Front } from "../front/front.ts";
 import { certificateFile, engineSocket, frontProgram, keyFile, listenerSocket } from "./layout.ts";
 
-/** Sessions of the platform, which bypass the front. */
-export const reservedSessions = 32;
+/** Sessions of the platform and of other members, which bypass the front. */
+export const reservedSessions = 48;
 
 /** Number of sessions that users may have. */
 export function userSessions(instance: Instance): number {
@@ -13,8 +13,8 @@ export function userSessions(instance: Instance): number {
 }
 
 /**
- * Pure: the front of MySQL. The engine listens on no TCP port, so nothing on the host can bypass the allow-list. TLS
- * begins inside the engine's own protocol, so the front passes it on.
+ * Pure: the front of MySQL. The engine listens on no TCP port for clients, so nothing on the host can bypass the
+ * allow-list: its peer port admits no users. TLS begins inside the engine's own protocol, so the front passes it on.
  */
 export function frontOf(instance: Instance): Front {
   const { spec, paths } = instance;

@@ -20,8 +20,9 @@ export function createGlobalLocks(now: () => number): GlobalLocks {
         `SELECT DISTINCT t.processlist_id AS id, t.processlist_user AS name
          FROM performance_schema.metadata_locks l JOIN performance_schema.threads t ON t.thread_id = l.owner_thread_id
          WHERE l.object_type = 'GLOBAL' AND l.lock_type = 'SHARED' AND l.lock_duration = 'EXPLICIT'
-           AND l.lock_status = 'GRANTED' AND t.processlist_user <> ?`,
-        [platform],
+           AND l.lock_status = 'GRANTED'
+           AND LEFT(t.processlist_user, CHAR_LENGTH(?)) <> ?`,
+        [platform, platform],
       );
       since = new Map(holders.map(({ id }) => [id, since.get(id) ?? now()]));
       for (const { id } of holders) if (now() - (since.get(id) ?? now()) >= limitMs) await end(session, id);

@@ -15,6 +15,10 @@ export const temporaryDirectory = (instance: DataPath): string => join(engineDir
 /** Password of the platform's account: random, created with the data directory, and never leaves this machine. */
 export const secretFile = (instance: DataPath): string => join(engineDirectory(instance), "platform.secret");
 
+/** The engine's option file among the rendered files. */
+export const optionFile = ({ paths }: Pick<Instance, "paths">): string => join(paths.config, optionsName);
+export const optionsName = "my.cnf";
+
 export const engineSocket = ({ paths }: Instance): string => join(paths.run, "mysql.sock");
 export const listenerSocket = ({ paths }: Instance): string => join(paths.run, "listener.sock");
 export const processIdFile = ({ paths }: Instance): string => join(paths.run, "mysqld.pid");

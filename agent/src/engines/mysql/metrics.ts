@@ -3,9 +3,12 @@ import type { EngineMetrics, MetricsFacet } from "../insight-facets.ts";
 import { startOf } from "./engine-start.ts";
 import { platform } from "./layout.ts";
 import { type Session, withSession } from "./session.ts";
-import { countSessions, readStatus } from "./variables.ts";
+import { readStatus } from "./replication/status.ts";
+import { countSessions, readCounters } from "./variables.ts";
 
 const withinMs = 3_000;
+const bytesName = "replication_lag_bytes";
+const bytesReason = "MySQL counts the transactions that a replica lacks, not their bytes.";
 const primaryReason = "The node is the primary, which has no replication lag.";
 
 /** Counters of the engine without those of the platform's sessions. The epoch is the engine's start. */
@@ -14,7 +17,7 @@ export const metrics: MetricsFacet = {
 };
 
 async function readMetrics(instance: Instance, session: Session): Promise<EngineMetrics> {
-  const status = await readStatus(session, [
+  const status = await readCounters(session, [
     "Questions",
     "Innodb_buffer_pool_read_requests",
     "Innodb_buffer_pool_reads",
@@ -28,11 +31,12 @@ async function readMetrics(instance: Instance, session: Session): Promise<Engine
   );
   const requests = valueOf("Innodb_buffer_pool_read_requests");
   const { ino, mtimeMs } = await startOf(instance);
-  const lag = ["replication_lag_seconds", "replication_lag_bytes", "mysql_replication_lag_seconds"];
+  const lag = await readLag(session);
   return {
     gauges: {
       connections: await countSessions(session),
       mysql_open_files: valueOf("Open_files") + valueOf("Innodb_num_open_files"),
+      ...lag.gauges,
     },
     counters: { mysql_queries_per_second: Math.max(valueOf("Questions") - Number(own?.count ?? 0), 0) },
     ratios: {
@@ -42,6 +46,16 @@ async function readMetrics(instance: Instance, session: Session): Promise<Engine
       },
     },
     epoch: `${ino} ${mtimeMs}`,
-    absent: Object.fromEntries(lag.map((name) => [name, primaryReason])),
+    absent: lag.absent,
   };
+}
+
+/** A replica without lag has none, even if the last commit is old. */
+async function readLag(session: Session): Promise<Pick<EngineMetrics, "gauges" | "absent">> {
+  const names = ["replication_lag_seconds", "mysql_replication_lag_seconds"];
+  const { role, position, replayedPosition, replayAgeSeconds } = await readStatus(session);
+  if (role === "primary")
+    return { gauges: {}, absent: Object.fromEntries([...names, bytesName].map((name) => [name, primaryReason])) };
+  const seconds = position === replayedPosition ? 0 : replayAgeSeconds;
+  return { gauges: Object.fromEntries(names.map((name) => [name, seconds])), absent: { [bytesName]: bytesReason } };
 }

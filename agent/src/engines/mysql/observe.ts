@@ -4,13 +4,17 @@ import { connectionsCheck } from "../connections-check.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
+import { roleOf } from "../members.ts";
 import { repairAccounts } from "./accounts-check.ts";
 import { dataBytes } from "./data-size.ts";
 import { frontOf, userSessions } from "./front.ts";
 import type { GlobalLocks } from "./global-locks.ts";
 import type { Probe } from "./probe.ts";
 import { codeOf, messageOf, numberOf, type Session, withSession } from "./session.ts";
-import { countSessions, runningParameters } from "./variables.ts";
+import { waitsForReplica } from "./replication/peer-port.ts";
+import { observeReplication } from "./replication/status.ts";
+import { endPeerSessionsOfUsers } from "./users.ts";
+import { countSessions, userParameters } from "./variables.ts";
 
 const probeMs = 2_000;
 /** With less space than this the engine may wait for some inside a write. */
@@ -19,6 +23,8 @@ const fullBytes = 1 << 20;
 interface Deps {
   readonly probe: Probe;
   readonly locks: GlobalLocks;
+  /** Has a replica follow its primary; does not wait for that. */
+  readonly follow: (instance: Instance) => void;
 }
 
 /**
@@ -54,18 +60,25 @@ const unknown: EngineObservation = {
 };
 
 async function observeEngine(
-  { probe, locks }: Deps,
+  deps: Deps,
   instance: Instance,
   { bounded, signal }: { readonly bounded: AbortSignal; readonly signal: AbortSignal },
 ) {
+  const { probe, locks, follow } = deps;
+  const isReplicated = instance.spec.replication !== undefined;
+  const isPrimary = roleOf(instance.spec) === "primary";
+  // A primary that was restarted or lost its connection is followed again.
+  if (!isPrimary) follow(instance);
   // The write's own session outlives this observation if the write hangs.
-  const written = await probe.write(instance, probeMs, AbortSignal.timeout(probeMs)).then(
-    (isDone) => (isDone ? undefined : "late"),
-    (error: unknown) => {
-      if (numberOf(error) === 0) throw error;
-      return error;
-    },
-  );
+  const write = () =>
+    probe.write(instance, probeMs, AbortSignal.timeout(probeMs)).then(
+      (isDone) => (isDone ? undefined : "late"),
+      (error: unknown) => {
+        if (numberOf(error) === 0) throw error;
+        return error;
+      },
+    );
+  const written = isPrimary ? await write() : undefined;
   return withSession(
     instance,
     // After a write that hangs, its cause has time of its own.
@@ -74,21 +87,24 @@ async function observeEngine(
       const holder = await locks.check(session);
       const liveness = written === undefined ? healthy("liveness") : await writeFailure(instance, written, holder);
       const limit = userSessions(instance);
+      const replication = isReplicated ? await observeReplication(session) : undefined;
       return {
         ...(await readSettings(instance, session)),
         responded: true,
-        checks: [liveness, connectionsCheck(await countSessions(session), limit)],
+        checks: [liveness, ...(replication?.checks ?? []), connectionsCheck(await countSessions(session), limit)],
         dataBytes: await dataBytes(session),
+        ...(replication && { replication: replication.reported }),
       };
     },
-    { withinMs: probeMs },
+    { withinMs: probeMs, isLocal: waitsForReplica(instance) },
   );
 }
 
 async function readSettings(instance: Instance, session: Session) {
   const [row] = await session.rows<{ version: string }>("SELECT VERSION() AS version");
-  await repairAccounts(session);
-  const running = await runningParameters(instance, session);
+  if (roleOf(instance.spec) === "primary") await repairAccounts(session);
+  await endPeerSessionsOfUsers(session);
+  const running = await userParameters(instance, session);
   const catalog = parametersOf(instance.spec.engine, instance.spec.version);
   const pendingRestart = [...effectiveParameters(instance)]
     .filter(([name, value]) => catalog.get(name)?.needsRestart === true && running.get(name) !== value)

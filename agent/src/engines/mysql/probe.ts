@@ -1,5 +1,6 @@
 import type { Instance } from "../engine-driver.ts";
 import { platform } from "./layout.ts";
+import { waitsForReplica } from "./replication/peer-port.ts";
 import { openSession, type OpenSession } from "./session.ts";
 
 export const probeSql = `UPDATE ${platform}.heartbeat SET at = UTC_TIMESTAMP(6) WHERE id = 1`;
@@ -18,7 +19,9 @@ export function createProbe(): Probe {
   let pending: Promise<void> | undefined;
 
   async function begin(instance: Instance, withinMs: number, signal: AbortSignal): Promise<void> {
-    const session: OpenSession = await openSession(instance, signal, { withinMs });
+    // With synchronous replicas it would wait for one of them, which is no fault of this engine.
+    const isLocal = waitsForReplica(instance);
+    const session: OpenSession = await openSession(instance, signal, { withinMs, isLocal });
     try {
       await session.rows(probeSql);
     } finally {

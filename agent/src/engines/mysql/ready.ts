@@ -1,28 +1,66 @@
+import { watch } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { endForbiddenSessions } from "../front/front-commands.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import type { Instance } from "../engine-driver.ts";
+import { endForbiddenSessions } from "../front/front-commands.ts";
+import { roleOf } from "../members.ts";
 import { createDatabase } from "./databases.ts";
 import { frontOf } from "./front.ts";
 import { platform } from "./layout.ts";
 import { probeSql } from "./probe.ts";
+import { waitsForReplica } from "./replication/peer-port.ts";
+import { becomePrimary } from "./replication/replication.ts";
 import { codeOf, numberOf, type Session, withSession } from "./session.ts";
 import { setUser } from "./users.ts";
 
+/** A socket exists a moment before its program listens on it. */
+const retryMs = 100;
+
 /**
- * Resolves when the engine accepts a write, its front listens, and the users and databases of the first settings exist.
- * Those are created only once, so that later changes by SQL survive restarts.
+ * Resolves when the engine accepts a write (a replica: responds), its front listens, and the users and databases of the
+ * first settings exist. Those are created only once, so that later changes by SQL survive restarts. Both programs
+ * announce themselves by their sockets, so the directory of these is watched.
  */
-export async function ready(instance: Instance, signal: AbortSignal): Promise<void> {
-  for (;;) {
+export function createReady(deps: EngineDeps) {
+  return async (instance: Instance, signal: AbortSignal): Promise<void> => {
+    const sockets = watchDirectory(instance.paths.run);
     try {
-      await endForbiddenSessions(frontOf(instance), signal);
-      await withSession(instance, signal, (session) => initialize(instance, session), { withinMs: 60_000 });
-      return;
-    } catch (error) {
-      if (!isStarting(error)) throw error;
-      await sleep(5, undefined, { signal });
+      for (;;) {
+        const changed = sockets.next();
+        try {
+          await endForbiddenSessions(frontOf(instance), signal);
+          await becomeReady(deps, instance, signal);
+          return;
+        } catch (error) {
+          if (!isStarting(error)) throw error;
+          await Promise.race([changed, sleep(retryMs, undefined, { signal })]);
+        }
+      }
+    } finally {
+      sockets.close();
     }
-  }
+  };
+}
+
+async function becomeReady(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  const isPrimary = roleOf(instance.spec) === "primary";
+  if (isPrimary) await becomePrimary(deps, instance, signal);
+  const work = async (session: Session) => {
+    if (isPrimary) await initialize(instance, session);
+  };
+  await withSession(instance, signal, work, { withinMs: 60_000, isLocal: waitsForReplica(instance) });
+}
+
+/** Changes of a directory's entries; `next` resolves at the first one after its call. */
+function watchDirectory(path: string) {
+  let waiting = Promise.withResolvers<void>();
+  const watcher = watch(path, () => {
+    waiting.resolve();
+    waiting = Promise.withResolvers();
+  });
+  // The next attempt does not depend on it.
+  watcher.on("error", () => undefined);
+  return { next: () => waiting.promise, close: () => watcher.close() };
 }
 
 async function initialize({ spec }: Instance, session: Session): Promise<void> {

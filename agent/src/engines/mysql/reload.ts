@@ -1,14 +1,13 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
-import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import { EngineRefused } from "../engine-errors.ts";
 import { applyAllowLists } from "../front/front-commands.ts";
+import { roleOf } from "../members.ts";
 import { frontOf } from "./front.ts";
 import { literal, messageOf, numberOf, type Session, withSession } from "./session.ts";
-import { killAll } from "./users.ts";
-import { runningParameters } from "./variables.ts";
-import { platform } from "./layout.ts";
+import { endUserSessions } from "./users.ts";
+import { desiredParameters, runningParameters } from "./variables.ts";
 
 /**
  * Applies changed settings to the running engine, the allow-list first, so that forbidden sessions end without delay.
@@ -35,7 +34,7 @@ type Setting = Pick<Parameter, "name" | "type"> & { readonly value: string };
 async function differing(instance: Instance, session: Session): Promise<Setting[]> {
   const now = await runningParameters(instance, session);
   const catalog = parametersOf(instance.spec.engine, instance.spec.version);
-  return [...effectiveParameters(instance)].flatMap(([name, value]) => {
+  return [...desiredParameters(instance)].flatMap(([name, value]) => {
     const parameter = catalog.get(name);
     if (parameter === undefined || parameter.needsRestart || now.get(name) === value) return [];
     return [{ name, type: parameter.type, value }];
@@ -43,13 +42,14 @@ async function differing(instance: Instance, session: Session): Promise<Setting[
 }
 
 /** Open transactions would delay the change, and then could not commit: their sessions end. */
-async function limitWrites({ writesBlocked }: Instance, session: Session): Promise<void> {
+async function limitWrites({ spec, writesBlocked }: Instance, session: Session): Promise<void> {
+  if (roleOf(spec) !== "primary") return;
   const [row] = await session.rows<{ blocked: number }>("SELECT @@GLOBAL.read_only AS blocked");
   if ((Number(row?.blocked) === 1) === (writesBlocked === true)) return;
-  if (writesBlocked === true) await killAll(session, "user <> ?", platform);
+  if (writesBlocked === true) await endUserSessions(session);
   await session.rows(`SET GLOBAL read_only = ${writesBlocked === true ? "ON" : "OFF"}`);
   // Sessions that began between the two.
-  if (writesBlocked === true) await killAll(session, "user <> ?", platform);
+  if (writesBlocked === true) await endUserSessions(session);
 }
 
 async function setGlobal(session: Session, { name, type, value }: Setting): Promise<void> {

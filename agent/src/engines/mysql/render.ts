@@ -10,21 +10,26 @@ import {
   dataDirectory,
   engineSocket,
   keyFile,
+  optionsName,
   platform,
   processIdFile,
   temporaryDirectory,
 } from "./layout.ts";
+import { replicaUser, replicationSettings } from "./replication/peer-port.ts";
 
-/** Name of the engine's option file in the directory of rendered files. */
-export const optionsName = "my.cnf";
 const startName = "start.sql";
 
-/** Ends a session without TLS. Accounts that users create in SQL may lack REQUIRE SSL. */
-const refusePlainSessions =
-  "DO (SELECT IF(VARIABLE_VALUE = '', (SELECT 1 UNION SELECT 2), 1) FROM performance_schema.session_status WHERE VARIABLE_NAME = 'Ssl_cipher')";
+/**
+ * Ends a session without TLS, and one of a user at the peer port. Accounts that users create in SQL may lack REQUIRE
+ * SSL.
+ */
+const refuseSessions =
+  "DO (SELECT IF(VARIABLE_VALUE = '' OR USER() NOT LIKE '%@localhost', (SELECT 1 UNION SELECT 2), 1) FROM performance_schema.session_status WHERE VARIABLE_NAME = 'Ssl_cipher')";
 
 /** Statements of the platform are in no statistics. */
-const startSql = `INSERT INTO performance_schema.setup_actors VALUES ('%', '${platform}', '%', 'NO', 'NO');\n`;
+const startSql = [platform, replicaUser]
+  .map((user) => `INSERT INTO performance_schema.setup_actors VALUES ('%', '${user}', '%', 'NO', 'NO');\n`)
+  .join("");
 
 /** Parameter whose value in the engine includes sessions of the platform. */
 export const sessionsParameter = "max_connections";
@@ -44,7 +49,7 @@ export function render(instance: Instance): ConfigFile[] {
 function options(instance: Instance): string {
   const { spec, paths } = instance;
   const values = effectiveParameters(instance);
-  for (const [name, value] of fixed(instance)) values.set(name, value);
+  for (const [name, value] of [...fixed(instance), ...replicationSettings(instance)]) values.set(name, value);
   const lines = [...values]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([variable, value]) => [optionNames.get(variable) ?? variable, value] as const)
@@ -56,15 +61,14 @@ function options(instance: Instance): string {
 function fixed(instance: Instance): [string, string][] {
   const memoryBytes = Number(instance.spec.memoryBytes);
   return [
-    // The socket is the only entry: the front connects to it after the check of the address.
-    ["skip_networking", "ON"],
+    // The only entry of clients: the front connects to it after the check of the address.
     ["socket", engineSocket(instance)],
     ["mysqlx", "OFF"],
     ["datadir", dataDirectory(instance)],
     ["tmpdir", temporaryDirectory(instance)],
     ["pid_file", processIdFile(instance)],
     ["init_file", join(instance.paths.config, startName)],
-    ["init_connect", refusePlainSessions],
+    ["init_connect", refuseSessions],
     ["persisted_globals_load", "OFF"],
     [sessionsParameter, String(userSessions(instance) + reservedSessions)],
     ["tls_version", "TLSv1.2,TLSv1.3"],
@@ -86,7 +90,6 @@ function fixed(instance: Instance): [string, string][] {
     ["sync_binlog", "1"],
     ["innodb_flush_log_at_trx_commit", "1"],
     ["innodb_doublewrite", "ON"],
-    ["server_id", "1"],
     ["log_bin", "binlog"],
     ["max_binlog_size", "67108864"],
     ["binlog_expire_logs_seconds", "86400"],

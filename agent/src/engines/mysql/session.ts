@@ -15,6 +15,8 @@ export interface Session {
 export interface SessionOptions {
   /** Limit of a lock's wait and of a SELECT in milliseconds, 30,000 by default. */
   readonly withinMs?: number;
+  /** Its changes reach no replica, and wait for none. */
+  readonly isLocal?: boolean;
 }
 
 /** A session that stays open until it is closed. */
@@ -57,7 +59,7 @@ export async function withSession<T>(
 export async function openSession(
   instance: Instance,
   signal: AbortSignal,
-  { withinMs = 30_000 }: SessionOptions = {},
+  { withinMs = 30_000, isLocal = false }: SessionOptions = {},
 ): Promise<OpenSession> {
   signal.throwIfAborted();
   const options = {
@@ -85,14 +87,10 @@ export async function openSession(
   } finally {
     signal.removeEventListener("abort", abort);
   }
-  // A failure of the connection also fails its statements.
-  connection.on("error", () => undefined);
-  const rows = async <R>(sql: string, values?: readonly unknown[]): Promise<R[]> => {
-    const [result] = await connection.query(sql, values === undefined ? undefined : [...values]);
-    return Array.isArray(result) ? (result as R[]) : [];
-  };
+  forwardErrors(connection);
+  const rows = queriesOf(connection);
   try {
-    await rows(settingsSql(withinMs));
+    await rows(settingsSql(withinMs, isLocal));
   } catch (error) {
     connection.destroy();
     throw error;
@@ -100,8 +98,20 @@ export async function openSession(
   return { rows, close: () => connection.destroy() };
 }
 
+/** A failure of the connection also fails its statements, so its own event needs no handler. */
+export function forwardErrors(connection: Connection): void {
+  connection.on("error", () => undefined);
+}
+
+export function queriesOf(connection: Connection): Session["rows"] {
+  return async <R>(sql: string, values?: readonly unknown[]) => {
+    const [result] = await connection.query(sql, values === undefined ? undefined : [...values]);
+    return Array.isArray(result) ? (result as R[]) : [];
+  };
+}
+
 /** Values of a session of the platform, whatever users have set for new sessions. */
-function settingsSql(withinMs: number): string {
+function settingsSql(withinMs: number, isLocal: boolean): string {
   const seconds = Math.max(Math.ceil(withinMs / 1_000), 1);
   const values: Readonly<Record<string, string | number>> = {
     // Quoting by the client is right in this mode only.
@@ -116,6 +126,7 @@ function settingsSql(withinMs: number): string {
     innodb_lock_wait_timeout: seconds,
     group_concat_max_len: 1_048_576,
     sql_require_primary_key: 0,
+    ...(isLocal && { sql_log_bin: 0 }),
   };
   return `SET ${Object.entries(values)
     .map(([name, value]) => `SESSION ${name} = ${value}`)

@@ -9,7 +9,8 @@ const textMax = 10_000;
 
 /** Users' sessions on the table `t` of threads. */
 const ofUsers = `t.type = 'FOREGROUND' AND t.processlist_command <> 'Daemon'
-  AND t.processlist_user NOT IN ('${platform}', 'event_scheduler', 'unauthenticated user')`;
+  AND LEFT(t.processlist_user, CHAR_LENGTH('${platform}')) <> '${platform}'
+  AND t.processlist_user NOT IN ('event_scheduler', 'unauthenticated user', 'system user')`;
 
 const runningSql = `
   SELECT t.processlist_id AS id, t.processlist_user AS username, COALESCE(t.processlist_db, '') AS name,

@@ -4,7 +4,7 @@ import { type EngineUser, EngineUserStateSchema } from "@holdfast/proto/holdfast
 import type { PutUserOptions, UsersFacet } from "../contents-facets.ts";
 import { EngineRefused } from "../engine-errors.ts";
 import { accessOf, grantSql, roleOf } from "./access.ts";
-import { isReservedUser } from "./layout.ts";
+import { isReservedUser, platform } from "./layout.ts";
 import { account, literal, numberOf, type Session, withNamedLock, withSession } from "./session.ts";
 
 export const users: UsersFacet = {
@@ -139,11 +139,23 @@ async function endSessions(session: Session, username: string): Promise<void> {
   await killAll(session, "user = ?", username);
 }
 
+/** Ends the sessions of all users. */
+export async function endUserSessions(session: Session): Promise<void> {
+  await killAll(session, "LEFT(user, CHAR_LENGTH(?)) <> ?", platform, platform);
+}
+
+/** `init_connect`, which ends users' sessions at the peer port, does not run for an expired password. */
+export async function endPeerSessionsOfUsers(session: Session): Promise<void> {
+  const condition = "LEFT(user, CHAR_LENGTH(?)) <> ? AND host NOT LIKE 'localhost%' AND host <> ''";
+  await killAll(session, condition, platform, platform);
+}
+
 /** Ends sessions that this condition on the process list selects. */
-export async function killAll(session: Session, condition: string, value: string): Promise<void> {
+export async function killAll(session: Session, condition: string, ...values: string[]): Promise<void> {
   const rows = await session.rows<{ id: string }>(
-    `SELECT id FROM performance_schema.processlist WHERE ${condition} AND command <> 'Daemon'`,
-    [value],
+    `SELECT id FROM performance_schema.processlist WHERE ${condition} AND command <> 'Daemon'
+       AND user <> 'system user'`,
+    values,
   );
   for (const { id } of rows) {
     try {

@@ -2,9 +2,27 @@ import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts"
 import type { ParameterType } from "@holdfast/common/engine-catalog/parameter.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
+import { roleOf } from "../members.ts";
 import { reservedSessions } from "./front.ts";
+import { platform } from "./layout.ts";
 import { sessionsParameter } from "./render.ts";
 import type { Session } from "./session.ts";
+
+/** Parameter that is off on a replica, whatever users set. */
+const eventsParameter = "event_scheduler";
+
+/** Pure: parameters that the engine is to run with. */
+export function desiredParameters(instance: Instance): Map<string, string> {
+  const values = effectiveParameters(instance);
+  return roleOf(instance.spec) === "primary" ? values : values.set(eventsParameter, "OFF");
+}
+
+/** Values of the catalog's parameters that the engine runs with, as users set them. */
+export async function userParameters(instance: Instance, session: Session): Promise<Map<string, string>> {
+  const running = await runningParameters(instance, session);
+  const own = effectiveParameters(instance).get(eventsParameter);
+  return roleOf(instance.spec) === "primary" || own === undefined ? running : running.set(eventsParameter, own);
+}
 
 /** Values of the catalog's parameters that the engine runs with. */
 export async function runningParameters(instance: Instance, session: Session): Promise<Map<string, string>> {
@@ -25,7 +43,7 @@ function asCatalog(name: string, value: string, type: ParameterType | undefined)
 }
 
 /** Counters of the engine by name. */
-export async function readStatus(session: Session, names: readonly string[]): Promise<Map<string, number>> {
+export async function readCounters(session: Session, names: readonly string[]): Promise<Map<string, number>> {
   const rows = await session.rows<{ name: string; value: string }>(
     "SELECT VARIABLE_NAME AS name, VARIABLE_VALUE AS value FROM performance_schema.global_status WHERE VARIABLE_NAME IN (?)",
     [names],
@@ -38,7 +56,8 @@ export async function countSessions(session: Session): Promise<number> {
   const [row] = await session.rows<{ count: number }>(
     `SELECT COUNT(*) AS count FROM performance_schema.threads
      WHERE type = 'FOREGROUND' AND processlist_command <> 'Daemon'
-       AND processlist_user NOT IN ('holdfast', 'event_scheduler', 'unauthenticated user')`,
+       AND LEFT(processlist_user, CHAR_LENGTH('${platform}')) <> '${platform}'
+       AND processlist_user NOT IN ('event_scheduler', 'unauthenticated user', 'system user')`,
   );
   return Number(row?.count ?? 0);
 }

@@ -400,7 +400,8 @@ export type Hello = Message<"holdfast.agent.v1.Hello"> & {
 
   /**
    * Version of primary leases. 1: the agent requests a primary lease, and the keeper stops the engine when it expires.
-   * 2: replicas of all engines, not only of PostgreSQL, confirm leases too. 0: neither is guaranteed.
+   * 2: replicas of all engines, not only of PostgreSQL, confirm leases too. 3: MySQL's are
+   * among them. 0: none of this is guaranteed.
    *
    * @generated from field: int32 primary_lease_version = 11 [json_name = "rights"];
    */
@@ -488,7 +489,8 @@ export type HelloJson = {
 
   /**
    * Version of primary leases. 1: the agent requests a primary lease, and the keeper stops the engine when it expires.
-   * 2: replicas of all engines, not only of PostgreSQL, confirm leases too. 0: neither is guaranteed.
+   * 2: replicas of all engines, not only of PostgreSQL, confirm leases too. 3: MySQL's are
+   * among them. 0: none of this is guaranteed.
    *
    * @generated from field: int32 primary_lease_version = 11 [json_name = "rights"];
    */

@@ -1,0 +1,122 @@
+import type { EngineDeps } from "../../engine-deps.ts";
+import type { Instance } from "../../engine-driver.ts";
+import { leaderOf, ownMember } from "../../members.ts";
+import { authorityFile, certificateFile, keyFile } from "../layout.ts";
+import { literal, type Session, withNamedLock } from "../session.ts";
+import { stopFollowing } from "./follower-files.ts";
+import { isSyncReplica, openPeerSession, peerPassword, peerPort, replicaUser, syncUser } from "./peer-port.ts";
+import { isReplica, readSource, type Source } from "./status.ts";
+
+/** Name of the lock of changes of the replication. */
+export const replicationLock = "replication";
+
+/** The source no longer has, or never had, what the replica needs or has: only a copy helps. */
+const needsCopy = /purged|has more GTIDs than/i;
+/** ER_REPLICA_RELAY_LOG_READ_FAILURE and its number in the log. */
+const damagedRelayLog = [1594, 13_121];
+
+/**
+ * Makes a running replica follow the current primary; does nothing if it does. The member is checked first: it has to
+ * accept writes, and to have every transaction of the replica. If it lacks one, the data are marked as those of a
+ * former primary, so that they are copied again. Throws while the primary does not answer.
+ */
+export async function follow(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  const leader = leaderOf(instance);
+  if (leader === undefined) return;
+  await withNamedLock(instance, replicationLock, signal, { withinMs: 5_000 }, async (session) => {
+    if (!(await isReplica(session))) return;
+    const before = await readSource(session);
+    const isSync = isSyncReplica(instance);
+    const isSameSource = before.host === leader.address && before.port === peerPort(instance);
+    if (isSameSource && before.receives && before.applies && (await isSyncNow(session)) === isSync) return;
+    if (needsCopy.test(before.receiveError[1])) return copyAgain(deps, instance, before.receiveError[1], signal);
+    // Received transactions are applied even if the source does not answer.
+    if (isSameSource && !before.applies) await applyReceived(session, before);
+    const source = await openPeerSession(instance, leader, signal);
+    try {
+      const lacks = await surplusOf(session, source, isSameSource);
+      if (lacks !== "") return copyAgain(deps, instance, `The primary lacks ${lacks.slice(0, 200)}.`, signal);
+    } finally {
+      source.close();
+    }
+    // A promotion that was given up may have turned it on.
+    await session.rows("SET GLOBAL rpl_semi_sync_source_enabled = OFF");
+    await session.rows(`SET GLOBAL rpl_semi_sync_replica_enabled = ${isSync ? "ON" : "OFF"}`);
+    if (!isSameSource) await session.rows(changeSql(instance, leader.address));
+    const user = isSync ? syncUser(ownMember(instance)?.number ?? 0) : replicaUser;
+    await session.rows(`START REPLICA USER = ${literal(user)} PASSWORD = ${literal(peerPassword(instance))}`);
+  });
+}
+
+const withinMs = 3_000;
+
+/** Has a replica follow its primary, one attempt at a time. A failure shows in the replica's state. */
+export function createFollower(deps: EngineDeps) {
+  let isFollowing = false;
+  return (instance: Instance): void => {
+    if (isFollowing) return;
+    isFollowing = true;
+    follow(deps, instance, AbortSignal.timeout(withinMs))
+      .catch(() => undefined)
+      .finally(() => {
+        isFollowing = false;
+      });
+  };
+}
+
+async function isSyncNow(session: Session): Promise<boolean> {
+  const [row] = await session.rows<{ sync: string }>("SELECT @@GLOBAL.rpl_semi_sync_replica_enabled AS sync");
+  return Number(row?.sync) === 1;
+}
+
+async function copyAgain(deps: EngineDeps, instance: Instance, reason: string, signal: AbortSignal): Promise<never> {
+  await stopFollowing(deps, instance, signal);
+  throw new Error(`The replica cannot follow its primary and copies its data again. ${reason}`);
+}
+
+/** A torn end of the received log was acknowledged to no client, and everything before it is applied. */
+async function applyReceived(session: Session, { applyError }: Source): Promise<void> {
+  if (damagedRelayLog.includes(applyError[0])) {
+    await session.rows("STOP REPLICA");
+    await session.rows("RESET REPLICA");
+    return;
+  }
+  await session.rows("START REPLICA SQL_THREAD");
+}
+
+/**
+ * Transactions that the replica has and its source can never get; empty for none. The replication is stopped then. The
+ * source's own newest ones are no surplus: it may wait with them for this replica.
+ */
+async function surplusOf(session: Session, source: Session, isSameSource: boolean): Promise<string> {
+  const [facts] = await source.rows<{ uuid: string; replica: string }>(
+    "SELECT @@GLOBAL.server_uuid AS uuid, @@GLOBAL.super_read_only AS replica",
+  );
+  if (Number(facts?.replica) === 1) throw new Error("The new primary does not accept writes yet.");
+  await session.rows("STOP REPLICA");
+  const own = await readSource(session);
+  // The log that was received from another source is discarded.
+  const [row] = await source.rows<{ surplus: string }>("SELECT GTID_SUBTRACT(?, @@GLOBAL.gtid_executed) AS surplus", [
+    isSameSource ? own.position : own.applied,
+  ]);
+  const sets = (row?.surplus ?? "").replaceAll(/\s/g, "").split(",");
+  return sets.filter((set) => set !== "" && !set.startsWith(`${facts?.uuid}:`)).join(", ");
+}
+
+/** Pure: the statement that names the source. Its identity was checked by name; the channel checks its authority. */
+function changeSql(instance: Instance, address: string): string {
+  const options: Readonly<Record<string, string | number>> = {
+    SOURCE_HOST: literal(address),
+    SOURCE_PORT: peerPort(instance),
+    SOURCE_AUTO_POSITION: 1,
+    SOURCE_CONNECT_RETRY: 1,
+    SOURCE_RETRY_COUNT: 4_294_967_295,
+    SOURCE_HEARTBEAT_PERIOD: 0.5,
+    SOURCE_SSL: 1,
+    SOURCE_SSL_CA: literal(authorityFile(instance)),
+    SOURCE_SSL_CERT: literal(certificateFile(instance)),
+    SOURCE_SSL_KEY: literal(keyFile(instance)),
+  };
+  const list = Object.entries(options).map(([name, value]) => `${name} = ${value}`);
+  return `CHANGE REPLICATION SOURCE TO ${list.join(", ")}`;
+}

@@ -1,0 +1,232 @@
+import { cp } from "node:fs/promises";
+import { create } from "@bufbuild/protobuf";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { EngineUserSchema, ReplicationSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createEngineMachine, type EngineMachine } from "../../../../../test/support/engines/engine-machine.ts";
+import { comparePositions, connectMysql, mysqlVerifier } from "../../../../../test/support/engines/mysql-clients.ts";
+import { requireRecipes } from "../../../../../test/support/engines/required-recipes.ts";
+import { waitUntil } from "../../../../../test/support/wait-until.ts";
+import type { ReplicationFacet } from "../../replication-facet.ts";
+import { createMysqlDriver } from "../driver.ts";
+import { withSession } from "../session.ts";
+
+const skip = await requireRecipes(import.meta.filename, "mysql");
+
+describe.skipIf(skip !== undefined)("two members of mysql", () => {
+  let first: EngineMachine;
+  let second: EngineMachine;
+  const facet = ({ driver }: EngineMachine) => driver.replication as ReplicationFacet;
+  const statusOf = (member: EngineMachine) => facet(member).status(member.instance, member.signal);
+  const observe = ({ driver, instance, signal }: EngineMachine) => driver.observe(instance, signal);
+  const confirm = (member: EngineMachine, number: number, withinMs: number) =>
+    facet(member).confirm?.(member.instance, [number], AbortSignal.timeout(withinMs));
+
+  const machine = (nodeId: string, address: string, port?: number) =>
+    createEngineMachine(async (deps) => createMysqlDriver(deps), "mysql", "9.7", {
+      nodeId,
+      address,
+      users: [create(EngineUserSchema, { username: defaultUser, role: "admin", verifier: mysqlVerifier("secret") })],
+      ...(port !== undefined && { port }),
+    });
+
+  /** Both members have the first one's certificate, so both have its name. */
+  const replicate = (primaryNodeId: string, syncNumbers: readonly number[] = []) => {
+    const hostname = first.serverName;
+    const members = [
+      { nodeId: "first", number: 1, hostname, address: "127.0.0.1" },
+      { nodeId: "second", number: 2, hostname, address: "127.0.0.3" },
+    ];
+    const secret = "between members".repeat(5);
+    for (const member of [first, second])
+      member.change({
+        replication: create(ReplicationSchema, { primaryNodeId, members, secret, syncNumbers: [...syncNumbers] }),
+      });
+  };
+
+  async function start(member: EngineMachine): Promise<void> {
+    await member.writeConfig();
+    await member.start();
+    await ready(member);
+    await facet(member).admit(member.instance, member.signal);
+  }
+
+  const ready = (member: EngineMachine) =>
+    member.driver.ready(member.instance, AbortSignal.timeout(30_000)).catch((error: unknown) => {
+      throw new Error(member.output(), { cause: error });
+    });
+
+  async function ask<Row extends object>(member: EngineMachine, sql: string): Promise<Row[]> {
+    const client = await connectMysql({ ...member, ca: first.ca }, { user: defaultUser, password: "secret" });
+    try {
+      return (await client.query(sql))[0] as Row[];
+    } finally {
+      client.destroy();
+    }
+  }
+  const rowsOf = async (member: EngineMachine) =>
+    (await ask<{ a: number }>(member, "SELECT a FROM t ORDER BY a")).map(({ a }) => a);
+
+  const createEvents = async (prefix: string) => {
+    const body = "ON SCHEDULE EVERY 1 HOUR";
+    await ask(first, `CREATE EVENT ${prefix}_on ${body} ENABLE DO SELECT 1`);
+    await ask(first, `CREATE EVENT ${prefix}_off ${body} DISABLE DO SELECT 1`);
+  };
+  const eventsOf = async (member: EngineMachine) => {
+    const rows = await ask<{ name: string; state: string }>(
+      member,
+      "SELECT event_name AS name, status AS state FROM information_schema.events",
+    );
+    const [global] = await ask<{ scheduler: string }>(member, "SELECT @@GLOBAL.event_scheduler AS scheduler");
+    return { ...Object.fromEntries(rows.map(({ name, state }) => [name, state])), ...global };
+  };
+  /** MySQL does not distinguish events by their state on the primary once they were received. */
+  const states = {
+    copied_on: "ENABLED",
+    copied_off: "DISABLED",
+    received_on: "REPLICA_SIDE_DISABLED",
+    received_off: "REPLICA_SIDE_DISABLED",
+  };
+
+  const untilFollows = (member: EngineMachine, primary: EngineMachine) =>
+    waitUntil(
+      "the member has all of its primary",
+      async () => {
+        await observe(member);
+        const [own, leader] = [await statusOf(member), await statusOf(primary)];
+        return own.streaming && comparePositions(leader.position, own.replayedPosition) === "same";
+      },
+      { describe: async () => `${JSON.stringify(await statusOf(member))} ${member.output()}` },
+    );
+
+  beforeAll(async () => {
+    first = await machine("first", "127.0.0.1");
+    second = await machine("second", "127.0.0.3", first.instance.spec.port);
+    await cp(first.instance.paths.tls, second.instance.paths.tls, { recursive: true });
+    // It has users and data before it gets its first replica.
+    await first.bringUp();
+    await ask(first, "CREATE TABLE t (a INT PRIMARY KEY)");
+    await ask(first, "INSERT INTO t VALUES (1)");
+    await createEvents("copied");
+  }, 120_000);
+  afterAll(async () => {
+    await second?.remove();
+    await first?.remove();
+  });
+
+  it("the second copies the data of a running primary, follows it and refuses writes", async () => {
+    replicate("first");
+    await first.driver.reload(first.instance, first.signal);
+    await facet(first).admit(first.instance, first.signal);
+    await second.writeConfig();
+    await facet(second).copy(second.instance, second.signal);
+    expect(await facet(second).dataRole(second.instance)).toBe("follower");
+    await start(second);
+    await createEvents("received");
+    await ask(first, "INSERT INTO t VALUES (2)");
+    await untilFollows(second, first);
+    expect(await rowsOf(second)).toEqual([1, 2]);
+    expect(await eventsOf(second)).toEqual({ scheduler: "OFF", ...states });
+    await expect(ask(second, "INSERT INTO t VALUES (3)")).rejects.toThrow("read-only");
+    expect((await observe(second)).replication).toMatchObject({ role: "replica" });
+    expect((await observe(first)).replication).toEqual({ role: "primary" });
+    expect((await statusOf(first)).peers.map(({ number }) => number)).toEqual([2]);
+    expect((await ask<{ own: string }>(second, "SELECT @@server_uuid AS own"))[0]?.own).not.toBe(
+      (await ask<{ own: string }>(first, "SELECT @@server_uuid AS own"))[0]?.own,
+    );
+  }, 120_000);
+
+  it("the second confirms that it follows, and an absent member does not", async () => {
+    expect(await confirm(first, 2, 10_000)).toBe(true);
+    expect(await confirm(first, 3, 1_500)).toBe(false);
+  });
+
+  it("a commit waits for the synchronous replica, and only for that", async () => {
+    replicate("first", [2]);
+    for (const member of [first, second]) await facet(member).admit(member.instance, member.signal);
+    await ask(first, "INSERT INTO t VALUES (3)");
+    await untilFollows(second, first);
+    await second.stop("SIGKILL");
+    let isCommitted = false;
+    const commit = ask(first, "INSERT INTO t VALUES (4)").then(() => {
+      isCommitted = true;
+    });
+    // The engine itself is healthy meanwhile.
+    expect((await observe(first)).checks.find(({ name }) => name === "liveness")?.status).toBe("healthy");
+    expect(isCommitted).toBe(false);
+    await start(second);
+    await commit;
+    await untilFollows(second, first);
+    expect(await rowsOf(second)).toEqual([1, 2, 3, 4]);
+  }, 60_000);
+
+  it("the second has every acknowledged row when it is promoted after a kill of the first", async () => {
+    let acknowledged = 4;
+    const client = await connectMysql(first, { user: defaultUser, password: "secret" });
+    const writing = (async () => {
+      for (let a = 5; ; a += 1) {
+        await client.query(`INSERT INTO t VALUES (${a})`);
+        acknowledged = a;
+      }
+    })().catch(() => undefined);
+    await waitUntil("rows are written", async () => acknowledged > 50);
+    await first.stop("SIGKILL");
+    await writing;
+    replicate("second");
+    expect(await facet(second).dataRole(second.instance)).toBe("follower");
+    await ready(second);
+    await facet(second).admit(second.instance, second.signal);
+    expect(await facet(second).dataRole(second.instance)).toBe("primary");
+    const rows = await rowsOf(second);
+    expect(rows.slice(0, acknowledged)).toEqual(Array.from({ length: acknowledged }, (_, at) => at + 1));
+    await ask(second, "INSERT INTO t VALUES (100000)");
+    expect(await eventsOf(second)).toEqual({ scheduler: "ON", ...states });
+    expect(await facet(second).shutdownPosition(second.instance, second.signal)).toBeUndefined();
+  }, 60_000);
+
+  it("the first follows as it is only if the new primary has all of its transactions", async () => {
+    // A transaction that nobody else has: the former primary starts alone and accepts a write.
+    replicate("first");
+    await first.writeConfig();
+    await first.start();
+    await ready(first);
+    await ask(first, "INSERT INTO t VALUES (200000)");
+    await first.stop();
+    replicate("second");
+    await first.writeConfig();
+    await expect(facet(first).rewind?.(first.instance, first.signal)).rejects.toThrow("lacks transactions");
+    await facet(first).copy(first.instance, first.signal);
+    await start(first);
+    await untilFollows(first, second);
+    expect(await rowsOf(first)).toEqual(await rowsOf(second));
+    expect(await rowsOf(first)).not.toContain(200_000);
+  }, 120_000);
+
+  it("a primary that stops in order is followed without a copy", async () => {
+    await facet(second).prepareStop(second.instance, second.signal);
+    const end = await facet(second).shutdownPosition(second.instance, second.signal);
+    expect(comparePositions(end?.position ?? "", (await statusOf(first)).replayedPosition)).toBe("before");
+    await second.stop();
+    replicate("first");
+    await ready(first);
+    await facet(first).admit(first.instance, first.signal);
+    await ask(first, "INSERT INTO t VALUES (300000)");
+    await second.writeConfig();
+    await facet(second).rewind?.(second.instance, second.signal);
+    expect(await facet(second).dataRole(second.instance)).toBe("follower");
+    await start(second);
+    await untilFollows(second, first);
+    expect(await rowsOf(second)).toContain(300_000);
+  }, 60_000);
+
+  it("a replica with a transaction of its own copies its data again", async () => {
+    await withSession(second.instance, second.signal, async (session) => {
+      await session.rows("STOP REPLICA");
+      await session.rows("SET GLOBAL super_read_only = OFF");
+      await session.rows("INSERT INTO defaultdb.t VALUES (400000)");
+      await session.rows("SET GLOBAL super_read_only = ON");
+    });
+    await expect(facet(second).admit(second.instance, second.signal)).rejects.toThrow("copies its data again");
+    expect(await facet(second).dataRole(second.instance)).toBe("primary");
+  });
+});

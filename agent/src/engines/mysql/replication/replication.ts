@@ -1,0 +1,286 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Member } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { effectiveParameters } from "../../effective-parameters.ts";
+import type { EngineDeps } from "../../engine-deps.ts";
+import type { Instance } from "../../engine-driver.ts";
+import { otherMembers, roleOf } from "../../members.ts";
+import type { ReplicationFacet } from "../../replication-facet.ts";
+import { probeSql } from "../probe.ts";
+import { account, literal, type Session, withNamedLock, withSession } from "../session.ts";
+import { endUserSessions, killAll } from "../users.ts";
+import { follow, replicationLock } from "./follow.ts";
+import { copy, dataRole, rewind, saveStopPosition, shutdownPosition, stopFollowing } from "./follower-files.ts";
+import {
+  openPeerSession,
+  peerPassword,
+  plugins,
+  replicaUser,
+  syncPrefix,
+  syncUser,
+  waitsForReplica,
+} from "./peer-port.ts";
+import { isReplica, readSource, status } from "./status.ts";
+
+/**
+ * Replication by sets of transactions (GTIDs), through the engine's peer port. A member starts without accepting writes
+ * and without replication, in any role: `follow` makes it a replica, and only `becomePrimary` lifts the block. A new
+ * member copies the data by the clone plugin. A former primary follows as it is if the new one has all of its
+ * transactions; otherwise its data are copied again, since a transaction of its own can never be taken back.
+ *
+ * In the synchronous modes commits wait for a replica without a time limit (`rpl_semi_sync_source_timeout`). MySQL
+ * counts any replica that acknowledges, so each synchronous one signs in by an account of its own (`syncUser`), which
+ * the primary locks before the replica no longer counts.
+ */
+export function createReplication(deps: EngineDeps): ReplicationFacet {
+  return {
+    dataRole,
+    copy: (instance, signal) => copy(deps, instance, signal),
+    rewind: (instance, signal) => rewind(deps, instance, signal),
+    admit: (instance, signal) => admit(deps, instance, signal),
+    prepareStop: (instance, signal) => prepareStop(deps, instance, signal),
+    confirm,
+    shutdownPosition,
+    status,
+  };
+}
+
+/** Creates the accounts of the other members, and makes a replica follow the current primary. */
+async function admit(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  if (roleOf(instance.spec) === "replica") return followOrWait(deps, instance, signal);
+  await withSession(
+    instance,
+    signal,
+    async (session) => {
+      await requirePeerPort(session);
+      await installPlugins(session);
+      await admitSyncReplicas(instance, session);
+      await waitForReplicas(instance, session);
+    },
+    { isLocal: true },
+  );
+  await withSession(instance, signal, (session) => createReplicaUser(instance, session));
+}
+
+const followWithinMs = 3_000;
+
+/** A primary that does not answer is no fault of the replica's settings: `observe` tries again. */
+async function followOrWait(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  try {
+    await follow(deps, instance, AbortSignal.any([signal, AbortSignal.timeout(followWithinMs)]));
+  } catch (error) {
+    signal.throwIfAborted();
+    if ((await dataRole(instance)) !== "follower") throw error;
+  }
+}
+
+/** An engine that an older agent started has none. */
+async function requirePeerPort(session: Session): Promise<void> {
+  const [row] = await session.rows<{ closed: string }>("SELECT @@GLOBAL.skip_networking AS closed");
+  if (Number(row?.closed) === 1) throw new Error("The engine has no port for other members yet. Restart the service.");
+}
+
+/** An engine that an older agent started may lack them. */
+async function installPlugins(session: Session): Promise<void> {
+  const rows = await session.rows<{ name: string }>("SELECT PLUGIN_NAME AS name FROM information_schema.plugins");
+  const loaded = new Set(rows.map(({ name }) => name.toLowerCase()));
+  for (const [name, library] of Object.entries(plugins))
+    if (!loaded.has(name)) await session.rows(`INSTALL PLUGIN ${name} SONAME ${literal(library)}`);
+}
+
+/** Replicas get the account with the data, so it is created before there are any. */
+async function createReplicaUser(instance: Instance, session: Session): Promise<void> {
+  const rows = await session.rows("SELECT 1 FROM mysql.user WHERE user = ? AND account_locked = 'N'", [replicaUser]);
+  if (rows.length > 0) return;
+  await setReplicaUser(session, replicaUser, peerPassword(instance));
+}
+
+/** The account is locked until it has its privileges, so that an interrupted creation is begun again. */
+async function setReplicaUser(session: Session, name: string, password: string): Promise<void> {
+  const user = account(name);
+  const identified = `IDENTIFIED WITH caching_sha2_password BY ${literal(password)}`;
+  const limits = "REQUIRE X509 WITH MAX_USER_CONNECTIONS 1000 PASSWORD EXPIRE NEVER";
+  await session.rows(`CREATE USER IF NOT EXISTS ${user} ${identified} ${limits} ACCOUNT LOCK`);
+  await session.rows(`GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO ${user}`);
+  // CONNECTION_ADMIN: `init_connect` does not apply to it.
+  await session.rows(`GRANT BACKUP_ADMIN, SYSTEM_USER, CONNECTION_ADMIN ON *.* TO ${user}`);
+  await session.rows(`GRANT SELECT ON performance_schema.replication_connection_status TO ${user}`);
+  await session.rows(`ALTER USER ${user} ${identified} ${limits} ACCOUNT UNLOCK`);
+}
+
+/** Only synchronous replicas may acknowledge commits. The accounts are this primary's own. */
+async function admitSyncReplicas(instance: Instance, session: Session): Promise<void> {
+  const rows = await session.rows<{ name: string; locked: string }>(
+    "SELECT user AS name, account_locked AS locked FROM mysql.user WHERE LEFT(user, ?) = ?",
+    [syncPrefix.length, syncPrefix],
+  );
+  const names = (instance.spec.replication?.syncNumbers ?? []).map(syncUser);
+  for (const { name, locked } of rows.filter((row) => !names.includes(row.name))) {
+    if (locked !== "Y") await session.rows(`ALTER USER ${account(name)} ACCOUNT LOCK`);
+    await killAll(session, "user = ?", name);
+  }
+  const usable = rows.filter(({ locked }) => locked !== "Y").map(({ name }) => name);
+  for (const name of names) if (!usable.includes(name)) await setReplicaUser(session, name, peerPassword(instance));
+}
+
+/** Commits wait for a synchronous replica without a time limit, or for none. */
+async function waitForReplicas(instance: Instance, session: Session): Promise<void> {
+  await session.rows("SET GLOBAL rpl_semi_sync_source_timeout = 4294967295");
+  await session.rows("SET GLOBAL rpl_semi_sync_source_wait_no_replica = ON");
+  await session.rows(`SET GLOBAL rpl_semi_sync_source_enabled = ${waitsForReplica(instance) ? "ON" : "OFF"}`);
+}
+
+/** A replica may still have this much to apply when it is promoted, in seconds. */
+const applySeconds = 60;
+
+/** Makes a running engine accept writes; does nothing if it does. Throws while it applies what it received. */
+export async function becomePrimary(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  if (instance.spec.replication === undefined) return;
+  const options = { withinMs: (applySeconds + 30) * 1_000 };
+  // An attempt to follow that began earlier ends first.
+  await withNamedLock(instance, replicationLock, signal, options, async (session) => {
+    if (!(await isReplica(session))) return;
+    await applyEverything(session);
+    await installPlugins(session);
+    await waitForReplicas(instance, session);
+    await stopFollowing(deps, instance, signal);
+    await session.rows("SET GLOBAL super_read_only = OFF");
+    // Users still cannot write: only replicas that count now may acknowledge their first commit.
+    await session.rows("SET SESSION sql_log_bin = 0");
+    await admitSyncReplicas(instance, session);
+    await session.rows(`SET GLOBAL read_only = ${instance.writesBlocked === true ? "ON" : "OFF"}`);
+    await startEvents(instance, session);
+  });
+}
+
+async function applyEverything(session: Session): Promise<void> {
+  const before = await readSource(session);
+  if (before.host === "") return;
+  await session.rows("STOP REPLICA IO_THREAD");
+  if (!before.applies) await session.rows("START REPLICA SQL_THREAD");
+  const [row] = await session.rows<{ late: string }>("SELECT WAIT_FOR_EXECUTED_GTID_SET(?, ?) AS late", [
+    (await readSource(session)).position,
+    applySeconds,
+  ]);
+  if (Number(row?.late) !== 0) throw new Error("The replica is still applying what it received.");
+  await session.rows("STOP REPLICA");
+  await session.rows("RESET REPLICA ALL");
+}
+
+/** Events that came by replication run on no replica, and on a new primary once they are enabled. */
+async function startEvents(instance: Instance, session: Session): Promise<void> {
+  const scheduler = effectiveParameters(instance).get("event_scheduler") ?? "ON";
+  await session.rows(`SET GLOBAL event_scheduler = ${literal(scheduler)}`);
+}
+
+const pollIntervalMs = 50;
+
+/**
+ * Resolves true once each of these members has received something from this primary after the call: a transaction or a
+ * heartbeat, which the primary sends twice a second. Rejects if the signal aborts first.
+ */
+async function confirm(instance: Instance, numbers: readonly number[], signal: AbortSignal): Promise<boolean> {
+  const uuid = await withSession(instance, signal, async (session) => {
+    const [row] = await session.rows<{ uuid: string }>("SELECT @@GLOBAL.server_uuid AS uuid");
+    return (await isReplica(session)) ? undefined : row?.uuid;
+  });
+  if (uuid === undefined) return false;
+  const members = otherMembers(instance).filter(({ number }) => numbers.includes(number));
+  if (members.length < numbers.length) return false;
+  await Promise.all(members.map((member) => untilReceives(instance, member, uuid, signal)));
+  return true;
+}
+
+async function untilReceives(instance: Instance, member: Member, uuid: string, signal: AbortSignal): Promise<void> {
+  const session = await openPeerSession(instance, member, signal);
+  const abort = () => session.close();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    const read = async () => {
+      const source = await readSource(session);
+      return source.isConnected && source.uuid === uuid ? source.received : undefined;
+    };
+    let before: string | undefined;
+    for (;;) {
+      const now = await read();
+      if (before !== undefined && now !== undefined && now !== before) return;
+      before ??= now;
+      await sleep(pollIntervalMs, undefined, { signal });
+    }
+  } finally {
+    signal.removeEventListener("abort", abort);
+    session.close();
+  }
+}
+
+/** An engine that takes longer is stopped without a position: the switchover does not happen. */
+const stopWithinMs = 5_000;
+const receiveWithinMs = 2_000;
+
+/** Refuses writes, stores the position of the last one, and waits a moment until the other members have received it. */
+async function prepareStop(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(stopWithinMs)]);
+  try {
+    const position = await withSession(instance, bounded, endWrites, { withinMs: stopWithinMs });
+    if (position === undefined) return;
+    const until = AbortSignal.any([bounded, AbortSignal.timeout(receiveWithinMs)]);
+    await Promise.allSettled(otherMembers(instance).map((member) => untilHas(instance, member, position, until)));
+    await saveStopPosition(deps, instance, position.beforeLast, bounded);
+  } catch {
+    // Without a stored position the shutdown does not count as clean.
+  }
+}
+
+interface LastPosition {
+  readonly last: string;
+  /** Without the last transaction. */
+  readonly beforeLast: string;
+}
+
+/** Undefined for a replica. */
+async function endWrites(session: Session): Promise<LastPosition | undefined> {
+  if (await isReplica(session)) return undefined;
+  // The last transaction is one of this primary, which no other member had before.
+  await session.rows(probeSql);
+  await endUserSessions(session);
+  await session.rows("SET GLOBAL super_read_only = ON");
+  const [row] = await session.rows<{ last: string; uuid: string }>(
+    "SELECT @@GLOBAL.gtid_executed AS last, @@GLOBAL.server_uuid AS uuid",
+  );
+  const last = (row?.last ?? "").replaceAll(/\s/g, "");
+  const transaction = lastOf(last, row?.uuid ?? "");
+  if (transaction === undefined) throw new Error("the engine recorded no transaction of its own");
+  const [rest] = await session.rows<{ position: string }>("SELECT GTID_SUBTRACT(?, ?) AS position", [
+    last,
+    transaction,
+  ]);
+  return { last, beforeLast: (rest?.position ?? "").replaceAll(/\s/g, "") };
+}
+
+/** Pure: the newest transaction of this server in a set, such as `uuid:7` in `uuid:1-3:5-7`. */
+export function lastOf(set: string, uuid: string): string | undefined {
+  const own = set.split(",").find((each) => each.startsWith(`${uuid}:`));
+  const number = /(\d+)$/.exec(own ?? "")?.[1];
+  return number === undefined ? undefined : `${uuid}:${number}`;
+}
+
+async function untilHas(
+  instance: Instance,
+  member: Member,
+  { last }: LastPosition,
+  signal: AbortSignal,
+): Promise<void> {
+  const session = await openPeerSession(instance, member, signal);
+  const abort = () => session.close();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    for (;;) {
+      const { position } = await readSource(session);
+      const [row] = await session.rows<{ has: string }>("SELECT GTID_SUBSET(?, ?) AS has", [last, position]);
+      if (Number(row?.has) === 1) return;
+      await sleep(pollIntervalMs, undefined, { signal });
+    }
+  } finally {
+    signal.removeEventListener("abort", abort);
+    session.close();
+  }
+}
