@@ -18,7 +18,10 @@ export async function isFailoverCandidate(directory: string, service: string, pr
     const { instance } = JSON.parse(await stored(`observation/${primary}`)) as ObservationJson;
     const fenced = Number(instance.replication?.fencedGeneration ?? 0);
     const isCandidate = ({ failoverCandidate = Number.POSITIVE_INFINITY }: NodeSpec) => failoverCandidate <= fenced;
-    return spec.nodes.some((node) => node.id !== primary && isCandidate(node));
+    const hasStandby = (spec.syncStandbys ?? []).length > 0 && spec.unconfirmedSyncGeneration === undefined;
+    // In this mode a replica is named only if commits waited for one.
+    const isNameable = spec.replicationMode !== "sync" || hasStandby;
+    return isNameable && spec.nodes.some((node) => node.id !== primary && isCandidate(node));
   } finally {
     etcd.raw.close();
   }
