@@ -5,7 +5,7 @@ import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { type DataPath, dataDirectory, engineDirectory, serverProgram, temporaryDirectory } from "../layout.ts";
 
-export interface PrivateRun {
+interface PrivateRun {
   /** Data that the server runs on. */
   readonly data: DataPath;
   /** Statements, one an element; the server ends after the last one. */

@@ -257,7 +257,7 @@ async function endWrites(session: Session): Promise<LastPosition | undefined> {
 }
 
 /** Pure: the newest transaction of this server in a set, such as `uuid:7` in `uuid:1-3:5-7`. */
-export function lastOf(set: string, uuid: string): string | undefined {
+function lastOf(set: string, uuid: string): string | undefined {
   const own = set.split(",").find((each) => each.startsWith(`${uuid}:`));
   const number = /(\d+)$/.exec(own ?? "")?.[1];
   return number === undefined ? undefined : `${uuid}:${number}`;

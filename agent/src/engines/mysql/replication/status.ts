@@ -141,7 +141,7 @@ export async function observeReplication(session: Session): Promise<{
 }
 
 /** Pure: a replica's state by its own report. */
-export function followingState({ isConnected, position, applied }: Source): FollowingState {
+function followingState({ isConnected, position, applied }: Source): FollowingState {
   if (!isConnected) return "disconnected";
   return position === applied ? "streaming" : "catchup";
 }
