@@ -65,12 +65,7 @@ export function mailServerOf(appId: string, smtp: SmtpSpec, secrets: Pick<AuthSe
 }
 
 /** Destination of a mail server's password. */
-function mailDestinationOf({
-  host,
-  port,
-  username,
-  caCertificate,
-}: Omit<MailServer, "password">): SecretDestination {
+function mailDestinationOf({ host, port, username, caCertificate }: Omit<MailServer, "password">): SecretDestination {
   return { host, port, username, ca_certificate: caCertificate };
 }
 
