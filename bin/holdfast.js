@@ -20,7 +20,7 @@ try {
   const args = process.argv.slice(2);
   const { node, env } = await setUp();
   env.HOLDFAST_PROGRAM ??= asTyped(process.argv[1]);
-  const command = localCommands.get(args[0]) ?? (() => [join(checkout, "sdk", "src", "cli", "main.ts"), ...args]);
+  const command = localCommands.get(args[0]) ?? (() => [join(checkout, "cli", "src", "main.ts"), ...args]);
   forward(node, command(args), env);
 } catch (error) {
   if (!(error instanceof SetUpError)) throw error;

@@ -6,10 +6,10 @@ import { sourceFiles } from "./source-files.js";
 /** Each step may import the steps before it; folders of one step never import each other. */
 const orders = [
   {
-    // Between packages; `test` and `bench` may import all of them.
+    // Between packages; `testing`, `test` and `bench` may import all of them.
     root: "",
     steps: [
-      ["proto"],
+      ["proto", "sdk"],
       ["common"],
       ["mtls"],
       ["image", "https", "egress", "feed"],
@@ -17,6 +17,7 @@ const orders = [
       ["gateway"],
       ["controller", "agent", "dns", "host", "inference", "issuer", "store"],
       ["local"],
+      ["cli"],
     ],
   },
   {
@@ -50,6 +51,8 @@ export function checkImportOrder() {
     throw new Error("an import against the order was not found");
   if (faultsOf("controller/src/app/app/app-api.ts", "controller/src/app/app/app.contract.ts").length !== 1)
     throw new Error("an import of a contract was not found");
+  if (faultsOf("sdk/src/client.ts", "testing/src/partial.ts").length !== 1)
+    throw new Error("an import of test support was not found");
   const files = orders[0].steps.flat().flatMap((name) => filesBelow(name));
   const against = files.flatMap((file) => importsOf(file).flatMap((target) => faultsOf(file, target)));
   if (against.length > 0) throw new Error(`these imports go against the order of the groups:\n${against.join("\n")}`);
@@ -79,5 +82,5 @@ function filesBelow(folder) {
 }
 
 function isForTests(path) {
-  return /\.(?:test|contract)\.ts$/.test(path);
+  return /\.(?:test|contract)\.ts$|^(?:testing|test)\//.test(path);
 }

@@ -18,7 +18,8 @@ function pathsOf(file, specifier) {
   if (specifier.startsWith(".")) return [posix.join(dirname(file), specifier)];
   if (specifier.startsWith("#")) return [`${file.split("/")[0]}/src/${specifier.slice(1)}`];
   const own = /^@holdfast\/([a-z]+)\/(.+)$/.exec(specifier);
-  return own === null ? [] : [`${own[1]}/src/${own[2]}`];
+  if (own === null) return [];
+  return [own[1] === "test" ? `test/${own[2]}` : `${own[1]}/src/${own[2]}`];
 }
 
 /** Foreign packages and generated code have no text here. */

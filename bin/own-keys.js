@@ -17,7 +17,7 @@ import { checkout } from "./set-up.js";
 import { sourceFiles } from "./source-files.js";
 
 /** Tests and benches have no clients. Pages and the SDK's types are printed from the descriptors of the protos. */
-const unchecked = /\.test\.ts$|^(?:test|bench|docs|proto)\/|^gateway\/src\/openapi\/|^[^/]*$/;
+const unchecked = /\.test\.ts$|^(?:testing|test|bench|docs|proto)\/|^gateway\/src\/openapi\/|^[^/]*$/;
 
 /**
  * An object inherits `constructor`, `toString` and other keys, so a read by a client's text can return an inherited

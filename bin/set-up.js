@@ -55,7 +55,8 @@ async function ensureNode() {
   return join(directory, "node_modules", name, "bin", "node");
 }
 
-async function ensurePnpm() {
+/** Path of the pinned pnpm's program. */
+export async function ensurePnpm() {
   const { packageManager } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
   const directory = join(cache, packageManager.replace("@", "-"));
   await ensureFromNpm(packageManager, directory, `installing ${packageManager.replace("@", " ")}`);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { connectKeeper, type KeeperClient } from "../src/os/keeper-client.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { bootMs } from "./boot-clock.ts";
 import { chooseContainment } from "./containment.ts";
 import { createKeeper, type Keeper } from "./keeper.ts";
@@ -24,7 +24,7 @@ function agentOf(mode: string): ComponentSpec {
     name: "agent",
     argv: [
       process.execPath,
-      join(import.meta.dirname, "../../test/support/machines/keeper-fixture-agent.mjs"),
+      join(import.meta.dirname, "../../testing/src/machines/keeper-fixture-agent.mjs"),
       directory,
       mode,
     ],

@@ -16,11 +16,11 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { until, waitUntil } from "../../test/support/wait-until.ts";
+import { until, waitUntil } from "@holdfast/testing/wait-until.ts";
 import { chooseContainment } from "./containment.ts";
 import { createKeeper, type Keeper } from "./keeper.ts";
 import type { ComponentSpec, ComponentStatus, KeeperEvent, KeeperReply, KeeperRequest } from "./keeper-protocol.ts";
-import { inheritedNames } from "../../test/hostile/inherited-names.ts";
+import { inheritedNames } from "@holdfast/testing/hostile/inherited-names.ts";
 
 type Request = KeeperRequest extends infer R ? (R extends KeeperRequest ? Omit<R, "id"> : never) : never;
 

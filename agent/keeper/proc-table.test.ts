@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { firstThreadCpuMs } from "./proc-table.ts";
 
 test("CPU time grows for a busy thread only, and an ended one has none", async () => {

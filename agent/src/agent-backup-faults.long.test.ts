@@ -13,11 +13,11 @@ import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, onTestFinished, test } from "vitest";
 import { signalIfAlive } from "../keeper/signal-process.ts";
-import { startTestStore, type TestStore } from "../../test/support/controller/store.ts";
-import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
-import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
-import { primaryByLease, watchIntervals } from "../../test/support/machines/watch-intervals.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/store.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "@holdfast/testing/machines/agent-machine.ts";
+import { primaryByLease, watchIntervals } from "@holdfast/testing/machines/watch-intervals.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const skipped = whyNoAgentMachine("postgresql", "17");
 const password = "a-password-of-the-test";

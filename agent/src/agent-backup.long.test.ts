@@ -14,10 +14,10 @@ import { Lane, TaskClass, type TaskResult } from "@holdfast/proto/holdfast/agent
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, onTestFinished, test } from "vitest";
 import { signalIfAlive } from "../keeper/signal-process.ts";
-import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
-import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
-import { startTestStore, type TestStore } from "../../test/support/controller/store.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "@holdfast/testing/machines/agent-machine.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/store.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const run = promisify(execFile);
 const reader = join(import.meta.dirname, "../../docs/reference/backup-format/read_backup.py");

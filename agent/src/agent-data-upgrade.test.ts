@@ -2,10 +2,10 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
-import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
-import { hostileStatements } from "../../test/support/engines/hostile-settings.ts";
-import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { hostileStatements } from "@holdfast/testing/engines/hostile-settings.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "@holdfast/testing/machines/agent-machine.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const password = "a-password-of-the-test";
 const skipped = whyNoAgentMachine("postgresql", "18");

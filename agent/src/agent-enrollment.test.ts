@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import type { Check } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import { queryEngine } from "../../test/support/engines/fixture-driver.ts";
-import { openFixtureMachine } from "../../test/support/machines/fixture-machine.ts";
+import { queryEngine } from "@holdfast/testing/engines/fixture-driver.ts";
+import { openFixtureMachine } from "@holdfast/testing/machines/fixture-machine.ts";
 
 const {
   controller,

@@ -8,10 +8,10 @@ import { create } from "@bufbuild/protobuf";
 import { type BackupObservation, RestoreSourceSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { Lane, TaskClass, type TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
-import { startTestStore, type TestStore } from "../../test/support/controller/store.ts";
-import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
-import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/store.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "@holdfast/testing/machines/agent-machine.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const run = promisify(execFile);
 const reader = join(import.meta.dirname, "../../docs/reference/backup-format/read_increment.py");

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
-import { queryEngine } from "../../test/support/engines/fixture-driver.ts";
-import { openFixtureMachine } from "../../test/support/machines/fixture-machine.ts";
+import { queryEngine } from "@holdfast/testing/engines/fixture-driver.ts";
+import { openFixtureMachine } from "@holdfast/testing/machines/fixture-machine.ts";
 
 const {
   controller,

@@ -1,8 +1,8 @@
 import { readFileSync, rmSync } from "node:fs";
 import { beforeEach, expect, test } from "vitest";
 import type { PeersObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { type FixtureMembership, membershipFile } from "../../test/support/engines/fixture-peers.ts";
-import { openFixtureMachine } from "../../test/support/machines/fixture-machine.ts";
+import { type FixtureMembership, membershipFile } from "@holdfast/testing/engines/fixture-peers.ts";
+import { openFixtureMachine } from "@holdfast/testing/machines/fixture-machine.ts";
 
 const { start, startKeeper, keeper, file, converge, enginePids, observed, lastObservation, controller } =
   await openFixtureMachine();

@@ -5,9 +5,9 @@ import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
 import { signalIfAlive } from "../keeper/signal-process.ts";
-import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
-import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
-import { occupyPort } from "../../test/support/platform/occupied-port.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "@holdfast/testing/machines/agent-machine.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { occupyPort } from "@holdfast/testing/platform/occupied-port.ts";
 
 const password = "a-password-of-the-test";
 const skipped = whyNoAgentMachine("postgresql", "17");

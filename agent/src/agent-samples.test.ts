@@ -5,9 +5,9 @@ import { metricOf } from "@holdfast/common/metric-catalog.ts";
 import type { Sample } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
 import { signalIfAlive } from "../keeper/signal-process.ts";
-import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
-import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "@holdfast/testing/machines/agent-machine.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const password = "a-password-of-the-test";
 const skipped = whyNoAgentMachine("postgresql", "17");

@@ -3,10 +3,10 @@ import { create } from "@bufbuild/protobuf";
 import { RestoreSourceSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
-import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
-import { valkeyClient, valkeyVerifier } from "../../test/support/engines/engine-clients.ts";
-import { startTestStore, type TestStore } from "../../test/support/controller/store.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "@holdfast/testing/machines/agent-machine.ts";
+import { valkeyClient, valkeyVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/store.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const skipped = whyNoAgentMachine("valkey", "8.1");
 const password = "a-password-of-the-test";

@@ -4,8 +4,8 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { beforeEach, expect, test } from "vitest";
 import { signalIfAlive } from "../keeper/signal-process.ts";
-import { openFixtureMachine, taskHeader } from "../../test/support/machines/fixture-machine.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { openFixtureMachine, taskHeader } from "@holdfast/testing/machines/fixture-machine.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const { controller, start, specOf, converge, agentPids } = await openFixtureMachine();
 

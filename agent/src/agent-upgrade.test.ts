@@ -4,11 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Lane, TaskClass, type TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
-import { type AgentCode, bundleAgent } from "../../test/support/machines/agent-code.ts";
-import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
-import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
+import { type AgentCode, bundleAgent } from "@holdfast/testing/machines/agent-code.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "@holdfast/testing/machines/agent-machine.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
 import { createControlGroup } from "./os/control-group.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const password = "a-password-of-the-test";
 const skipped = whyNoAgentMachine("postgresql", "17");

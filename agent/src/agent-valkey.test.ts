@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
-import { claimNumber } from "../../test/support/controller/claim.ts";
-import { connectValkey, valkeyClient, valkeyVerifier } from "../../test/support/engines/engine-clients.ts";
-import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
-import type { ConformanceClient } from "../../test/support/engines/conformance-subject.ts";
+import { claimNumber } from "@holdfast/testing/controller/claim.ts";
+import { connectValkey, valkeyClient, valkeyVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "@holdfast/testing/machines/agent-machine.ts";
+import type { ConformanceClient } from "@holdfast/testing/engines/conformance-subject.ts";
 import { signalIfAlive } from "../keeper/signal-process.ts";
 
 const run = promisify(execFile);

@@ -8,9 +8,9 @@ import {
   WorkloadSpecSchema,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { beforeEach, expect, test } from "vitest";
-import { openFixtureMachine, taskHeader } from "../../test/support/machines/fixture-machine.ts";
+import { openFixtureMachine, taskHeader } from "@holdfast/testing/machines/fixture-machine.ts";
 
-// The fixture workload is no engine (test/support/machines/fixture-workload.ts). The keeper and the agent are real.
+// The fixture workload is no engine (testing/src/machines/fixture-workload.ts). The keeper and the agent are real.
 
 const machine = await openFixtureMachine();
 const { controller, start, startKeeper, keeper, specOf, converge, agentPids, observed, pidsOf } = machine;

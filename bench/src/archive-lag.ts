@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { startBackupFixture } from "./support/backup-fixture.ts";
 import { percentile, print } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";

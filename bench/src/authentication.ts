@@ -8,10 +8,10 @@ import { type ApiKey, apiKeyKind, hashPurposes } from "@holdfast/controller/acce
 import { createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
 import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
 import { keyOf } from "@holdfast/controller/kernel/store/resource.ts";
-import { startTestEtcd } from "@holdfast/test/support/controller/etcd.ts";
-import { basic, createRest } from "@holdfast/test/support/api/rest.ts";
-import { createTestCertificate } from "@holdfast/test/support/controller/test-certificate.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { startTestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { basic, createRest } from "@holdfast/testing/api/rest.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { median, ms, print, ratios, times } from "./support/figures.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";
 import { startPeer } from "./support/peer-process.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Intervals } from "../../test/support/machines/watch-intervals.ts";
+import type { Intervals } from "@holdfast/testing/machines/watch-intervals.ts";
 import { createPgBackRest } from "./peers/pgbackrest.ts";
 import { type BackupFixture, type JobCost, type MadeBackup, startBackupFixture } from "./support/backup-fixture.ts";
 import type { Cost } from "./support/cost.ts";

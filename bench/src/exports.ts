@@ -5,9 +5,9 @@ import type { Destination } from "@holdfast/controller/export/destinations/desti
 import { destinations } from "@holdfast/controller/export/destinations/destinations.ts";
 import { prometheusRemoteWrite } from "@holdfast/controller/export/destinations/prometheus-remote-write.ts";
 import type { MetricItem } from "@holdfast/controller/export/export-item.ts";
-import { createExportDelivery, loopbackEgress } from "@holdfast/test/support/servers/export-delivery.ts";
-import { exportReaders } from "@holdfast/test/support/servers/export-readers.ts";
-import { startVictoriaMetrics } from "@holdfast/test/support/servers/victoria-metrics.ts";
+import { createExportDelivery, loopbackEgress } from "@holdfast/testing/servers/export-delivery.ts";
+import { exportReaders } from "@holdfast/testing/servers/export-readers.ts";
+import { startVictoriaMetrics } from "@holdfast/testing/servers/victoria-metrics.ts";
 import { startVmAgent } from "./peers/vmagent.ts";
 import { median, print, ratios, times } from "./support/figures.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { startPlatform } from "@holdfast/test/support/platform/platform.ts";
+import { startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { measureCopy } from "./support/failover-copy.ts";
 import { measurePgbench } from "./support/failover-pgbench.ts";
 import { measureValkey, measureWrites } from "./support/failover-writes.ts";

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { defaultLimits } from "@holdfast/controller/fleet/fleet-limits.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { measureChanges } from "./fleet/changes.ts";
 import { type BenchInstallation, createBenchInstallation } from "./fleet/installation.ts";
 import { type MessageCost, measureMessageCost } from "./fleet/message-cost.ts";

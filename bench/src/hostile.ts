@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { connect } from "node:http2";
 import { parseArgs } from "node:util";
-import { basic } from "@holdfast/test/support/api/rest.ts";
-import { startPlatform } from "@holdfast/test/support/platform/platform.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
-import { framed } from "@holdfast/test/hostile/grpc-bodies.ts";
-import { type H2Caller, type H2Request, openH2 } from "@holdfast/test/hostile/h2-caller.ts";
+import { basic } from "@holdfast/testing/api/rest.ts";
+import { startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { framed } from "@holdfast/testing/hostile/grpc-bodies.ts";
+import { type H2Caller, type H2Request, openH2 } from "@holdfast/testing/hostile/h2-caller.ts";
 import { ms, percentile, print, times } from "./support/figures.ts";
 import { cpuMsOf, memoryOf, printHost } from "./support/host.ts";
 

@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { startTestStore } from "@holdfast/test/support/controller/store.ts";
-import { startAgentMachine, whyNoAgentMachine } from "@holdfast/test/support/machines/agent-machine.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { startTestStore } from "@holdfast/testing/controller/store.ts";
+import { startAgentMachine, whyNoAgentMachine } from "@holdfast/testing/machines/agent-machine.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { print } from "./support/figures.ts";
 import { memoryOf, printHost } from "./support/host.ts";
 

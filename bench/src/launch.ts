@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { incusMissing } from "@holdfast/test/support/machines/incus-machines.ts";
-import { startPlatform } from "@holdfast/test/support/platform/platform.ts";
-import { createServices } from "@holdfast/test/support/platform/services.ts";
+import { incusMissing } from "@holdfast/testing/machines/incus-machines.ts";
+import { startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices } from "@holdfast/testing/platform/services.ts";
 import { median, ms, print, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 

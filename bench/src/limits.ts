@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import { type Platform, startPlatform } from "@holdfast/test/support/platform/platform.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { median, print, ratios } from "./support/figures.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";
 import { pin, serverCore } from "./support/peer-process.ts";

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { createChangingImages } from "@holdfast/test/support/machines/changing-images.ts";
-import { openPostgresql } from "@holdfast/test/support/api/clients.ts";
-import { startPlatform } from "@holdfast/test/support/platform/platform.ts";
-import type { OperationJson } from "@holdfast/test/support/api/service-json.ts";
-import { createServices, expectStatus, type RunningService } from "@holdfast/test/support/platform/services.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { createChangingImages } from "@holdfast/testing/machines/changing-images.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { startPlatform } from "@holdfast/testing/platform/platform.ts";
+import type { OperationJson } from "@holdfast/testing/api/service-json.ts";
+import { createServices, expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { median, ms, percentile, print, ratios, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 

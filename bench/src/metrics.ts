@@ -7,7 +7,7 @@ import { createHistory } from "@holdfast/controller/kernel/history/history.ts";
 import { createSampleCollector } from "@holdfast/controller/insight/metric/sample-collector.ts";
 import { createSamples } from "@holdfast/controller/insight/metric/samples/samples.ts";
 import { SampleSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { startTestPostgresql } from "@holdfast/test/support/engines/postgresql.ts";
+import { startTestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
 import { uuidv7 } from "uuidv7";
 import { ms, percentile, print } from "./support/figures.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";

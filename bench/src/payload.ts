@@ -7,9 +7,9 @@ import { parseArgs } from "node:util";
 import { create } from "@bufbuild/protobuf";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import { ReadLogsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { startTestEtcd } from "../../test/support/controller/etcd.ts";
-import { newInstallation, startController, type TestController } from "../../test/support/controller/test-fleet.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { startTestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { newInstallation, startController, type TestController } from "@holdfast/testing/controller/test-fleet.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { median, ms, percentile, print, ratios, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 

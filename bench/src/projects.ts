@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
-import type { Deployment, Project } from "../../sdk/src/index.ts";
-import { type Platform, startPlatform } from "@holdfast/test/support/platform/platform.ts";
-import { createServices, expectStatus } from "@holdfast/test/support/platform/services.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import type { Deployment, Project } from "@holdfast/sdk";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";
 import { median, ms, percentile, print, ratios, times } from "./support/figures.ts";
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { openPostgresql } from "@holdfast/test/support/api/clients.ts";
-import { incusMissing } from "@holdfast/test/support/machines/incus-machines.ts";
-import { type Platform, startPlatform } from "@holdfast/test/support/platform/platform.ts";
-import { createServices, type Services } from "@holdfast/test/support/platform/services.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { incusMissing } from "@holdfast/testing/machines/incus-machines.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, type Services } from "@holdfast/testing/platform/services.ts";
 import { median, ms, print, ratios, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 

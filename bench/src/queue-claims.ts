@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { createQueueDatabase } from "@holdfast/test/support/engines/queue-database.ts";
+import { createQueueDatabase } from "@holdfast/testing/engines/queue-database.ts";
 import { ms, percentile, print, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 

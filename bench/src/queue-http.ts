@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util";
-import { openPostgresql } from "@holdfast/test/support/api/clients.ts";
-import { queuesOf } from "@holdfast/test/support/api/service-queues.ts";
-import { openEtcd } from "@holdfast/test/support/platform/etcd-dump.ts";
-import { startPlatform } from "@holdfast/test/support/platform/platform.ts";
-import { createServices, expectStatus } from "@holdfast/test/support/platform/services.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { queuesOf } from "@holdfast/testing/api/service-queues.ts";
+import { openEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import { startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
 import { median, ms, percentile, print, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 import { loadCore, startPeer } from "./support/peer-process.ts";

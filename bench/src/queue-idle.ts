@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { queuesOf } from "@holdfast/test/support/api/service-queues.ts";
-import { startPlatform } from "@holdfast/test/support/platform/platform.ts";
-import { createServices } from "@holdfast/test/support/platform/services.ts";
+import { queuesOf } from "@holdfast/testing/api/service-queues.ts";
+import { startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices } from "@holdfast/testing/platform/services.ts";
 import { print } from "./support/figures.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { createQueueDatabase } from "@holdfast/test/support/engines/queue-database.ts";
+import { createQueueDatabase } from "@holdfast/testing/engines/queue-database.ts";
 import { graphileWorkerQueue } from "./queues/graphile-worker-queue.ts";
 import { holdfastQueue, naiveQueue } from "./queues/holdfast-queue.ts";
 import { pgBossQueue } from "./queues/pg-boss-queue.ts";

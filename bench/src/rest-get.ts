@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Agent, request } from "node:https";
-import { startPlatform } from "@holdfast/test/support/platform/platform.ts";
-import { createServices } from "@holdfast/test/support/platform/services.ts";
-import { createTestCertificate } from "@holdfast/test/support/controller/test-certificate.ts";
+import { startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices } from "@holdfast/testing/platform/services.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
 import { median, ms, print, ratios, times } from "./support/figures.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";
 import { pin, serverCore, startPeer } from "./support/peer-process.ts";

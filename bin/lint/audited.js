@@ -2,7 +2,7 @@
 const callTypes = new Set(["Call", "Handlers"]);
 
 /** `mutate` itself, and tests, whose units of work belong to no caller. */
-const isExempt = (path) => /(?:\/access\/mutate\.ts|\.test\.ts)$|\/test\/support\//.test(path);
+const isExempt = (path) => /(?:\/access\/mutate\.ts|\.test\.ts)$|\/testing\/src\//.test(path);
 
 /**
  * A call changes objects by `mutate` of access/, which writes the audit entry in the same transaction. A handler that

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { type AddressInfo, connect as connectPlain, createServer, type Socket } from "node:net";
 import { connect, createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { createTestCertificate } from "../../test/support/controller/test-certificate.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { peerAddressOf, createHandshakeLimiter, type HandshakeLimiter } from "./handshake-limiter.ts";
 
 const certificate = await createTestCertificate();

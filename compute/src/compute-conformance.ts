@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { testMachineSpec } from "../../test/support/machines/machine-spec.ts";
+import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
 import type { Enrollment, InstanceKind, MachineSpec } from "./compute-provider.ts";
 import type { ConformanceSubject } from "./conformance-subject.ts";
 import { addressNetworkOf, overlap } from "./local/address-network.ts";

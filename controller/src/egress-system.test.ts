@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { readyHost, testHostFacts } from "../../test/support/platform/ready-host.ts";
+import { readyHost, testHostFacts } from "@holdfast/testing/platform/ready-host.ts";
 import { openEgress } from "./egress-system.ts";
 import { createProcessMetrics } from "./kernel/metrics/process-metrics.ts";
 

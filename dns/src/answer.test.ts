@@ -2,7 +2,7 @@ import { type DecodedPacket, decode, encode, type Packet, type RecordType } from
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { answer } from "./answer.ts";
-import { inheritedNames } from "../../test/hostile/inherited-names.ts";
+import { inheritedNames } from "@holdfast/testing/hostile/inherited-names.ts";
 import { createZone } from "./zone.ts";
 
 const many = Array.from({ length: 100 }, (_, n) => `10.0.${n}.1`);

@@ -10,7 +10,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { ZoneBatchSchema } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
 import { decode, encode } from "dns-packet";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { freePorts } from "../../test/support/platform/free-ports.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { type DnsServer, startDnsServer } from "./dns-server.ts";
 
 const run = promisify(execFile);

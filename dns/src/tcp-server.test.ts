@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterEach, expect, test } from "vitest";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createQueryRateLimit } from "./query-rate-limit.ts";
 import { startTcpServer, type TcpServer } from "./tcp-server.ts";
 

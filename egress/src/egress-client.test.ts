@@ -4,11 +4,11 @@ import { type AddressInfo, createServer as createTcpServer, type Server as TcpSe
 import { setTimeout as delay } from "node:timers/promises";
 import type { Answer } from "dns-packet";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { startTestDnsServer, type TestDnsServer } from "../../test/support/network/dns-zone.ts";
-import { createTestCertificate } from "../../test/support/controller/test-certificate.ts";
+import { startTestDnsServer, type TestDnsServer } from "@holdfast/testing/network/dns-zone.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
 import { createAddressPolicy, type OwnAddresses } from "./address-policy.ts";
 import { createEgressClient, type EgressClient } from "./egress-client.ts";
-import { ssrfUrls } from "../../test/support/ssrf-corpus.ts";
+import { ssrfUrls } from "@holdfast/testing/ssrf-corpus.ts";
 import { createResolveName } from "./resolve-name.ts";
 import { parseTarget } from "./target.ts";
 

@@ -9,7 +9,7 @@ import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { createServer as createTlsSocketServer } from "node:tls";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
-import { createTestCertificate } from "../../test/support/controller/test-certificate.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
 import { createAddressPolicy } from "./address-policy.ts";
 import { poolAgeMaxMs } from "./connection-pools.ts";
 import { retryAfterMsOf } from "./egress-response.ts";

@@ -1,6 +1,6 @@
 import { get } from "node:https";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { owner, startTestGateway, type TestGateway } from "@holdfast/test/support/api/test-gateway.ts";
+import { owner, startTestGateway, type TestGateway } from "@holdfast/testing/api/test-gateway.ts";
 
 let gateway: TestGateway;
 let id = "";

@@ -5,7 +5,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { BadRequestSchema, ErrorInfoSchema } from "@holdfast/proto/google/rpc/error_details_pb.ts";
 import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
-import { owner, startTestGateway, type TestGateway } from "@holdfast/test/support/api/test-gateway.ts";
+import { owner, startTestGateway, type TestGateway } from "@holdfast/testing/api/test-gateway.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 let gateway: TestGateway;

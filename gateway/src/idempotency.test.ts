@@ -3,7 +3,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { createIdempotentCalls, idempotencyOf } from "./idempotency.ts";
 import { emptyObject } from "./json/json-node.ts";
 import type { StoredResponses } from "./idempotency.ts";
-import { reader, startTestGateway, type TestGateway } from "@holdfast/test/support/api/test-gateway.ts";
+import { reader, startTestGateway, type TestGateway } from "@holdfast/testing/api/test-gateway.ts";
 
 let gateway: TestGateway;
 

@@ -1,6 +1,6 @@
 import { type DescMessage, getOption } from "@bufbuild/protobuf";
 import { field as fieldConstraints } from "@holdfast/proto/buf/validate/validate_pb.ts";
-import { organizationServices, platformServices } from "@holdfast/test/support/api/api-methods.ts";
+import { organizationServices, platformServices } from "@holdfast/testing/api/api-methods.ts";
 import { expect, test } from "vitest";
 import { rulesOf } from "./json/field-rules.ts";
 

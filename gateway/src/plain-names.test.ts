@@ -3,7 +3,7 @@ import { plainPattern } from "@holdfast/common/plain-text.ts";
 import { expect, test } from "vitest";
 import { CreateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { DeleteDatabaseUserRequestSchema } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
-import { organizationServices, platformServices } from "@holdfast/test/support/api/api-methods.ts";
+import { organizationServices, platformServices } from "@holdfast/testing/api/api-methods.ts";
 import { createFaults } from "./json/faults.ts";
 import { compileNameCheck } from "./plain-names.ts";
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ConfigurationSchema } from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
 import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
-import { createInMemoryServices } from "@holdfast/test/support/controller/in-memory-services.ts";
+import { createInMemoryServices } from "@holdfast/testing/controller/in-memory-services.ts";
 import { expect, test } from "vitest";
 import { compileResponse } from "./response.ts";
 import { createEncoders } from "./json/encode.ts";

@@ -1,10 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import {
-  type CallOptions,
-  reader,
-  startTestGateway,
-  type TestGateway,
-} from "@holdfast/test/support/api/test-gateway.ts";
+import { type CallOptions, reader, startTestGateway, type TestGateway } from "@holdfast/testing/api/test-gateway.ts";
 
 let gateway: TestGateway;
 

@@ -11,7 +11,7 @@ import { ServerReflection } from "@holdfast/proto/grpc/reflection/v1/reflection_
 import { ServerReflection as ServerReflectionV1Alpha } from "@holdfast/proto/grpc/reflection/v1alpha/reflection_pb.ts";
 import { type ManagedService, ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { owner, reader, startTestGateway, type TestGateway } from "@holdfast/test/support/api/test-gateway.ts";
+import { owner, reader, startTestGateway, type TestGateway } from "@holdfast/testing/api/test-gateway.ts";
 
 let gateway: TestGateway;
 let transports: ReturnType<typeof createGrpcTransport>[] = [];

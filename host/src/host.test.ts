@@ -5,11 +5,11 @@ import { tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
 import { Client, credentials, Metadata, type ServiceError, status as Code } from "@grpc/grpc-js";
 import { createOutdatedCertificates } from "@holdfast/controller/fleet/host/outdated-certificates.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { emptyProvider } from "../../test/support/machines/empty-provider.ts";
-import { startTestEtcd } from "../../test/support/controller/etcd.ts";
-import { newInstallation, type TestInstallation } from "../../test/support/controller/test-fleet.ts";
-import { startHosting, type TestHosting } from "../../test/support/machines/test-hosting.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { emptyProvider } from "@holdfast/testing/machines/empty-provider.ts";
+import { startTestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { newInstallation, type TestInstallation } from "@holdfast/testing/controller/test-fleet.ts";
+import { startHosting, type TestHosting } from "@holdfast/testing/machines/test-hosting.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { confirmHost, enrollHost, type HostIdentity } from "./host-calls.ts";
 
 const signal = new AbortController().signal;

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { connect, type TLSSocket } from "node:tls";
 import { silentLog } from "@holdfast/common/log.ts";
-import { createTestCertificate } from "@holdfast/test/support/controller/test-certificate.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createCertificates } from "./certificates.ts";
 import { type ApiServer, createApiServer } from "./server.ts";

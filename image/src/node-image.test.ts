@@ -6,7 +6,7 @@ import { recipeNames, recipeOf, recipes } from "./catalog.ts";
 import { type ImageManifest, isImageId, manifestOf, readManifest } from "./image-manifest.ts";
 import { findImage, findSoftware, imagesDirectory, openImage, setNewest } from "./node-image.ts";
 import { textLibrariesOf } from "./text-libraries.ts";
-import { partial } from "../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 test.each([
   ["postgresql", "17", "trixie"],

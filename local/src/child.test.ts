@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { afterAll, describe, expect, it } from "vitest";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { openBoundedLog } from "./bounded-log.ts";
 import { type Child, startChild } from "./child.ts";
 

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { DnsServer } from "@holdfast/dns/dns-server.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { startZoneServer } from "../../test/support/servers/zone-server.ts";
+import { startZoneServer } from "@holdfast/testing/servers/zone-server.ts";
 import { namesNotice, removeNames, runDnsCommand } from "./dns-command.ts";
 import { hostDeps } from "./host-deps.ts";
 import type { ServedNames } from "./resolver-methods.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterEach, expect, test } from "vitest";
-import { GiveUp, waitUntil } from "../../test/support/wait-until.ts";
+import { GiveUp, waitUntil } from "@holdfast/testing/wait-until.ts";
 import { clean } from "./clean.ts";
 import { readJson } from "./files.ts";
 import { hostDeps } from "./host-deps.ts";

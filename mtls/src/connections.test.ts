@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createConnections } from "./connections.ts";
 
 it("a full port closes the oldest unauthenticated connection of the largest site", async () => {

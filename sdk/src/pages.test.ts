@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { listOf } from "./pages.ts";
 import type { RequestOptions, Transport } from "./transport.ts";
-import { partial } from "../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 /** A transport that responds with these pages in order. */
 function transportOf(pages: readonly object[]): { transport: Transport; requests: unknown[] } {

@@ -9,8 +9,8 @@ import { storeBucket } from "@holdfast/common/objects/signed-url.ts";
 import { createUrlSigner, type UrlSigner } from "@holdfast/controller/kernel/objects/url-signer.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type StoreServer, startStoreServer } from "./store-server.ts";
-import { inheritedNames } from "../../test/hostile/inherited-names.ts";
-import { partial } from "../../test/support/partial.ts";
+import { inheritedNames } from "@holdfast/testing/hostile/inherited-names.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 const key = { id: "holdfast", secret: randomBytes(32).toString("hex"), region: "local" };
 let directory: string;

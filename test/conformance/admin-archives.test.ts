@@ -9,11 +9,11 @@ import {
 } from "@holdfast/controller/services/backup/backup-admin-api.ts";
 import { type BackupObject, type BackupStatus, newBackupObject } from "@holdfast/controller/services/backup/backup.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestGateway, type TestGateway } from "../support/api/test-gateway.ts";
-import { runningService } from "../support/controller/service-object.ts";
-import type { CommandLine } from "../support/platform/command-line.ts";
-import { createOperatorCommandLine } from "../support/platform/operator-command-line.ts";
-import { partial } from "../support/partial.ts";
+import { startTestGateway, type TestGateway } from "@holdfast/testing/api/test-gateway.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
+import type { CommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { createOperatorCommandLine } from "@holdfast/testing/platform/operator-command-line.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 const dayMs = 86_400_000;
 const service = runningService();

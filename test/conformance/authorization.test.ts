@@ -4,22 +4,22 @@ import { isScope } from "@holdfast/controller/systems.ts";
 import { ControlService, FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";
-import { type GrpcChannel, statusOf } from "../support/api/grpc-calls.ts";
-import { listServices } from "../support/api/grpc-reflection.ts";
-import { restCallOf } from "../support/api/rest-call.ts";
+import { organizationServices, platformServices, restMethods } from "@holdfast/testing/api/api-methods.ts";
+import { type GrpcChannel, statusOf } from "@holdfast/testing/api/grpc-calls.ts";
+import { listServices } from "@holdfast/testing/api/grpc-reflection.ts";
+import { restCallOf } from "@holdfast/testing/api/rest-call.ts";
 import {
   authorizationCases,
   caseOf,
   createExisting,
   nameOf,
   requestOf,
-} from "../support/contract/authorization-cases.ts";
-import type { Existing } from "../support/contract/contract.ts";
-import { createOrganizations, grpcAs, type Organizations } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { createServices, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+} from "@holdfast/testing/contract/authorization-cases.ts";
+import type { Existing } from "@holdfast/testing/contract/contract.ts";
+import { createOrganizations, grpcAs, type Organizations } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);
 const scopeOf = (method: DescMethod) => getOption(method, rules).scope;

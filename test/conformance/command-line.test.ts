@@ -1,9 +1,9 @@
 import { ManagedServiceStatus } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { CommandLine } from "../support/platform/command-line.ts";
-import { createOperatorCommandLine } from "../support/platform/operator-command-line.ts";
-import { startTestGateway, type TestGateway } from "../support/api/test-gateway.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { CommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { createOperatorCommandLine } from "@holdfast/testing/platform/operator-command-line.ts";
+import { startTestGateway, type TestGateway } from "@holdfast/testing/api/test-gateway.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 let gateway: TestGateway;
 let shell: CommandLine;

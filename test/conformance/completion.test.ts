@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CommandLine, createCommandLine } from "../support/platform/command-line.ts";
-import { startTestGateway, type TestGateway } from "../support/api/test-gateway.ts";
+import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { startTestGateway, type TestGateway } from "@holdfast/testing/api/test-gateway.ts";
 
 const run = promisify(execFile);
-const main = join(import.meta.dirname, "..", "..", "sdk", "src", "cli", "main.ts");
+const main = join(import.meta.dirname, "..", "..", "cli", "src", "main.ts");
 
 let gateway: TestGateway;
 let shell: CommandLine;

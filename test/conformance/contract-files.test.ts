@@ -1,10 +1,10 @@
 import { create, createFileRegistry, type DescMethod } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { organizationServices, platformServices } from "../support/api/api-methods.ts";
-import { caseOf } from "../support/contract/authorization-cases.ts";
-import type { Contract } from "../support/contract/contract.ts";
-import { contractFileOf, contracts, mergeTables } from "../support/contract/contracts.ts";
+import { organizationServices, platformServices } from "@holdfast/testing/api/api-methods.ts";
+import { caseOf } from "@holdfast/testing/contract/authorization-cases.ts";
+import type { Contract } from "@holdfast/testing/contract/contract.ts";
+import { contractFileOf, contracts, mergeTables } from "@holdfast/testing/contract/contracts.ts";
 
 const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);
 const methodOf = (name: string): DescMethod => {

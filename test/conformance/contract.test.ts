@@ -8,7 +8,7 @@ import { http } from "@holdfast/proto/google/api/annotations_pb.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { expect, test } from "vitest";
 import { agreedImage, type ProtoImage } from "../../bin/contract-image.js";
-import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";
+import { organizationServices, platformServices, restMethods } from "@holdfast/testing/api/api-methods.ts";
 
 // Parts of the contract that `buf breaking` ignores: options, and rules of protovalidate. docs/reference/contract.md
 // has the promise.

@@ -7,7 +7,7 @@ import { engineProfileOf } from "@holdfast/controller/services/engine/engine-pro
 import { recipeOf } from "@holdfast/image/catalog.ts";
 import { CreateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { describe, expect, test } from "vitest";
-import { engineClientOf } from "../../sdk/src/cli/clients/engine-clients.ts";
+import { engineClientOf } from "@holdfast/cli/clients/engine-clients.ts";
 
 type Flag = { [K in keyof EngineFacts]-?: EngineFacts[K] extends boolean ? K : never }[keyof EngineFacts];
 

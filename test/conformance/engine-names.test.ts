@@ -13,7 +13,7 @@ const registries = [
   "controller/src/insight/query-console/engines.ts",
   "controller/src/services/engine/engines.ts",
   "image/src/catalog.ts",
-  "sdk/src/cli/clients/engines.ts",
+  "cli/src/clients/engines.ts",
 ];
 
 /** Other files that name an engine, each with the reason why a new engine does not change it. */
@@ -37,14 +37,14 @@ const exceptions: Readonly<Record<string, string>> = {
   "local/src/platform.ts":                                       "the same",
   "local/src/software.ts":                                       "the same",
   "local/src/up.ts":                                             "an example of a command",
-  "sdk/src/cli/nouns/projects.ts":                               "an example of a descriptor",
-  "sdk/src/cli/nouns/services.ts":                               "examples of commands",
-  "sdk/src/cli/program.ts":                                      "an example of a command",
+  "cli/src/nouns/projects.ts":                               "an example of a descriptor",
+  "cli/src/nouns/services.ts":                               "examples of commands",
+  "cli/src/program.ts":                                      "an example of a command",
 };
 
 /** Tests and benches, and code that is printed from protos and tables. */
 const unchecked = [
-  /^(test|bench|docs|proto)\//,
+  /^(testing|test|bench|docs|proto)\//,
   /\.(test|contract)\.(ts|js)$|-conformance\.ts$/,
   /^bin\/(suites|faults)\.js$/,
   /^gateway\/src\/openapi\/proto-comments\.ts$|^sdk\/src\/(responses|requests|methods|event-types)\.ts$/,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findIgnoredFlags } from "../support/cli/flag-walk.ts";
+import { findIgnoredFlags } from "@holdfast/testing/cli/flag-walk.ts";
 
 test("every flag, alone and beside each other flag of its command, changes the effects or is refused", {
   timeout: 300_000,

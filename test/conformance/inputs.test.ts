@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf"
 import { field as fieldConstraints } from "@holdfast/proto/buf/validate/validate_pb.ts";
 import { rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { expect, test } from "vitest";
-import { organizationServices, platformServices } from "../support/api/api-methods.ts";
+import { organizationServices, platformServices } from "@holdfast/testing/api/api-methods.ts";
 
 const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);
 const constraintsOf = (field: DescField) => getOption(field, fieldConstraints).type;

@@ -7,11 +7,11 @@ import { entriesMaxOf } from "@holdfast/gateway/json/entries-max.ts";
 import { rulesOf } from "@holdfast/gateway/json/field-rules.ts";
 import { inlineValues } from "@holdfast/gateway/json/parse-json.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { organizationServices, platformServices } from "../support/api/api-methods.ts";
-import { startTestGateway, type TestGateway } from "../support/api/test-gateway.ts";
-import { mergeTables } from "../support/contract/contracts.ts";
-import type { CommandLine } from "../support/platform/command-line.ts";
-import { createOperatorCommandLine } from "../support/platform/operator-command-line.ts";
+import { organizationServices, platformServices } from "@holdfast/testing/api/api-methods.ts";
+import { startTestGateway, type TestGateway } from "@holdfast/testing/api/test-gateway.ts";
+import { mergeTables } from "@holdfast/testing/contract/contracts.ts";
+import type { CommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { createOperatorCommandLine } from "@holdfast/testing/platform/operator-command-line.ts";
 
 const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);
 

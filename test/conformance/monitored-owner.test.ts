@@ -7,16 +7,16 @@ import { defineOperation, newOperation } from "@holdfast/controller/operation/op
 import { operationKind } from "@holdfast/controller/operation/operation.ts";
 import { SampleSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { basic, createRest, type Rest } from "../support/api/rest.ts";
-import { type Board, boardKind } from "../support/board/board.ts";
-import { type BoardSystem, systemsWithBoards } from "../support/board/board-system.ts";
-import { isOwnedBy } from "../support/board/board-work.ts";
-import { type ControllerFixture, newControllerFixture } from "../support/controller/local-controller.ts";
-import { exportReaders } from "../support/servers/export-readers.ts";
-import { type ExportReceiver, startExportReceiver } from "../support/servers/export-receiver.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { basic, createRest, type Rest } from "@holdfast/testing/api/rest.ts";
+import { type Board, boardKind } from "@holdfast/testing/board/board.ts";
+import { type BoardSystem, systemsWithBoards } from "@holdfast/testing/board/board-system.ts";
+import { isOwnedBy } from "@holdfast/testing/board/board-work.ts";
+import { type ControllerFixture, newControllerFixture } from "@holdfast/testing/controller/local-controller.ts";
+import { exportReaders } from "@holdfast/testing/servers/export-readers.ts";
+import { type ExportReceiver, startExportReceiver } from "@holdfast/testing/servers/export-receiver.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
-// A board owns a machine and is no service (test/support/board). The controller is the real one; its machine's samples
+// A board owns a machine and is no service (testing/src/board). The controller is the real one; its machine's samples
 // come from this test instead of an agent, since no host runs the machine.
 
 type Json = Record<string, unknown>;

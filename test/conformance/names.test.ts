@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { CATALOG } from "@holdfast/common/errors.ts";
 import { expect, test } from "vitest";
 import { sourceFiles } from "../../bin/source-files.js";
-import { nameScopes } from "../support/contract/contracts.ts";
+import { nameScopes } from "@holdfast/testing/contract/contracts.ts";
 
 const checkout = join(import.meta.dirname, "../..");
 const taken = Object.entries(CATALOG).flatMap(([key, { grpc }]) => (grpc === "ALREADY_EXISTS" ? [key] : []));

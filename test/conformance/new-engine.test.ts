@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { etcd as client } from "../support/engines/etcd/client.ts";
-import { createEtcdDriver } from "../support/engines/etcd/driver.ts";
-import { etcd as profile } from "../support/engines/etcd/profile.ts";
-import { registryLines } from "../support/engines/etcd/registry-lines.ts";
-import { etcd as row } from "../support/engines/etcd/row.ts";
-import { type ExtendedCheckout, extendCheckout } from "../support/platform/extended-checkout.ts";
+import { etcd as client } from "@holdfast/testing/engines/etcd/client.ts";
+import { createEtcdDriver } from "@holdfast/testing/engines/etcd/driver.ts";
+import { etcd as profile } from "@holdfast/testing/engines/etcd/profile.ts";
+import { registryLines } from "@holdfast/testing/engines/etcd/registry-lines.ts";
+import { etcd as row } from "@holdfast/testing/engines/etcd/row.ts";
+import { type ExtendedCheckout, extendCheckout } from "@holdfast/testing/platform/extended-checkout.ts";
 
 // CONTRIBUTING's "A new engine": etcd, whose members elect their leader, in a copy of the checkout.
 // peers-cluster.long.test.ts runs its services.

@@ -7,16 +7,16 @@ import type { MachineObject } from "@holdfast/controller/fleet/machine/machine.t
 import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
 import { ReadLogsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Board, boardKind, boardPort } from "../support/board/board.ts";
-import { type BoardSystem, systemsWithBoards } from "../support/board/board-system.ts";
-import { boardInstance, isOwnedBy } from "../support/board/board-work.ts";
-import { type ControllerFixture, newControllerFixture } from "../support/controller/local-controller.ts";
-import { requireRecipes } from "../support/engines/required-recipes.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
-import { newSecondHost, type SecondHost } from "../support/platform/second-host.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { type Board, boardKind, boardPort } from "@holdfast/testing/board/board.ts";
+import { type BoardSystem, systemsWithBoards } from "@holdfast/testing/board/board-system.ts";
+import { boardInstance, isOwnedBy } from "@holdfast/testing/board/board-work.ts";
+import { type ControllerFixture, newControllerFixture } from "@holdfast/testing/controller/local-controller.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { newSecondHost, type SecondHost } from "@holdfast/testing/platform/second-host.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
-// A board owns a machine and is no service (test/support/board): it is added by files of its own and a line in the list
+// A board owns a machine and is no service (testing/src/board): it is added by files of its own and a line in the list
 // of systems. The controller, the hosts, and the keepers and agents of its machines are the real ones.
 
 interface HostJson {

@@ -22,15 +22,15 @@ import { operationSubjects } from "@holdfast/controller/operation/operation.ts";
 import { createControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { basic, createRest, type Rest } from "../support/api/rest.ts";
-import { type ControllerFixture, newControllerFixture } from "../support/controller/local-controller.ts";
-import { noteKind } from "../support/note/note.ts";
-import { noteService } from "../support/note/note-service.ts";
-import { notesPart, renderNote } from "../support/note/note-system.ts";
-import { nounsWithNotes, systemsWithNotes } from "../support/note/with-notes.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { basic, createRest, type Rest } from "@holdfast/testing/api/rest.ts";
+import { type ControllerFixture, newControllerFixture } from "@holdfast/testing/controller/local-controller.ts";
+import { noteKind } from "@holdfast/testing/note/note.ts";
+import { noteService } from "@holdfast/testing/note/note-service.ts";
+import { notesPart, renderNote } from "@holdfast/testing/note/note-system.ts";
+import { nounsWithNotes, systemsWithNotes } from "@holdfast/testing/note/with-notes.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
-// The fixture system in test/support/note has one resource, and is added as CONTRIBUTING.md describes: by files of its
+// The fixture system in testing/src/note has one resource, and is added as CONTRIBUTING.md describes: by files of its
 // own, a line in the list of systems and a line in the list of nouns. The controller around it is the real one.
 
 interface Note {

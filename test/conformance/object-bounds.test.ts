@@ -2,8 +2,8 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { AnyKind } from "@holdfast/controller/kernel/store/kind.ts";
 import { expect, test } from "vitest";
-import { organizationServices } from "../support/api/api-methods.ts";
-import { mergeTables } from "../support/contract/contracts.ts";
+import { organizationServices } from "@holdfast/testing/api/api-methods.ts";
+import { mergeTables } from "@holdfast/testing/contract/contracts.ts";
 
 const sources = join(import.meta.dirname, "../../controller/src");
 

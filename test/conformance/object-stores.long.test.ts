@@ -12,10 +12,10 @@ import type { UrlSigner } from "@holdfast/controller/kernel/objects/url-signer.t
 import { startStoreServer } from "@holdfast/store/store-server.ts";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTestCertificate } from "../support/controller/test-certificate.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
-import { type S3Program, s3Programs } from "../support/servers/s3-program.ts";
-import { startS3Server } from "../support/servers/s3-server.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { type S3Program, s3Programs } from "@holdfast/testing/servers/s3-program.ts";
+import { startS3Server } from "@holdfast/testing/servers/s3-server.ts";
 
 interface StoreUnderTest {
   readonly objects: ObjectStore;

@@ -6,9 +6,9 @@ import { sourceFiles } from "../../bin/source-files.js";
 /** Programs without a handler for faults that no code handled: one ends them, and whoever started them sees it. */
 // biome-ignore format: a table, aligned so that it reads as one
 const others: Readonly<Record<string, string>> = {
+  "cli/src/main.ts":                          "a command of a user",
   "controller/src/operator/recovery/main.ts": "a command of an operator",
   "image/src/main.ts":                        "a command that builds images",
-  "sdk/src/cli/main.ts":                      "a command of a user",
 };
 
 const textOf = (path: string) => readFileSync(join(import.meta.dirname, "../..", path), "utf8");

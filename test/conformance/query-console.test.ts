@@ -8,9 +8,9 @@ import { createGuardThread } from "@holdfast/controller/insight/query-console/gu
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connectPostgresql, scramVerifier } from "../support/engines/engine-clients.ts";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../support/engines/engine-machine.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { attacks } from "./query-console/attacks.ts";
 import { harmlessObjects, besideStatements, routeFixture, routes } from "./query-console/user-code-routes.ts";
 import { extensionAttacks, extensionStatements } from "./query-console/extensions.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasEngine } from "../support/engines/engine-machine.ts";
-import { createQueueDatabase, type QueueDatabase } from "../support/engines/queue-database.ts";
-import { functions, statements } from "../support/engines/queue-statements.ts";
+import { hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { createQueueDatabase, type QueueDatabase } from "@holdfast/testing/engines/queue-database.ts";
+import { functions, statements } from "@holdfast/testing/engines/queue-statements.ts";
 
 const ways = { statements, functions };
 type Way = keyof typeof ways;

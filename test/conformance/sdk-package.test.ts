@@ -9,7 +9,7 @@ import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { installSdk, packSdk, sdkDirectory } from "../support/platform/packed-sdk.ts";
+import { installSdk, packSdk, sdkDirectory } from "@holdfast/testing/platform/packed-sdk.ts";
 
 const run = promisify(execFile);
 const largestBundleBytes = 60 * 1024;
@@ -31,7 +31,7 @@ describe("the packed SDK", () => {
     const packages = readdirSync(join(project, "node_modules")).filter((name) => !name.startsWith("."));
     expect(packages).toEqual(["@holdfast"]);
     const installed = join(project, "node_modules", "@holdfast", "sdk");
-    expect(readdirSync(installed).toSorted()).toEqual(["README.md", "dist", "package.json"]);
+    expect(readdirSync(installed).toSorted()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
     const directories = readdirSync(join(installed, "dist"), { withFileTypes: true }).filter((entry) =>
       entry.isDirectory(),
     );

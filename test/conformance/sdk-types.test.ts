@@ -1,11 +1,11 @@
 import type { EventDefinitions } from "@holdfast/controller/systems.ts";
 import { describe, expect, test } from "vitest";
-import type * as sdk from "../../sdk/src/index.ts";
-import { createClient } from "../../sdk/src/index.ts";
-import { findRestMethod, restMethods } from "../support/api/api-methods.ts";
-import { nameOf } from "../support/contract/authorization-cases.ts";
-import { contractFileOf, mergeTables } from "../support/contract/contracts.ts";
-import type { Mutual } from "../support/contract/sdk-calls.ts";
+import type * as sdk from "@holdfast/sdk";
+import { createClient } from "@holdfast/sdk";
+import { findRestMethod, restMethods } from "@holdfast/testing/api/api-methods.ts";
+import { nameOf } from "@holdfast/testing/contract/authorization-cases.ts";
+import { contractFileOf, mergeTables } from "@holdfast/testing/contract/contracts.ts";
+import type { Mutual } from "@holdfast/testing/contract/sdk-calls.ts";
 
 /** Each method of the API as the SDK calls it; contracts do not compile while a response type differs. */
 const calls = mergeTables(({ sdk: services = [] }) => services.map((each) => each.calls));

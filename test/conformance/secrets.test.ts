@@ -1,6 +1,6 @@
 import { afterAll } from "vitest";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { createServices } from "../support/platform/services.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices } from "@holdfast/testing/platform/services.ts";
 import { secretCases } from "./secrets/secret-cases.ts";
 
 let platform: Platform;

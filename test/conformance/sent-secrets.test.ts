@@ -1,8 +1,8 @@
 import { type DescMessage, getOption } from "@bufbuild/protobuf";
 import { field as fieldRules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { expect, test } from "vitest";
-import { organizationServices, platformServices } from "../support/api/api-methods.ts";
-import { mergeTables } from "../support/contract/contracts.ts";
+import { organizationServices, platformServices } from "@holdfast/testing/api/api-methods.ts";
+import { mergeTables } from "@holdfast/testing/contract/contracts.ts";
 
 const given = mergeTables(({ sentSecrets }) => [sentSecrets]);
 const shapeless = mergeTables(({ shapelessFields }) => [shapelessFields]);

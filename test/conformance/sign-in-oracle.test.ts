@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { basic } from "../support/api/rest.ts";
+import { basic } from "@holdfast/testing/api/rest.ts";
 import { clientId, confidentialId, type Oracle, redirectUri, secret, startOracle } from "./sign-in/oracle.ts";
 
 /** An intended difference from oidc-provider. */

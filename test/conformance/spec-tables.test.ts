@@ -10,7 +10,7 @@ import {
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import type { DescEnum, DescMessage } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { restMethods } from "../support/api/api-methods.ts";
+import { restMethods } from "@holdfast/testing/api/api-methods.ts";
 
 const spelledOf = ({ values }: DescEnum) =>
   values.filter(({ number }) => number !== 0).map(({ jsonName, name }) => jsonName ?? name);

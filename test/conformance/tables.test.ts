@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { printLists } from "../support/cli/flag-walk.ts";
+import { printLists } from "@holdfast/testing/cli/flag-walk.ts";
 
 beforeAll(() => vi.useFakeTimers({ toFake: ["Date"], now: Date.parse("2030-01-31T12:05:00Z") }));
 afterAll(() => vi.useRealTimers());

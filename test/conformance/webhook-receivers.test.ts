@@ -6,12 +6,16 @@ import {
   RotateSecretRequestSchema,
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type TestImage, testImage } from "../support/engines/test-image.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
-import { waitUntil } from "../support/wait-until.ts";
-import { type Delivering, startWebhookPlatform, type WebhookPlatform } from "../support/servers/webhook-platform.ts";
-import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
-import { type ReferenceServer, startDebianWebhook, startNginx } from "../support/servers/webhook-servers.ts";
+import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import {
+  type Delivering,
+  startWebhookPlatform,
+  type WebhookPlatform,
+} from "@holdfast/testing/servers/webhook-platform.ts";
+import { startWebhookReceiver, type WebhookReceiver } from "@holdfast/testing/servers/webhook-receiver.ts";
+import { type ReferenceServer, startDebianWebhook, startNginx } from "@holdfast/testing/servers/webhook-servers.ts";
 
 // Third-party programs that receive our deliveries.
 describe("Debian's receivers", () => {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis as Valkey } from "iovalkey";
 import type { Client } from "pg";
-import { openPostgresql, openValkey } from "../support/api/clients.ts";
-import type { Platform } from "../support/platform/platform.ts";
-import type { RunningService } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql, openValkey } from "@holdfast/testing/api/clients.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import type { RunningService } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 /** An acknowledged row, with the times at which its write began and ended, in milliseconds since 1970. */
 export interface AcknowledgedRow {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
-import { asOperator } from "../support/platform/organizations.ts";
-import type { Platform } from "../support/platform/platform.ts";
-import { isAlive, killAtOnce } from "../support/platform/platform-processes.ts";
-import type { RunningService, Services } from "../support/platform/services.ts";
-import { GiveUp, waitUntil } from "../support/wait-until.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { isAlive, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import type { RunningService, Services } from "@holdfast/testing/platform/services.ts";
+import { GiveUp, waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { AcknowledgedWriter } from "./acknowledged-writer.ts";
 
 export const agentVictims = ["old", "next", "keeper", "machine", "controller"] as const;

@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { waitUntil } from "../support/wait-until.ts";
-import { startWebhookPlatform, type WebhookPlatform } from "../support/servers/webhook-platform.ts";
-import { type Respond, startWebhookReceiver } from "../support/servers/webhook-receiver.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { startWebhookPlatform, type WebhookPlatform } from "@holdfast/testing/servers/webhook-platform.ts";
+import { type Respond, startWebhookReceiver } from "@holdfast/testing/servers/webhook-receiver.ts";
 
 /** 10,000 take a minute on two busy cores: `npm run faults -- --alerts`. */
 const alerts = Number(process.env["HOLDFAST_TEST_ALERTS"] ?? 1_000);

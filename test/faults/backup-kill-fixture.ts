@@ -1,12 +1,17 @@
 import { readFileSync } from "node:fs";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { queryOnce } from "../support/api/clients.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { asOperator } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 export interface BackupJson {
   readonly id: string;

@@ -1,9 +1,9 @@
 import { backupPrefix } from "@holdfast/common/backup/object-names.ts";
 import { expect } from "vitest";
-import type { OperationJson, ServiceJson } from "../support/api/service-json.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import { namesBelow, objectsOf, openStoredBackup } from "../support/platform/stored-backups.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { OperationJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { namesBelow, objectsOf, openStoredBackup } from "@holdfast/testing/platform/stored-backups.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type BackupJson, type BackupKillFixture, type BackupVictim, initialRows } from "./backup-kill-fixture.ts";
 
 /** All procedures around backups, with the expected result when one of their parts is killed midway. */

@@ -1,11 +1,11 @@
 import { expect } from "vitest";
-import { openPostgresql, queryOnce } from "../support/api/clients.ts";
-import { dumpEtcd } from "../support/platform/etcd-dump.ts";
-import type { Platform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import type { OperationJson, ProblemJson } from "../support/api/service-json.ts";
-import { expectStatus, type RunningService } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
+import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import type { OperationJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface UnderWayJson extends ProblemJson {
   readonly operation: OperationJson | null;

@@ -6,12 +6,12 @@ import { promisify } from "node:util";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { inImage } from "@holdfast/image/in-image.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { addressOf } from "../support/api/clients.ts";
-import { type TestImage, testImage } from "../support/engines/test-image.ts";
-import { asRoot, testUid } from "../support/platform/platform-software.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import { createRandom } from "../support/random.ts";
+import { addressOf } from "@holdfast/testing/api/clients.ts";
+import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.ts";
+import { asRoot, testUid } from "@holdfast/testing/platform/platform-software.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { createRandom } from "@holdfast/testing/random.ts";
 import { createFailoverFixture, type FailoverFixture } from "./failovers/failover-fixture.ts";
 
 /** Enabled by `npm run faults -- --failovers`. */

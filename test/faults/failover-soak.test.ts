@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ChildProcess, spawn } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findBelow, killAtOnce } from "../support/platform/platform-processes.ts";
-import { createRandom } from "../support/random.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { createRandom } from "@holdfast/testing/random.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type NodeWriters, rowsOf, startNodeWriters } from "../system/replication/node-writers.ts";
 import { createFailures } from "../system/replication/failures.ts";
 import { createReplicationUnderTest } from "../system/replication/replication-under-test.ts";

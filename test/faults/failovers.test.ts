@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { lastLogLines } from "../support/platform/platform-logs.ts";
-import { type EtcdMembers, startPlatformOfThree } from "../support/platform/etcd-members.ts";
-import type { Platform } from "../support/platform/platform.ts";
-import { createRandom, type Random } from "../support/random.ts";
-import { createServices } from "../support/platform/services.ts";
+import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
+import { type EtcdMembers, startPlatformOfThree } from "@holdfast/testing/platform/etcd-members.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { createRandom, type Random } from "@holdfast/testing/random.ts";
+import { createServices } from "@holdfast/testing/platform/services.ts";
 import type { FailoverFault } from "./failovers/failover-fault.ts";
 import { etcdFaults } from "./failovers/etcd-faults.ts";
 import { createFailoverFigures } from "./failovers/failover-figures.ts";

@@ -1,11 +1,11 @@
 import type { IncusClient } from "@holdfast/compute/incus/incus-client.ts";
 import { instanceName } from "@holdfast/compute/incus/instance-config.ts";
-import { addressOf } from "../support/api/clients.ts";
-import { clientsOf, listeners, openIncusOf } from "../support/machines/incus-machines.ts";
-import { type NetworkCuts, openNetworkCuts } from "../support/network/network-cuts.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { createServices, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { addressOf } from "@holdfast/testing/api/clients.ts";
+import { clientsOf, listeners, openIncusOf } from "@holdfast/testing/machines/incus-machines.ts";
+import { type NetworkCuts, openNetworkCuts } from "@holdfast/testing/network/network-cuts.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AcknowledgedWriter, flushOnWrite, writeRows, writeValues } from "./acknowledged-writer.ts";
 import { type StatusSampler, sampleStatuses } from "./status-samples.ts";
 

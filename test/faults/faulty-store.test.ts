@@ -19,7 +19,7 @@ import { directoryKey, storeBucket } from "@holdfast/common/objects/signed-url.t
 import { createUrlSigner } from "@holdfast/controller/kernel/objects/url-signer.ts";
 import { startStoreServer, type StoreServer } from "@holdfast/store/store-server.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { partial } from "../support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 /** Misbehavior of a store at the nth request of a method, counted from 1. */
 interface Fault {

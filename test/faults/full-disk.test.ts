@@ -5,14 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queryOnce } from "../support/api/clients.ts";
-import { startQueueWorkload } from "../support/api/queue-workload.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { crashesOf } from "../support/platform/platform-logs.ts";
-import { asRoot } from "../support/platform/platform-software.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import { startQueueWorkload } from "@holdfast/testing/api/queue-workload.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { crashesOf } from "@holdfast/testing/platform/platform-logs.ts";
+import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const run = promisify(execFile);
 const mib = 1024 ** 2;

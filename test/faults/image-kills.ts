@@ -1,10 +1,10 @@
-import type { ChangingImages } from "../support/machines/changing-images.ts";
-import { createMaintenanceRequests } from "../support/machines/maintenance-requests.ts";
-import type { Platform } from "../support/platform/platform.ts";
-import { killAtOnce, type MachineProcesses } from "../support/platform/platform-processes.ts";
-import type { OperationJson } from "../support/api/service-json.ts";
-import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { ChangingImages } from "@holdfast/testing/machines/changing-images.ts";
+import { createMaintenanceRequests } from "@holdfast/testing/machines/maintenance-requests.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce, type MachineProcesses } from "@holdfast/testing/platform/platform-processes.ts";
+import type { OperationJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { AcknowledgedWriter } from "./acknowledged-writer.ts";
 
 /** Steps of an image's replacement at which a process is killed, in order. */

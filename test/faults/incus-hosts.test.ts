@@ -9,19 +9,24 @@ import { incusDirectory, incusSocket } from "@holdfast/local/incus-daemon.ts";
 import { addressBlockOf } from "@holdfast/local/incus-host.ts";
 import { type Host, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CabledNetwork, makeCabledNetwork } from "../support/network/cabled-network.ts";
-import { queryOnce } from "../support/api/clients.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
-import type { GrpcCalls } from "../support/api/grpc-calls.ts";
-import { daemonOf, firstProcessOf, incusMissing, openIncusOf } from "../support/machines/incus-machines.ts";
-import { asOperator } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { lastLogLines } from "../support/platform/platform-logs.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { newSecondHost, type SecondHost } from "../support/platform/second-host.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { createTestCertificate } from "../support/controller/test-certificate.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { type CabledNetwork, makeCabledNetwork } from "@holdfast/testing/network/cabled-network.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import type { GrpcCalls } from "@holdfast/testing/api/grpc-calls.ts";
+import { daemonOf, firstProcessOf, incusMissing, openIncusOf } from "@holdfast/testing/machines/incus-machines.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { newSecondHost, type SecondHost } from "@holdfast/testing/platform/second-host.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const run = promisify(execFile);
 const signal = AbortSignal.timeout(1_800_000);

@@ -3,10 +3,10 @@ import type { MachineSpec } from "@holdfast/compute/compute-provider.ts";
 import { untilServing } from "@holdfast/compute/incus/incus-resources.ts";
 import { instanceName } from "@holdfast/compute/incus/instance-config.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { testMachineSpec } from "../support/machines/machine-spec.ts";
-import { daemonOf, incusMissing, startTestIncus, type TestIncus } from "../support/machines/incus-machines.ts";
-import { isAlive } from "../support/platform/platform-processes.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
+import { daemonOf, incusMissing, startTestIncus, type TestIncus } from "@holdfast/testing/machines/incus-machines.ts";
+import { isAlive } from "@holdfast/testing/platform/platform-processes.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { setFrozen } from "./fault-fixture.ts";
 
 const missing = await incusMissing();

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Platform } from "../support/platform/platform.ts";
-import { killAtOnce, type PlatformProcesses } from "../support/platform/platform-processes.ts";
-import type { Random } from "../support/random.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce, type PlatformProcesses } from "@holdfast/testing/platform/platform-processes.ts";
+import type { Random } from "@holdfast/testing/random.ts";
 
 export type Victim = "controller" | "agent" | "machine" | "keeper" | "engine" | "etcd" | "dns" | "history";
 

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { layoutOf } from "@holdfast/compute/local/machine-paths.ts";
 import { expect } from "vitest";
-import { queryOnce } from "../support/api/clients.ts";
-import { firstProcessOf } from "../support/machines/incus-machines.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import { firstProcessOf } from "@holdfast/testing/machines/incus-machines.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type FaultFixture, setFrozen, type WrittenService } from "./fault-fixture.ts";
 import type { StatusSample } from "./status-samples.ts";
 

@@ -1,9 +1,9 @@
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { incusMissing } from "../support/machines/incus-machines.ts";
-import { asOperator } from "../support/platform/organizations.ts";
-import { crashesOf } from "../support/platform/platform-logs.ts";
-import { type SlowNetwork, slowNetwork } from "../support/network/slow-network.ts";
+import { incusMissing } from "@holdfast/testing/machines/incus-machines.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import { crashesOf } from "@holdfast/testing/platform/platform-logs.ts";
+import { type SlowNetwork, slowNetwork } from "@holdfast/testing/network/slow-network.ts";
 import { type FaultFixture, openFaultFixture, type WrittenService } from "./fault-fixture.ts";
 import { changeController, fillPool, killDaemonAtWork, moveController, rebootHosts } from "./host-faults.ts";
 import { exhaustMemory, fillDisk, killMachine, pauseMachine } from "./machine-faults.ts";

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { crashesOf } from "../support/platform/platform-logs.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { crashesOf } from "@holdfast/testing/platform/platform-logs.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { agentOutages } from "./outages/agents.ts";
 import { controllerOutages } from "./outages/controllers.ts";
 import { createOutageFixture } from "./outages/outage-fixture.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { faultSettings } from "./check-requested.ts";
 import { runFaults } from "./run-faults.ts";
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Platform } from "../support/platform/platform.ts";
-import type { Random } from "../support/random.ts";
-import type { RestResponse } from "../support/api/rest-response.ts";
-import type { OperationJson, ProblemJson, ServiceJson } from "../support/api/service-json.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import type { Random } from "@holdfast/testing/random.ts";
+import type { RestResponse } from "@holdfast/testing/api/rest-response.ts";
+import type { OperationJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { RequestLog, RequestedService } from "./requested-services.ts";
 
 export interface RandomRequestDeps {

@@ -1,8 +1,8 @@
-import type { Platform } from "../support/platform/platform.ts";
-import { crashesOf } from "../support/platform/platform-logs.ts";
-import { createRandom } from "../support/random.ts";
-import { createServices, type RunningService } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { crashesOf } from "@holdfast/testing/platform/platform-logs.ts";
+import { createRandom } from "@holdfast/testing/random.ts";
+import { createServices, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { flushOnWrite, writeRows, writeValues } from "./acknowledged-writer.ts";
 import { createRequestLog } from "./requested-services.ts";
 import { sendRequestsUntil } from "./random-requests.ts";

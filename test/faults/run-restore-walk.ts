@@ -7,7 +7,7 @@ import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { excludedFeatures } from "../system/restore-walk/walk-step.ts";
-import { logFiles } from "../support/platform/platform-logs.ts";
+import { logFiles } from "@holdfast/testing/platform/platform-logs.ts";
 import { runRestoreWalk, walkEnds } from "../system/restore-walk/restore-walk.ts";
 
 const { values } = parseArgs({

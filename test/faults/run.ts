@@ -1,7 +1,7 @@
 // Long runs of random kills: npm run faults -- [--kills N] [--seed N]
 import { parseArgs } from "node:util";
-import { startPlatform } from "../support/platform/platform.ts";
-import { lastLogLines } from "../support/platform/platform-logs.ts";
+import { startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
 import { faultSettings } from "./check-requested.ts";
 import { runFaults } from "./run-faults.ts";
 

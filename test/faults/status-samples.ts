@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Platform } from "../support/platform/platform.ts";
-import type { PageJson, ServiceJson } from "../support/api/service-json.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import type { PageJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 /** Status of a service as the API reported it, over a period. */
 export interface StatusSample {

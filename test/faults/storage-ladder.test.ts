@@ -2,14 +2,19 @@ import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql, openValkey, queryOnce } from "../support/api/clients.ts";
-import { startQueueWorkload } from "../support/api/queue-workload.ts";
-import { numbersOf, queuesOf } from "../support/api/service-queues.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { asRoot } from "../support/platform/platform-software.ts";
-import type { ProblemJson } from "../support/api/service-json.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql, openValkey, queryOnce } from "@holdfast/testing/api/clients.ts";
+import { startQueueWorkload } from "@holdfast/testing/api/queue-workload.ts";
+import { numbersOf, queuesOf } from "@holdfast/testing/api/service-queues.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
+import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const run = promisify(execFile);
 const longMs = 600_000;

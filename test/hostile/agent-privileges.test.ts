@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { until } from "../support/wait-until.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
 
 /** A user that the host does not have: the keeper refers to it by number. */
 const agentUid = 61_201;
@@ -54,7 +54,7 @@ describe.skipIf(!isRoot)("a machine whose agent's user an attacker controls", ()
     writeFileSync(join(target, "file"), "root's own", { mode: 0o644 });
     writeFileSync(join(target, "open"), "everybody's");
     chmodSync(join(target, "open"), 0o666);
-    const program = readFileSync(join(checkout, "test", "support", "machines", "hostile-agent.mjs"));
+    const program = readFileSync(join(checkout, "testing", "src", "machines", "hostile-agent.mjs"));
     writeFileSync(join(base, "hostile-agent.mjs"), program, { mode: 0o644 });
     // The host's own program may be in a directory that other users cannot read.
     copyFileSync(process.execPath, join(base, "node"), constants.COPYFILE_FICLONE);

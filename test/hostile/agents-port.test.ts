@@ -4,16 +4,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import { connect as connectH2 } from "node:http2";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { enroll, helloOf, openSession } from "../support/machines/test-agent.ts";
+import { enroll, helloOf, openSession } from "@holdfast/testing/machines/test-agent.ts";
 import {
   installationId,
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../support/controller/test-fleet.ts";
-import { waitUntil } from "../support/wait-until.ts";
-import { inheritedNames, unknownMethods } from "./inherited-names.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { inheritedNames, unknownMethods } from "@holdfast/testing/hostile/inherited-names.ts";
 
 /** Another source than the valid agents', which dial from 127.0.0.1. */
 const stranger = "127.0.0.66";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";
-import { inheritedNames, unknownMethods } from "./inherited-names.ts";
+import { organizationServices, platformServices, restMethods } from "@holdfast/testing/api/api-methods.ts";
+import { inheritedNames, unknownMethods } from "@holdfast/testing/hostile/inherited-names.ts";
 import { type HostileGateway, startHostileGateway } from "./hostile-gateway.ts";
 
 let gateway: HostileGateway;

@@ -1,9 +1,9 @@
 import { get } from "node:https";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { basic } from "../support/api/rest.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { createServices } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { basic } from "@holdfast/testing/api/rest.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface Key {
   readonly id: string;

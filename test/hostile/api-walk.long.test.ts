@@ -2,8 +2,8 @@ import { type DescField, type DescMessage, type DescMethod, getOption } from "@b
 import { roleScopes } from "@holdfast/controller/systems.ts";
 import { rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";
-import { triedBytes } from "./grpc-bodies.ts";
+import { organizationServices, platformServices, restMethods } from "@holdfast/testing/api/api-methods.ts";
+import { triedBytes } from "@holdfast/testing/hostile/grpc-bodies.ts";
 import { type HostileGateway, startHostileGateway } from "./hostile-gateway.ts";
 
 const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);

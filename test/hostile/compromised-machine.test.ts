@@ -5,8 +5,8 @@ import { taskKind } from "@holdfast/controller/fleet/task/task-object.ts";
 import { keyOf, root } from "@holdfast/controller/kernel/store/resource.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
 import { createPrimaryLeaseRules } from "@holdfast/controller/services/service/member/primary-replicas/primary-lease-rules.ts";
-import { nodeOf, runningService } from "../support/controller/service-object.ts";
-import { taskRequest } from "../support/engines/task-request.ts";
+import { nodeOf, runningService } from "@holdfast/testing/controller/service-object.ts";
+import { taskRequest } from "@holdfast/testing/engines/task-request.ts";
 import {
   type AgentIdentity,
   helloOf,
@@ -14,14 +14,14 @@ import {
   renew,
   type TestSession,
   writePayload,
-} from "../support/machines/test-agent.ts";
+} from "@holdfast/testing/machines/test-agent.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../support/controller/test-fleet.ts";
-import { waitUntil } from "../support/wait-until.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const rightRules = createPrimaryLeaseRules({
   get: (id) =>

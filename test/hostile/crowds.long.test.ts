@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { basic } from "../support/api/rest.ts";
-import { openEtcd } from "../support/platform/etcd-dump.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { waitUntil } from "../support/wait-until.ts";
-import { framed } from "./grpc-bodies.ts";
-import { type H2Answer, type H2Caller, type H2Request, openH2 } from "./h2-caller.ts";
+import { basic } from "@holdfast/testing/api/rest.ts";
+import { openEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { framed } from "@holdfast/testing/hostile/grpc-bodies.ts";
+import { type H2Answer, type H2Caller, type H2Request, openH2 } from "@holdfast/testing/hostile/h2-caller.ts";
 
 /** `npm run faults -- --hostile` runs many rounds. */
 const rounds = Number(process.env["HOLDFAST_TEST_CROWDS"] ?? 1);

@@ -3,8 +3,8 @@ import { status } from "@grpc/grpc-js";
 import { roleScopes } from "@holdfast/controller/systems.ts";
 import { rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";
-import { framed, hostileBodies } from "./grpc-bodies.ts";
+import { organizationServices, platformServices, restMethods } from "@holdfast/testing/api/api-methods.ts";
+import { framed, hostileBodies } from "@holdfast/testing/hostile/grpc-bodies.ts";
 import { type HostileGateway, startHostileGateway } from "./hostile-gateway.ts";
 
 const services = [...organizationServices, ...platformServices];

@@ -1,8 +1,8 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, chmodSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
-import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../support/machines/agent-machine.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "@holdfast/testing/machines/agent-machine.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface Report {
   /** Text that the agent sent to the attacker at the engine's socket. */
@@ -41,7 +41,7 @@ describe.skipIf(skipped !== undefined)(
       chmodSync(open, 0o777);
       // The host's own program may be in a directory that other users cannot read.
       const program = join(open, "hostile-engine.mjs");
-      copyFileSync(join(import.meta.dirname, "../support/machines/hostile-engine.mjs"), program);
+      copyFileSync(join(import.meta.dirname, "../../testing/src/machines/hostile-engine.mjs"), program);
       const node = join(open, "node");
       copyFileSync(process.execPath, node);
       const [reportFile, stop] = [join(open, "report.json"), join(open, "stop")];

@@ -10,7 +10,7 @@ import { roleScopes } from "@holdfast/controller/systems.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
-import { createTestCertificate } from "../support/controller/test-certificate.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
 
 /** Without a credential, with a read-only role, and with every scope. */
 export type Caller = "nobody" | "viewer" | "owner";

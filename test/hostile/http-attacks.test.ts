@@ -5,8 +5,8 @@ import { setImmediate as turn } from "node:timers/promises";
 import { silentLog } from "@holdfast/common/log.ts";
 import { type ApiServer, createApiServer } from "@holdfast/https/server.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createTestCertificate } from "../support/controller/test-certificate.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import {
   endHeaders,
   endStream,

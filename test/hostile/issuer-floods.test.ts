@@ -2,9 +2,14 @@ import { randomUUID } from "node:crypto";
 import { Secret, TOTP } from "otpauth";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { countMails } from "../../issuer/src/sign-in/mail-limits.ts";
-import { connectPostgresql } from "../support/engines/engine-clients.ts";
-import type { Browser } from "../support/network/browser.ts";
-import { type IssuerProcess, issuerRole, startIssuerProcess, verifier } from "../support/servers/issuer-process.ts";
+import { connectPostgresql } from "@holdfast/testing/engines/engine-clients.ts";
+import type { Browser } from "@holdfast/testing/network/browser.ts";
+import {
+  type IssuerProcess,
+  issuerRole,
+  startIssuerProcess,
+  verifier,
+} from "@holdfast/testing/servers/issuer-process.ts";
 
 /** Floods of each public form of an issuer, and the rows that they leave. */
 let its: IssuerProcess;

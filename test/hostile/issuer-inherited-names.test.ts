@@ -8,9 +8,9 @@ import type { Log } from "@holdfast/common/log.ts";
 import { type IssuerServer, startIssuerServer } from "../../issuer/src/issuer-server.ts";
 import { createMetrics } from "../../issuer/src/metrics.ts";
 import { AppSignInSchema } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
-import { createTestCertificate } from "../support/controller/test-certificate.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
-import { inheritedNames, unknownMethods } from "./inherited-names.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { inheritedNames, unknownMethods } from "@holdfast/testing/hostile/inherited-names.ts";
 
 /** An issuer of one app whose database is unreachable: no such name of a client may get so far. */
 let server: IssuerServer;

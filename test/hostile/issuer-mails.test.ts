@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Browser, Page } from "../support/network/browser.ts";
-import { type IssuerProcess, startIssuerProcess } from "../support/servers/issuer-process.ts";
+import type { Browser, Page } from "@holdfast/testing/network/browser.ts";
+import { type IssuerProcess, startIssuerProcess } from "@holdfast/testing/servers/issuer-process.ts";
 
 /** Strangers who know addresses of users: the mails that they use up, and the answers that they compare. */
 let its: IssuerProcess;

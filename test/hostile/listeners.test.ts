@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { serveMetrics } from "@holdfast/common/metrics-listener.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { sourceFiles } from "../../bin/source-files.js";
-import { createTestAuthority } from "../support/controller/test-authority.ts";
-import { emptyProvider } from "../support/machines/empty-provider.ts";
-import { hostInstallation, startTestHost } from "../support/machines/test-host.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
-import { inheritedNames, unknownMethods } from "./inherited-names.ts";
+import { createTestAuthority } from "@holdfast/testing/controller/test-authority.ts";
+import { emptyProvider } from "@holdfast/testing/machines/empty-provider.ts";
+import { hostInstallation, startTestHost } from "@holdfast/testing/machines/test-host.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { inheritedNames, unknownMethods } from "@holdfast/testing/hostile/inherited-names.ts";
 
 /** Files that open a listener, by the test file that sends it `inheritedNames`. */
 // biome-ignore format: a table, aligned so that it reads as one

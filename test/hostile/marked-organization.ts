@@ -1,7 +1,7 @@
-import { createExisting } from "../support/contract/authorization-cases.ts";
-import type { Existing } from "../support/contract/contract.ts";
-import type { Platform } from "../support/platform/platform.ts";
-import { createServices, expectStatus } from "../support/platform/services.ts";
+import { createExisting } from "@holdfast/testing/contract/authorization-cases.ts";
+import type { Existing } from "@holdfast/testing/contract/contract.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
 
 /** An organization with one object of each kind that its users can create. */
 export interface Marked {

@@ -4,15 +4,15 @@ import { type DescMethod, fromJson, getOption, type JsonObject, ScalarType } fro
 import type { ServiceError } from "@grpc/grpc-js";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { organizationServices, platformServices } from "../support/api/api-methods.ts";
-import type { GrpcChannel } from "../support/api/grpc-calls.ts";
-import { restCallOf } from "../support/api/rest-call.ts";
-import type { Rest } from "../support/api/rest.ts";
-import { caseOf, nameOf, requestOf } from "../support/contract/authorization-cases.ts";
-import { dumpEtcd } from "../support/platform/etcd-dump.ts";
-import { createOrganizations, grpcAs, type Organizations } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { organizationServices, platformServices } from "@holdfast/testing/api/api-methods.ts";
+import type { GrpcChannel } from "@holdfast/testing/api/grpc-calls.ts";
+import { restCallOf } from "@holdfast/testing/api/rest-call.ts";
+import type { Rest } from "@holdfast/testing/api/rest.ts";
+import { caseOf, nameOf, requestOf } from "@holdfast/testing/contract/authorization-cases.ts";
+import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import { createOrganizations, grpcAs, type Organizations } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type Marked, markEverything } from "./marked-organization.ts";
 
 const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);

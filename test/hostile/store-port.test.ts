@@ -10,8 +10,8 @@ import { createUrlSigner } from "@holdfast/controller/kernel/objects/url-signer.
 import { type StoreServer, startStoreServer } from "@holdfast/store/store-server.ts";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createTestCertificate } from "../support/controller/test-certificate.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 /** The port of the store's process, with a client that has no signed URL. */
 let directory: string;

@@ -8,12 +8,12 @@ import dnsPacket from "dns-packet";
 import pg from "pg";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { basic } from "../support/api/rest.ts";
-import { openEtcd } from "../support/platform/etcd-dump.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { logFiles } from "../support/platform/platform-logs.ts";
-import { waitUntil } from "../support/wait-until.ts";
-import { framed } from "./grpc-bodies.ts";
+import { basic } from "@holdfast/testing/api/rest.ts";
+import { openEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { logFiles } from "@holdfast/testing/platform/platform-logs.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { framed } from "@holdfast/testing/hostile/grpc-bodies.ts";
 
 /**
  * Each endpoint of each process that callers without a credential reach, and the traces of floods of it. Issuers:

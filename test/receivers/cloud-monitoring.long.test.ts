@@ -2,9 +2,9 @@ import { cloudRequest } from "@holdfast/controller/export/destinations/cloud-req
 import { destinations } from "@holdfast/controller/export/destinations/destinations.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CloudMonitoring, startCloudMonitoring } from "../support/servers/cloud-monitoring.ts";
-import { createExportDelivery, loopbackEgress } from "../support/servers/export-delivery.ts";
-import { entryKey, exportEntries, exportSamples, readKey, sampleKey } from "../support/servers/export-items.ts";
+import { type CloudMonitoring, startCloudMonitoring } from "@holdfast/testing/servers/cloud-monitoring.ts";
+import { createExportDelivery, loopbackEgress } from "@holdfast/testing/servers/export-delivery.ts";
+import { entryKey, exportEntries, exportSamples, readKey, sampleKey } from "@holdfast/testing/servers/export-items.ts";
 
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
 const key = { region: "eu-west-1", access_key_id: "AKIAIOSFODNN7EXAMPLE", secret_access_key: "s".repeat(40) };

@@ -1,10 +1,10 @@
 import { destinations } from "@holdfast/controller/export/destinations/destinations.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { createExportDelivery, loopbackEgress } from "../support/servers/export-delivery.ts";
-import { exportEntries, exportSamples } from "../support/servers/export-items.ts";
-import { exportReaders } from "../support/servers/export-readers.ts";
-import { startExportReceiver } from "../support/servers/export-receiver.ts";
+import { createExportDelivery, loopbackEgress } from "@holdfast/testing/servers/export-delivery.ts";
+import { exportEntries, exportSamples } from "@holdfast/testing/servers/export-items.ts";
+import { exportReaders } from "@holdfast/testing/servers/export-readers.ts";
+import { startExportReceiver } from "@holdfast/testing/servers/export-receiver.ts";
 
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
 const statuses = Array.from({ length: 400 }, (_, index) => 200 + index);

@@ -1,9 +1,9 @@
 import { destinations } from "@holdfast/controller/export/destinations/destinations.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createExportDelivery, loopbackEgress } from "../support/servers/export-delivery.ts";
-import { entryKey, exportEntries, exportSamples, readKey, sampleKey } from "../support/servers/export-items.ts";
-import { type OpenSearch, startOpenSearch } from "../support/servers/opensearch.ts";
+import { createExportDelivery, loopbackEgress } from "@holdfast/testing/servers/export-delivery.ts";
+import { entryKey, exportEntries, exportSamples, readKey, sampleKey } from "@holdfast/testing/servers/export-items.ts";
+import { type OpenSearch, startOpenSearch } from "@holdfast/testing/servers/opensearch.ts";
 
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
 

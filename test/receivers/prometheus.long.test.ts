@@ -1,9 +1,13 @@
 import { destinations } from "@holdfast/controller/export/destinations/destinations.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createExportDelivery, type ExportDelivery, loopbackEgress } from "../support/servers/export-delivery.ts";
-import { exportSamples } from "../support/servers/export-items.ts";
-import { type Prometheus, startPrometheus } from "../support/servers/prometheus.ts";
+import {
+  createExportDelivery,
+  type ExportDelivery,
+  loopbackEgress,
+} from "@holdfast/testing/servers/export-delivery.ts";
+import { exportSamples } from "@holdfast/testing/servers/export-items.ts";
+import { type Prometheus, startPrometheus } from "@holdfast/testing/servers/prometheus.ts";
 
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
 

@@ -1,9 +1,13 @@
 import { destinations } from "@holdfast/controller/export/destinations/destinations.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createExportDelivery, type ExportDelivery, loopbackEgress } from "../support/servers/export-delivery.ts";
-import { entryKey, exportEntries, readKey } from "../support/servers/export-items.ts";
-import { startVictoriaLogs, type VictoriaLogs } from "../support/servers/victoria-logs.ts";
+import {
+  createExportDelivery,
+  type ExportDelivery,
+  loopbackEgress,
+} from "@holdfast/testing/servers/export-delivery.ts";
+import { entryKey, exportEntries, readKey } from "@holdfast/testing/servers/export-items.ts";
+import { startVictoriaLogs, type VictoriaLogs } from "@holdfast/testing/servers/victoria-logs.ts";
 
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
 const dayMs = 24 * 3_600_000;

@@ -1,10 +1,10 @@
 import { destinations } from "@holdfast/controller/export/destinations/destinations.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createExportDelivery, loopbackEgress } from "../support/servers/export-delivery.ts";
-import { exportSamples, readKey, sampleKey } from "../support/servers/export-items.ts";
-import { valuesOfSeries } from "../support/servers/stored-series.ts";
-import { startVictoriaMetrics, type VictoriaMetrics } from "../support/servers/victoria-metrics.ts";
+import { createExportDelivery, loopbackEgress } from "@holdfast/testing/servers/export-delivery.ts";
+import { exportSamples, readKey, sampleKey } from "@holdfast/testing/servers/export-items.ts";
+import { valuesOfSeries } from "@holdfast/testing/servers/stored-series.ts";
+import { startVictoriaMetrics, type VictoriaMetrics } from "@holdfast/testing/servers/victoria-metrics.ts";
 
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
 const { prometheus_remote_write: remoteWrite, apm_platform: apm } = destinations;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { dumpEtcd } from "../support/platform/etcd-dump.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createAccessUnderTest, type Entry, status } from "./access/access-under-test.ts";
 import { credentialCases } from "./access/credentials.ts";
 import { organizationCases } from "./access/organizations.ts";

@@ -9,14 +9,14 @@ import { type InstanceSpec, InstanceSpecSchema, ReadLogsSchema } from "@holdfast
 import { afterAll, beforeAll, expect, onTestFailed, test, vi } from "vitest";
 import { machineKind, type MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
 import { keyOf } from "@holdfast/controller/kernel/store/resource.ts";
-import { startFixtureKeeper } from "../support/machines/fixture-keeper.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
+import { startFixtureKeeper } from "@holdfast/testing/machines/fixture-keeper.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../support/controller/test-fleet.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
 
 /**
  * The real keeper and agent with the real fleet of two controllers on a real etcd. Only the engine is the fixture. The

@@ -3,15 +3,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFailed } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
-import { type CommandLine, createCommandLine } from "../support/platform/command-line.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { lastLogLines } from "../support/platform/platform-logs.ts";
-import { asRoot } from "../support/platform/platform-software.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createReleaseDirectory } from "../support/platform/release-directory.ts";
-import { createServices } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
+import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { createReleaseDirectory } from "@holdfast/testing/platform/release-directory.ts";
+import { createServices } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface Status {
   readonly release: string;

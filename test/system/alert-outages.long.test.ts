@@ -2,14 +2,14 @@ import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
-import type { Rest } from "../support/api/rest.ts";
-import { asOperator } from "../support/platform/organizations.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { startSecondController } from "../support/platform/second-controller.ts";
-import { expectStatus, type RunningService } from "../support/platform/services.ts";
-import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import type { Rest } from "@holdfast/testing/api/rest.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { startSecondController } from "@holdfast/testing/platform/second-controller.ts";
+import { expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { startWebhookReceiver, type WebhookReceiver } from "@holdfast/testing/servers/webhook-receiver.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AlertJson, createAlertsUnderTest, type RuleJson } from "./alerts/alerts-under-test.ts";
 
 /** Rules while their evaluator, or their subject, is down. */

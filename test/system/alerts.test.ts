@@ -3,14 +3,14 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
-import { type MailServer, startMailServer } from "../support/servers/mail-server.ts";
-import type { Platform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
-import { acceptedBy } from "../support/servers/webhook-verifiers.ts";
-import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { type MailServer, startMailServer } from "@holdfast/testing/servers/mail-server.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { expectStatus, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { acceptedBy } from "@holdfast/testing/servers/webhook-verifiers.ts";
+import { startWebhookReceiver, type WebhookReceiver } from "@holdfast/testing/servers/webhook-receiver.ts";
 import { type AlertJson, createAlertsUnderTest, type RuleJson } from "./alerts/alerts-under-test.ts";
 
 interface ChannelJson {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createOrganizations } from "../support/platform/organizations.ts";
-import type { PageJson, ProblemJson, ServiceJson } from "../support/api/service-json.ts";
-import { createServices, expectStatus } from "../support/platform/services.ts";
+import { createOrganizations } from "@holdfast/testing/platform/organizations.ts";
+import type { PageJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
 import { createApiUnderTest, validService as valid } from "./api/api-under-test.ts";
 import { conditionCases } from "./api/conditional-requests.ts";
 import { statusCases } from "./api/statuses.ts";

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestGateway, type TestGateway } from "../support/api/test-gateway.ts";
-import { type Chromium, startChromium } from "../support/servers/chromium.ts";
+import { startTestGateway, type TestGateway } from "@holdfast/testing/api/test-gateway.ts";
+import { type Chromium, startChromium } from "@holdfast/testing/servers/chromium.ts";
 
 // The first run builds an image, which takes minutes on a busy machine.
 const longMs = 600_000;

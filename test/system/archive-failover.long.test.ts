@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { dueSoonAfter } from "../support/platform/daily-backups.ts";
-import { expectStatus, type RunningService } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { dueSoonAfter } from "@holdfast/testing/platform/daily-backups.ts";
+import { expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createFailures } from "./replication/failures.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 

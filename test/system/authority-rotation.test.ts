@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { AuthorityService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { commandOnce, queryOnce } from "../support/api/clients.ts";
-import { type GrpcCalls, withGrpc } from "../support/api/grpc-calls.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createRest } from "../support/api/rest.ts";
-import type { ConnectionJson } from "../support/api/service-json.ts";
-import { createServices, expectStatus, type RunningService } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { commandOnce, queryOnce } from "@holdfast/testing/api/clients.ts";
+import { type GrpcCalls, withGrpc } from "@holdfast/testing/api/grpc-calls.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { createRest } from "@holdfast/testing/api/rest.ts";
+import type { ConnectionJson } from "@holdfast/testing/api/service-json.ts";
+import { createServices, expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 describe("the rotation of the certificate authority", () => {
   let platform: Platform;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
-import { leaveInvalid } from "../support/engines/invalid-database.ts";
-import type { Platform } from "../support/platform/platform.ts";
-import { type DrillJson, drilled, noDrillMachines } from "../support/platform/drills.ts";
-import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { ownMillisecond } from "../support/own-millisecond.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { leaveInvalid } from "@holdfast/testing/engines/invalid-database.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { type DrillJson, drilled, noDrillMachines } from "@holdfast/testing/platform/drills.ts";
+import { expectStatus, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
+import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
 describe("a moment of a service", () => {

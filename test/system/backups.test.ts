@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
-import { provisioningSteps } from "../support/api/provisioning-steps.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import type { Platform } from "../support/platform/platform.ts";
-import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { leaveInvalid } from "../support/engines/invalid-database.ts";
-import { waitUntil } from "../support/wait-until.ts";
-import { writeRowsUntilEnd } from "../support/platform/writes-until-end.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { provisioningSteps } from "@holdfast/testing/api/provisioning-steps.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { expectStatus, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
+import { leaveInvalid } from "@holdfast/testing/engines/invalid-database.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { writeRowsUntilEnd } from "@holdfast/testing/platform/writes-until-end.ts";
 import { type BackupJson, createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
 describe("backups of a service", () => {

@@ -7,11 +7,11 @@ import {
   createCommandLine,
   type CommandResult,
   type RunOptions,
-} from "../support/platform/command-line.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { waitUntil } from "../support/wait-until.ts";
-import { acceptedBy } from "../support/servers/webhook-verifiers.ts";
-import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
+} from "@holdfast/testing/platform/command-line.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { acceptedBy } from "@holdfast/testing/servers/webhook-verifiers.ts";
+import { startWebhookReceiver, type WebhookReceiver } from "@holdfast/testing/servers/webhook-receiver.ts";
 
 interface Options extends RunOptions {
   readonly asProcess?: boolean;

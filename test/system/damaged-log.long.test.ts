@@ -1,10 +1,10 @@
 import { logsPrefix } from "@holdfast/common/backup/object-names.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ownMillisecond } from "../support/own-millisecond.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import { namesBelow, objectsOf } from "../support/platform/stored-backups.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { namesBelow, objectsOf } from "@holdfast/testing/platform/stored-backups.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type BackupJson, createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
 interface Events {

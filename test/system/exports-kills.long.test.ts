@@ -1,26 +1,26 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { destinationTypes } from "@holdfast/controller/export/metrics-export.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
 import {
   type AdditionalController,
   processOfPort,
   startAdditionalController,
-} from "../support/platform/additional-controller.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
-import { storedSamples } from "../support/platform/stored-samples.ts";
-import { holesIn } from "../support/servers/export-holes.ts";
-import { readKey } from "../support/servers/export-items.ts";
-import { exportReaders, type ReadItem } from "../support/servers/export-readers.ts";
+} from "@holdfast/testing/platform/additional-controller.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { createServices, expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
+import { storedSamples } from "@holdfast/testing/platform/stored-samples.ts";
+import { holesIn } from "@holdfast/testing/servers/export-holes.ts";
+import { readKey } from "@holdfast/testing/servers/export-items.ts";
+import { exportReaders, type ReadItem } from "@holdfast/testing/servers/export-readers.ts";
 import {
   type ExportArrival,
   type ExportReceiver,
   type ExportReply,
   startExportReceiver,
-} from "../support/servers/export-receiver.ts";
-import { waitUntil } from "../support/wait-until.ts";
+} from "@holdfast/testing/servers/export-receiver.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface ExportJson {
   readonly id: string;

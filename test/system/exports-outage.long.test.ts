@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus } from "../support/platform/services.ts";
-import { storedSamples } from "../support/platform/stored-samples.ts";
-import { holesIn } from "../support/servers/export-holes.ts";
-import { type Prometheus, startPrometheus } from "../support/servers/prometheus.ts";
-import { valuesOfSeries } from "../support/servers/stored-series.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
+import { storedSamples } from "@holdfast/testing/platform/stored-samples.ts";
+import { holesIn } from "@holdfast/testing/servers/export-holes.ts";
+import { type Prometheus, startPrometheus } from "@holdfast/testing/servers/prometheus.ts";
+import { valuesOfSeries } from "@holdfast/testing/servers/stored-series.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface ExportJson {
   readonly id: string;

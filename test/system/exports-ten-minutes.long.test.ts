@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createCommandLine } from "../support/platform/command-line.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { createServices, expectStatus } from "../support/platform/services.ts";
-import { storedSamples } from "../support/platform/stored-samples.ts";
-import { holesIn } from "../support/servers/export-holes.ts";
-import { type Prometheus, startPrometheus } from "../support/servers/prometheus.ts";
-import { valuesOfSeries } from "../support/servers/stored-series.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
+import { storedSamples } from "@holdfast/testing/platform/stored-samples.ts";
+import { holesIn } from "@holdfast/testing/servers/export-holes.ts";
+import { type Prometheus, startPrometheus } from "@holdfast/testing/servers/prometheus.ts";
+import { valuesOfSeries } from "@holdfast/testing/servers/stored-series.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface ExportJson {
   readonly id: string;

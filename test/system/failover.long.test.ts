@@ -3,12 +3,12 @@ import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { ControlService, FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { FailoverService } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startQueueWorkload } from "../support/api/queue-workload.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { asOperator } from "../support/platform/organizations.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { startQueueWorkload } from "@holdfast/testing/api/queue-workload.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { allEndedCases, createFailoverUnderTest } from "./replication/failover-under-test.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 

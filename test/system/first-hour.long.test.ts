@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CommandLine, createCommandLine } from "../support/platform/command-line.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { asRoot } from "../support/platform/platform-software.ts";
+import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
 
 const execute = promisify(execFile);
 const checkout = join(import.meta.dirname, "..", "..");

@@ -2,15 +2,20 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ReplicationStatus } from "../../sdk/src/index.ts";
-import { openValkey, queryOnce } from "../support/api/clients.ts";
-import { fillDisk, freeBytes } from "../support/machines/fill-disk.ts";
-import { asOperator, createOrganizations } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { asRoot } from "../support/platform/platform-software.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { ReplicationStatus } from "@holdfast/sdk";
+import { openValkey, queryOnce } from "@holdfast/testing/api/clients.ts";
+import { fillDisk, freeBytes } from "@holdfast/testing/machines/fill-disk.ts";
+import { asOperator, createOrganizations } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface StorageEvent {
   readonly data: { readonly used_pct: number; readonly node_id: string; readonly reason: string };

@@ -4,13 +4,13 @@ import { ControlService, FleetService, OrganizationService } from "@holdfast/pro
 import { CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
 import { ManagedServiceService, ManagedServiceStatus } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { organizationServices, platformServices } from "../support/api/api-methods.ts";
-import type { GrpcChannel } from "../support/api/grpc-calls.ts";
-import { statusOf } from "../support/api/grpc-calls.ts";
-import { listServices, reflect } from "../support/api/grpc-reflection.ts";
-import { grpcAs } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { organizationServices, platformServices } from "@holdfast/testing/api/api-methods.ts";
+import type { GrpcChannel } from "@holdfast/testing/api/grpc-calls.ts";
+import { statusOf } from "@holdfast/testing/api/grpc-calls.ts";
+import { listServices, reflect } from "@holdfast/testing/api/grpc-reflection.ts";
+import { grpcAs } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 describe("gRPC", () => {
   let platform: Platform;

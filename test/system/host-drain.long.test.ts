@@ -1,15 +1,15 @@
 import { type Host, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AcknowledgedWriter, writeRows } from "../faults/acknowledged-writer.ts";
-import { type GrpcCalls, withGrpc } from "../support/api/grpc-calls.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { lastLogLines } from "../support/platform/platform-logs.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
-import { newSecondHost, type SecondHost } from "../support/platform/second-host.ts";
-import { createServices, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { type GrpcCalls, withGrpc } from "@holdfast/testing/api/grpc-calls.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { newSecondHost, type SecondHost } from "@holdfast/testing/platform/second-host.ts";
+import { createServices, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const longMs = 360_000;
 

@@ -1,13 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cloneRefusal } from "@holdfast/compute/local/disk-snapshots.ts";
 import { writeRows, writeValues } from "../faults/acknowledged-writer.ts";
-import { createChangingImages, type ChangingImages } from "../support/machines/changing-images.ts";
-import { openPostgresql } from "../support/api/clients.ts";
-import { cloneTierMissing, openCloneTier, type CloneTier } from "../support/machines/clone-tier.ts";
-import { createMaintenanceRequests, type MaintenanceRequests } from "../support/machines/maintenance-requests.ts";
-import { startPlatform, type Platform } from "../support/platform/platform.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { createChangingImages, type ChangingImages } from "@holdfast/testing/machines/changing-images.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { cloneTierMissing, openCloneTier, type CloneTier } from "@holdfast/testing/machines/clone-tier.ts";
+import {
+  createMaintenanceRequests,
+  type MaintenanceRequests,
+} from "@holdfast/testing/machines/maintenance-requests.ts";
+import { startPlatform, type Platform } from "@holdfast/testing/platform/platform.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const longMs = 180_000;
 /** SQLSTATE of a connection that the engine's allow-list rejects. */

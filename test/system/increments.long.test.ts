@@ -1,13 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql, openValkey } from "../support/api/clients.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { dueSoonAfter } from "../support/platform/daily-backups.ts";
-import { type DrillJson, drilled } from "../support/platform/drills.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { type RecoveredPlatform, recoverPlatform } from "../support/platform/recovered-platform.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { createStoredDescriptors } from "../support/platform/stored-descriptors.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql, openValkey } from "@holdfast/testing/api/clients.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { dueSoonAfter } from "@holdfast/testing/platform/daily-backups.ts";
+import { type DrillJson, drilled } from "@holdfast/testing/platform/drills.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { type RecoveredPlatform, recoverPlatform } from "@holdfast/testing/platform/recovered-platform.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { createStoredDescriptors } from "@holdfast/testing/platform/stored-descriptors.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface BackupJson {
   readonly id: string;

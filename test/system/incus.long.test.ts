@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { secretCases } from "../conformance/secrets/secret-cases.ts";
-import { incusMissing } from "../support/machines/incus-machines.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { incusMissing } from "@holdfast/testing/machines/incus-machines.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { changeCases } from "./incus/changes.ts";
 import { incusTexts } from "./incus/incus-texts.ts";
 import { createIncusUnderTest } from "./incus/incus-under-test.ts";

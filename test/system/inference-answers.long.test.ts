@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createInferenceCallers, type InferenceCallers } from "../support/platform/inference-callers.ts";
-import { createOrganizations } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { type ScriptedProvider, startScriptedProvider } from "../support/servers/scripted-provider.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { createInferenceCallers, type InferenceCallers } from "@holdfast/testing/platform/inference-callers.ts";
+import { createOrganizations } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { type ScriptedProvider, startScriptedProvider } from "@holdfast/testing/servers/scripted-provider.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { maxTokens, providerKey, wrongResponses } from "./inference/wrong-responses.ts";
 
 const modelOf = (at: number) => `wrong-${at}`;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createInferenceCallers, type InferenceCallers } from "../support/platform/inference-callers.ts";
-import { createOrganizations, type Organizations } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { type LlamaServer, startLlamaServer } from "../support/servers/llama-server.ts";
-import { runPythonClients } from "../support/servers/python-environment.ts";
-import { type ScriptedProvider, startScriptedProvider } from "../support/servers/scripted-provider.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { createInferenceCallers, type InferenceCallers } from "@holdfast/testing/platform/inference-callers.ts";
+import { createOrganizations, type Organizations } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { type LlamaServer, startLlamaServer } from "@holdfast/testing/servers/llama-server.ts";
+import { runPythonClients } from "@holdfast/testing/servers/python-environment.ts";
+import { type ScriptedProvider, startScriptedProvider } from "@holdfast/testing/servers/scripted-provider.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 type Tokens = readonly [prompt: number, completion: number];
 

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Agent, fetch as undiciFetch } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { tokensOfCall, type Usage } from "../support/platform/inference-callers.ts";
-import { type InferenceProcess, startInferenceProcess } from "../support/platform/inference-process.ts";
-import { createOrganizations, type Organizations } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { type ScriptedProvider, startScriptedProvider } from "../support/servers/scripted-provider.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { tokensOfCall, type Usage } from "@holdfast/testing/platform/inference-callers.ts";
+import { type InferenceProcess, startInferenceProcess } from "@holdfast/testing/platform/inference-process.ts";
+import { createOrganizations, type Organizations } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { type ScriptedProvider, startScriptedProvider } from "@holdfast/testing/servers/scripted-provider.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const kills = 20;
 

@@ -1,9 +1,9 @@
 import { InferenceProcessService } from "@holdfast/proto/holdfast/admin/v1/inference_pb.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createInferenceCallers } from "../support/platform/inference-callers.ts";
-import { asOperator } from "../support/platform/organizations.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { createInferenceCallers } from "@holdfast/testing/platform/inference-callers.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { microcentsOfCall, type ProcessesUnderTest, startProcesses } from "./inference/processes-under-test.ts";
 
 interface Settings {

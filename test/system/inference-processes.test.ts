@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createInferenceCallers, tokensOfCall } from "../support/platform/inference-callers.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { createInferenceCallers, tokensOfCall } from "@holdfast/testing/platform/inference-callers.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { microcentsOfCall, type ProcessesUnderTest, startProcesses } from "./inference/processes-under-test.ts";
 
 const calls = 2_000;

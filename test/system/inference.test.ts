@@ -5,29 +5,29 @@ import { InferenceService } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
 import OpenAI from "openai";
 import { Agent, fetch as undiciFetch } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { withGrpc } from "../support/api/grpc-calls.ts";
-import { resolveName } from "../support/network/dns-query.ts";
-import { socketQueueBytes } from "../support/network/socket-queues.ts";
-import { createCommandLine, type CommandLine } from "../support/platform/command-line.ts";
-import { dumpEtcd } from "../support/platform/etcd-dump.ts";
+import { withGrpc } from "@holdfast/testing/api/grpc-calls.ts";
+import { resolveName } from "@holdfast/testing/network/dns-query.ts";
+import { socketQueueBytes } from "@holdfast/testing/network/socket-queues.ts";
+import { createCommandLine, type CommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
 import {
   codeOf,
   createInferenceCallers,
   type InferenceCallers,
   inParallel,
   plantedPrompt,
-} from "../support/platform/inference-callers.ts";
-import { createOrganizations, type Organizations } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { argumentsAndEnvironment } from "../support/platform/platform-processes.ts";
+} from "@holdfast/testing/platform/inference-callers.ts";
+import { createOrganizations, type Organizations } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { argumentsAndEnvironment } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   type ScriptedProvider,
   startScriptedProvider,
   streamBytes,
   outputSentAt,
   usageSentAt,
-} from "../support/servers/scripted-provider.ts";
-import { waitUntil } from "../support/wait-until.ts";
+} from "@holdfast/testing/servers/scripted-provider.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const providerKey = "sk-planted-5f1c9a7e";
 

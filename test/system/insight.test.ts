@@ -2,16 +2,21 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createNodeClient } from "../../sdk/src/node/index.ts";
-import { openPostgresql } from "../support/api/clients.ts";
-import { createCommandLine } from "../support/platform/command-line.ts";
-import { metricsText } from "../support/api/metrics-text.ts";
-import { parseExposition } from "../support/api/parse-exposition.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { type ScriptedModel, startScriptedModel } from "../support/servers/scripted-model.ts";
-import type { ProblemJson } from "../support/api/service-json.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { createNodeClient } from "@holdfast/sdk/node/index.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { metricsText } from "@holdfast/testing/api/metrics-text.ts";
+import { parseExposition } from "@holdfast/testing/api/parse-exposition.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { type ScriptedModel, startScriptedModel } from "@holdfast/testing/servers/scripted-model.ts";
+import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface StatisticsJson {
   readonly queries: readonly { readonly query: string; readonly calls: number; readonly rows: number }[];

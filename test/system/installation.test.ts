@@ -3,13 +3,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queryOnce } from "../support/api/clients.ts";
-import { createClientNamespace } from "../support/network/client-namespace.ts";
-import { asOperator } from "../support/platform/organizations.ts";
-import { type AdminFile, preparedDisks, type Platform, startPlatform } from "../support/platform/platform.ts";
-import { isAlive } from "../support/platform/platform-processes.ts";
-import { createServices, type RunningService } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import { createClientNamespace } from "@holdfast/testing/network/client-namespace.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import { type AdminFile, preparedDisks, type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { isAlive } from "@holdfast/testing/platform/platform-processes.ts";
+import { createServices, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const entry = join(import.meta.dirname, "..", "..", "local", "src", "main.ts");
 
@@ -126,7 +126,7 @@ const print = (text) => process.stdout.write(text);
 await fetch(process.argv[1]).then(async (answer) => print(await answer.text()), (error) => print(String(error.cause)));
 `;
 const ask = `
-const { queryDns } = await import(${JSON.stringify(join(import.meta.dirname, "..", "support", "network", "dns-query.ts"))});
+const { queryDns } = await import(${JSON.stringify(join(import.meta.dirname, "..", "..", "testing", "src", "network", "dns-query.ts"))});
 const [server, name, transport] = process.argv.slice(1);
 const { answers } = await queryDns(server, { name, transport });
 process.stdout.write(JSON.stringify(answers.filter(({ type }) => type === "A").map(({ data }) => data)));

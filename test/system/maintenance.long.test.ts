@@ -2,16 +2,24 @@ import { keeperProtocol } from "@holdfast/common/keeper-protocol.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRows } from "../faults/acknowledged-writer.ts";
 import { killAtImageStep } from "../faults/image-kills.ts";
-import { createChangingImages, type ChangingImages } from "../support/machines/changing-images.ts";
-import { queryOnce } from "../support/api/clients.ts";
-import { createMaintenanceRequests, type MaintenanceRequests } from "../support/machines/maintenance-requests.ts";
-import { openEtcd } from "../support/platform/etcd-dump.ts";
-import { preparedDisks, type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { startQueueWorkload } from "../support/api/queue-workload.ts";
-import type { PageJson } from "../support/api/service-json.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { createChangingImages, type ChangingImages } from "@holdfast/testing/machines/changing-images.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import {
+  createMaintenanceRequests,
+  type MaintenanceRequests,
+} from "@holdfast/testing/machines/maintenance-requests.ts";
+import { openEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import { preparedDisks, type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { startQueueWorkload } from "@holdfast/testing/api/queue-workload.ts";
+import type { PageJson } from "@holdfast/testing/api/service-json.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface EventJson {
   readonly event_type: string;

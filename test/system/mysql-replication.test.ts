@@ -2,15 +2,20 @@ import { rmSync } from "node:fs";
 import { connect } from "node:net";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ReplicationStatus } from "../../sdk/src/index.ts";
-import { addressOf } from "../support/api/clients.ts";
-import type { OperationJson } from "../support/api/service-json.ts";
-import { requireRecipes } from "../support/engines/required-recipes.ts";
-import { isFailoverCandidate } from "../support/platform/failover-candidate.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { ReplicationStatus } from "@holdfast/sdk";
+import { addressOf } from "@holdfast/testing/api/clients.ts";
+import type { OperationJson } from "@holdfast/testing/api/service-json.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface Login {
   readonly host?: string;

@@ -7,14 +7,19 @@ import { promisify } from "node:util";
 import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { addressOf } from "../support/api/clients.ts";
-import type { PageJson, ProblemJson } from "../support/api/service-json.ts";
-import { requireRecipes } from "../support/engines/required-recipes.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { asRoot, testUid } from "../support/platform/platform-software.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { addressOf } from "@holdfast/testing/api/clients.ts";
+import type { PageJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { asRoot, testUid } from "@holdfast/testing/platform/platform-software.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface MetricsJson {
   readonly series: readonly { readonly metric: string; readonly points: readonly unknown[] }[];

@@ -2,14 +2,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type InferenceCallers, createInferenceCallers } from "../support/platform/inference-callers.ts";
-import { type InferenceProcess, startInferenceProcess } from "../support/platform/inference-process.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
-import { createOrganizations, type Organizations } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { argumentsAndEnvironment } from "../support/platform/platform-processes.ts";
-import { type SecondController, startSecondController } from "../support/platform/second-controller.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { type InferenceCallers, createInferenceCallers } from "@holdfast/testing/platform/inference-callers.ts";
+import { type InferenceProcess, startInferenceProcess } from "@holdfast/testing/platform/inference-process.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { createOrganizations, type Organizations } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { argumentsAndEnvironment } from "@holdfast/testing/platform/platform-processes.ts";
+import { type SecondController, startSecondController } from "@holdfast/testing/platform/second-controller.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 /**
  * Listeners that no setting names: of a second controller with its DNS server, and of a second issuer, store and proxy.
@@ -48,7 +48,7 @@ async function startSecond(
   settings: Readonly<Record<string, string>>,
   line: string,
 ): Promise<void> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, `../../${plane}/src/main.ts`)], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, `../..${plane}/src/main.ts`)], {
     env: { ...settingsOf(platform.processes()[plane]), ...settings },
     stdio: ["ignore", "ignore", "pipe"],
   });

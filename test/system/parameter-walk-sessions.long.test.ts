@@ -1,9 +1,9 @@
 import { escapeIdentifier, escapeLiteral } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queuesOf, type ServiceQueues } from "../support/api/service-queues.ts";
-import type { Platform } from "../support/platform/platform.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { queuesOf, type ServiceQueues } from "@holdfast/testing/api/service-queues.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { batchesOf, type Extreme } from "./parameter-walk/extremes.ts";
 import {
   createPostgresqlWalk,

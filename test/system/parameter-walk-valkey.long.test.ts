@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { createServices } from "../support/platform/services.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices } from "@holdfast/testing/platform/services.ts";
 import { batchesOf, type End, extremesOf } from "./parameter-walk/extremes.ts";
 import { createWalkedService, printValues, type WalkedService } from "./parameter-walk/walked-service.ts";
 

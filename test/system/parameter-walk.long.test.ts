@@ -2,10 +2,15 @@ import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts"
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
 import { printQuantity } from "@holdfast/common/engine-catalog/quantity.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ProblemJson } from "../support/api/service-json.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const longMs = 450_000;
 /** Number of parameters that are set together under one backup. */

@@ -1,23 +1,26 @@
 import { type Host, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AcknowledgedWriter } from "../faults/acknowledged-writer.ts";
-import { type GrpcCalls, withGrpc } from "../support/api/grpc-calls.ts";
-import type { ConnectionJson, OperationJson, ProblemJson, ServiceJson } from "../support/api/service-json.ts";
-import { callEtcd, encoded } from "../support/engines/etcd/api.ts";
-import { clusterNames, connectEtcd, writeKeys } from "../support/engines/etcd/ledger.ts";
-import { registryLines } from "../support/engines/etcd/registry-lines.ts";
-import { requireRecipes } from "../support/engines/required-recipes.ts";
-import { type ChangingImages, createChangingImages } from "../support/machines/changing-images.ts";
-import { createMaintenanceRequests, type MaintenanceRequests } from "../support/machines/maintenance-requests.ts";
-import { resolveName } from "../support/network/dns-query.ts";
-import { type ExtendedCheckout, extendCheckout } from "../support/platform/extended-checkout.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { lastLogLines } from "../support/platform/platform-logs.ts";
-import { killAtOnce, type MachineProcesses } from "../support/platform/platform-processes.ts";
-import { newSecondHost, type SecondHost } from "../support/platform/second-host.ts";
-import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { type GrpcCalls, withGrpc } from "@holdfast/testing/api/grpc-calls.ts";
+import type { ConnectionJson, OperationJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { callEtcd, encoded } from "@holdfast/testing/engines/etcd/api.ts";
+import { clusterNames, connectEtcd, writeKeys } from "@holdfast/testing/engines/etcd/ledger.ts";
+import { registryLines } from "@holdfast/testing/engines/etcd/registry-lines.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { type ChangingImages, createChangingImages } from "@holdfast/testing/machines/changing-images.ts";
+import {
+  createMaintenanceRequests,
+  type MaintenanceRequests,
+} from "@holdfast/testing/machines/maintenance-requests.ts";
+import { resolveName } from "@holdfast/testing/network/dns-query.ts";
+import { type ExtendedCheckout, extendCheckout } from "@holdfast/testing/platform/extended-checkout.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
+import { killAtOnce, type MachineProcesses } from "@holdfast/testing/platform/platform-processes.ts";
+import { newSecondHost, type SecondHost } from "@holdfast/testing/platform/second-host.ts";
+import { createServices, expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 // etcd as a managed service: an engine of the tests whose members elect their leader, added to a copy of the checkout
 // as CONTRIBUTING has it. The controller, the hosts, the agents and the quorum are the real ones.

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queryOnce } from "../support/api/clients.ts";
-import { resolveName } from "../support/network/dns-query.ts";
-import type { PageJson } from "../support/api/service-json.ts";
-import { expectStatus } from "../support/platform/services.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import { resolveName } from "@holdfast/testing/network/dns-query.ts";
+import type { PageJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { connectionCases } from "./postgresql/connections.ts";
 import { createPostgresqlUnderTest } from "./postgresql/postgresql-under-test.ts";
 import { settingAndLogCases } from "./postgresql/settings-and-logs.ts";

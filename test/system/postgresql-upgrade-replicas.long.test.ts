@@ -2,12 +2,17 @@ import { ensureImage } from "@holdfast/image/make-image.ts";
 import { imagesDirectory } from "@holdfast/image/node-image.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AcknowledgedWriter, writeRows } from "../faults/acknowledged-writer.ts";
-import { queryOnce } from "../support/api/clients.ts";
-import { type CommandLine, createCommandLine } from "../support/platform/command-line.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const longMs = 300_000;
 /** Enabled by `npm run faults -- --upgrades`. */

@@ -1,13 +1,18 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AcknowledgedWriter, writeRows } from "../faults/acknowledged-writer.ts";
-import { openPostgresql } from "../support/api/clients.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { requireRecipes } from "../support/engines/required-recipes.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const longMs = 300_000;
 

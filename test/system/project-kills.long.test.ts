@@ -6,15 +6,19 @@ import type { Kind } from "@holdfast/controller/kernel/store/kind.ts";
 import { prefixOf } from "@holdfast/controller/kernel/store/resource.ts";
 import { isFinished, operationKind } from "@holdfast/controller/operation/operation.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Project, Stack, StackMigration } from "../../sdk/src/index.ts";
-import { type DeliveryFixture, startDeliveryFixture, valkeySpec } from "../support/composition/bundle-fixture.ts";
-import { createDyingControllers } from "../support/composition/dying-controllers.ts";
-import { killAfterWrites, watchWrites } from "../support/composition/kill-after-write.ts";
-import { dumpEtcd } from "../support/platform/etcd-dump.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { type SecondController, startSecondController } from "../support/platform/second-controller.ts";
-import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { Project, Stack, StackMigration } from "@holdfast/sdk";
+import {
+  type DeliveryFixture,
+  startDeliveryFixture,
+  valkeySpec,
+} from "@holdfast/testing/composition/bundle-fixture.ts";
+import { createDyingControllers } from "@holdfast/testing/composition/dying-controllers.ts";
+import { killAfterWrites, watchWrites } from "@holdfast/testing/composition/kill-after-write.ts";
+import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { type SecondController, startSecondController } from "@holdfast/testing/platform/second-controller.ts";
+import { createServices, expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 // Each write of a composition, and each write that changes a resource for it, is the last action of its controller: no
 // process receives etcd's response. Over the whole life of projects and of a stack everything ends as without a death,

@@ -3,15 +3,19 @@ import { PipelineService, PipelineStatus } from "@holdfast/proto/holdfast/v1/pip
 import { ProjectService, ProjectStatus } from "@holdfast/proto/holdfast/v1/project_pb.ts";
 import { StackService, StackStatus } from "@holdfast/proto/holdfast/v1/stack_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Deployment, Pipeline, PipelineDetail, Project, ProjectPlan, Stack } from "../../sdk/src/index.ts";
-import { type DeliveryFixture, startDeliveryFixture, valkeySpec } from "../support/composition/bundle-fixture.ts";
-import { openDatabaseUrl, openValkeyUrl } from "../support/composition/open-url.ts";
-import { outputsOf } from "../support/composition/outputs-of.ts";
-import { dumpEtcd } from "../support/platform/etcd-dump.ts";
-import { createOrganizations, grpcAs } from "../support/platform/organizations.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { Deployment, Pipeline, PipelineDetail, Project, ProjectPlan, Stack } from "@holdfast/sdk";
+import {
+  type DeliveryFixture,
+  startDeliveryFixture,
+  valkeySpec,
+} from "@holdfast/testing/composition/bundle-fixture.ts";
+import { openDatabaseUrl, openValkeyUrl } from "@holdfast/testing/composition/open-url.ts";
+import { outputsOf } from "@holdfast/testing/composition/outputs-of.ts";
+import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import { createOrganizations, grpcAs } from "@holdfast/testing/platform/organizations.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { createServices, expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 // One platform, on which a project, a stack and a pipeline are created together: each test continues from the state of
 // those before it.

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { metricsText } from "../support/api/metrics-text.ts";
-import { parseExposition } from "../support/api/parse-exposition.ts";
-import { type TestImage, testImage } from "../support/engines/test-image.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { createServices, expectStatus, type RunningService } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { metricsText } from "@holdfast/testing/api/metrics-text.ts";
+import { parseExposition } from "@holdfast/testing/api/parse-exposition.ts";
+import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const manual = join(import.meta.dirname, "../../docs/operate/monitoring");
 

@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createQueue } from "../../sdk/src/queue/index.ts";
-import { hasEngine } from "../support/engines/engine-machine.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
-import { type TestImage, testImage } from "../support/engines/test-image.ts";
-import { asRoot, testUid } from "../support/platform/platform-software.ts";
-import { createQueueDatabase, type QueueDatabase } from "../support/engines/queue-database.ts";
-import type { TemporaryProcess } from "../support/platform/temporary-process.ts";
+import { createQueue } from "@holdfast/sdk/queue/index.ts";
+import { hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.ts";
+import { asRoot, testUid } from "@holdfast/testing/platform/platform-software.ts";
+import { createQueueDatabase, type QueueDatabase } from "@holdfast/testing/engines/queue-database.ts";
+import type { TemporaryProcess } from "@holdfast/testing/platform/temporary-process.ts";
 
 const samples = join(import.meta.dirname, "..", "..", "docs", "how-to", "samples", "queues");
 

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createQueue } from "../../sdk/src/queue/index.ts";
-import { hasEngine } from "../support/engines/engine-machine.ts";
-import { createQueueDatabase, type QueueDatabase } from "../support/engines/queue-database.ts";
+import { createQueue } from "@holdfast/sdk/queue/index.ts";
+import { hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { createQueueDatabase, type QueueDatabase } from "@holdfast/testing/engines/queue-database.ts";
 
 const queue = "kills";
 const workers = 3;
@@ -27,10 +27,14 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of a queue", () => {
   });
 
   function start(): ChildProcess {
-    const child = spawn(process.execPath, [join(import.meta.dirname, "..", "support", "engines", "queue-worker.ts")], {
-      env: { ...process.env, HOLDFAST_QUEUE: queue, HOLDFAST_POOL: JSON.stringify(database.poolConfig) },
-      stdio: "ignore",
-    });
+    const child = spawn(
+      process.execPath,
+      [join(import.meta.dirname, "..", "..", "testing", "src", "engines", "queue-worker.ts")],
+      {
+        env: { ...process.env, HOLDFAST_QUEUE: queue, HOLDFAST_POOL: JSON.stringify(database.poolConfig) },
+        stdio: "ignore",
+      },
+    );
     children.add(child);
     child.once("exit", () => children.delete(child));
     return child;

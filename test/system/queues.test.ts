@@ -1,11 +1,11 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createNodeClient } from "../../sdk/src/node/index.ts";
-import { createQueue, Discard } from "../../sdk/src/queue/index.ts";
-import { dumpEtcd } from "../support/platform/etcd-dump.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { createNodeClient } from "@holdfast/sdk/node/index.ts";
+import { createQueue, Discard } from "@holdfast/sdk/queue/index.ts";
+import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { commandCases } from "./queues/commands.ts";
 import { databaseCases } from "./queues/databases.ts";
 import { eventCases } from "./queues/events.ts";

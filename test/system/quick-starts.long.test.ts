@@ -6,11 +6,11 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type SnippetLanguage, snippetLanguages } from "../../sdk/src/cli/clients/engine-client.ts";
-import { type TestImage, testImage } from "../support/engines/test-image.ts";
-import { type CommandLine, createCommandLine } from "../support/platform/command-line.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { asRoot, testUid } from "../support/platform/platform-software.ts";
+import { type SnippetLanguage, snippetLanguages } from "@holdfast/cli/clients/engine-client.ts";
+import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.ts";
+import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { asRoot, testUid } from "@holdfast/testing/platform/platform-software.ts";
 
 const execute = promisify(execFile);
 const hasGo = await execute("go", ["version"]).then(

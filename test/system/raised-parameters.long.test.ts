@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { type DrillJson, drilled } from "../support/platform/drills.ts";
-import type { Platform } from "../support/platform/platform.ts";
-import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type DrillJson, drilled } from "@holdfast/testing/platform/drills.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { expectStatus, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
 describe("a log that was written under raised parameters and a larger plan", () => {

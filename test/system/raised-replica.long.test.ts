@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findBelow, killAtOnce } from "../support/platform/platform-processes.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createFailures } from "./replication/failures.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { expectStatus } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { poolerCases } from "./replication/pooler.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 import { whilePaused } from "./service-lifecycle/lifecycle-under-test.ts";

@@ -3,13 +3,18 @@ import { join } from "node:path";
 import { restoreControlPlane } from "@holdfast/local/restore-control-plane.ts";
 import { ControlService, FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queryOnce } from "../support/api/clients.ts";
-import type { GrpcCalls } from "../support/api/grpc-calls.ts";
-import { numbersOf, queuesOf } from "../support/api/service-queues.ts";
-import { asOperator } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import type { GrpcCalls } from "@holdfast/testing/api/grpc-calls.ts";
+import { numbersOf, queuesOf } from "@holdfast/testing/api/service-queues.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 describe("the control plane, lost and restored from its snapshot", () => {
   let platform: Platform;

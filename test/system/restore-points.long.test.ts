@@ -1,12 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { createRandom } from "../support/random.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createRandom } from "@holdfast/testing/random.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 /** A row with the times at which its write began and was acknowledged, in milliseconds of the engine's clock. */
 interface Written {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { asRoot } from "../support/platform/platform-software.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
 const its = createBackupsUnderTest();

@@ -1,11 +1,16 @@
 import { closeSync, openSync, readFileSync, readlinkSync, writeFileSync, writeSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queryOnce } from "../support/api/clients.ts";
-import type { ProblemJson, ServiceJson } from "../support/api/service-json.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import type { ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const longMs = 240_000;
 const dayMs = 86_400_000;

@@ -1,11 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AcknowledgedWriter, writeRows } from "../faults/acknowledged-writer.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, type RunningService, expectStatus, type Services } from "../support/platform/services.ts";
-import { type ChangingImages, createChangingImages } from "../support/machines/changing-images.ts";
-import { createMaintenanceRequests, type MaintenanceRequests } from "../support/machines/maintenance-requests.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import {
+  createServices,
+  type RunningService,
+  expectStatus,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { type ChangingImages, createChangingImages } from "@holdfast/testing/machines/changing-images.ts";
+import {
+  createMaintenanceRequests,
+  type MaintenanceRequests,
+} from "@holdfast/testing/machines/maintenance-requests.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const longMs = 360_000;
 

@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { queryOnce } from "../support/api/clients.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { s3Programs } from "../support/servers/s3-program.ts";
-import { type S3Server, startS3Server } from "../support/servers/s3-server.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { s3Programs } from "@holdfast/testing/servers/s3-program.ts";
+import { type S3Server, startS3Server } from "@holdfast/testing/servers/s3-server.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 interface BackupJson {
   readonly id: string;

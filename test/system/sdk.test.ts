@@ -3,14 +3,18 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Client, ConnectionFailed, createClient, verifyWebhook } from "../../sdk/src/index.ts";
-import { createNodeClient, saveProfile } from "../../sdk/src/node/index.ts";
-import { installSdk, packSdk, sdkDirectory } from "../support/platform/packed-sdk.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { findRuntime } from "../support/platform/runtimes.ts";
-import { createTestCertificate } from "../support/controller/test-certificate.ts";
-import { waitUntil } from "../support/wait-until.ts";
-import { type Received, startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
+import { type Client, ConnectionFailed, createClient, verifyWebhook } from "@holdfast/sdk";
+import { createNodeClient, saveProfile } from "@holdfast/sdk/node/index.ts";
+import { installSdk, packSdk, sdkDirectory } from "@holdfast/testing/platform/packed-sdk.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { findRuntime } from "@holdfast/testing/platform/runtimes.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import {
+  type Received,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from "@holdfast/testing/servers/webhook-receiver.ts";
 
 type Environment = Readonly<Record<string, string>>;
 

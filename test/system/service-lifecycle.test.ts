@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queryOnce } from "../support/api/clients.ts";
-import type { ProblemJson, ServiceJson } from "../support/api/service-json.ts";
-import { expectStatus } from "../support/platform/services.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import type { ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { creationCases } from "./service-lifecycle/creation.ts";
 import { createLifecycleUnderTest } from "./service-lifecycle/lifecycle-under-test.ts";
 import { timeToLiveCases } from "./service-lifecycle/time-to-live.ts";

@@ -1,6 +1,6 @@
 import { Secret, TOTP } from "otpauth";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { waitUntil } from "../support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 describe("the account of an app's user", () => {

@@ -2,11 +2,11 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type TestImage, testImage } from "../support/engines/test-image.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
-import { testUid } from "../support/platform/platform-software.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import type { TemporaryProcess } from "../support/platform/temporary-process.ts";
+import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { testUid } from "@holdfast/testing/platform/platform-software.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import type { TemporaryProcess } from "@holdfast/testing/platform/temporary-process.ts";
 import { createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 interface ClientJson {

@@ -1,10 +1,10 @@
 import { decodeJwt } from "jose";
 import * as client from "openid-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { expectStatus, type RunningService } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 const longMs = 180_000;

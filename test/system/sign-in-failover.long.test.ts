@@ -1,11 +1,11 @@
 import * as client from "openid-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ReplicationStatus, ServiceNode } from "../../sdk/src/index.ts";
-import { openPostgresql } from "../support/api/clients.ts";
-import { argumentsAndEnvironment, findBelow, killAtOnce } from "../support/platform/platform-processes.ts";
-import { lastLogLines } from "../support/platform/platform-logs.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { ReplicationStatus, ServiceNode } from "@holdfast/sdk";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { argumentsAndEnvironment, findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { lastLogLines } from "@holdfast/testing/platform/platform-logs.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createFailures } from "./replication/failures.ts";
 import { createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 

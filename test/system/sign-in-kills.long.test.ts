@@ -2,8 +2,8 @@ import { decodeJwt } from "jose";
 import * as client from "openid-client";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 const longMs = 600_000;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { expectStatus } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createSignInUnderTest, type AuthJson } from "./sign-in/sign-in-under-test.ts";
 
 /** The limits of an app's mails, as its owner and its users see them. */

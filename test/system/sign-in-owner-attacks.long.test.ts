@@ -1,10 +1,10 @@
 import * as client from "openid-client";
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 const longMs = 300_000;

@@ -6,9 +6,9 @@ import { dirname, join } from "node:path";
 import { Secret, TOTP } from "otpauth";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTestCertificate } from "../support/controller/test-certificate.ts";
-import { type Chromium, startChromium } from "../support/servers/chromium.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
+import { type Chromium, startChromium } from "@holdfast/testing/servers/chromium.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 const require = createRequire(import.meta.url);

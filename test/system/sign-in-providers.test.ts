@@ -1,11 +1,11 @@
 import * as client from "openid-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
-import { startTestDnsServer, type TestDnsServer } from "../support/network/dns-zone.ts";
-import type { Browser } from "../support/network/browser.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import { type IdentityProvider, startIdentityProvider } from "../support/servers/identity-provider.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { startTestDnsServer, type TestDnsServer } from "@holdfast/testing/network/dns-zone.ts";
+import type { Browser } from "@holdfast/testing/network/browser.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { type IdentityProvider, startIdentityProvider } from "@holdfast/testing/servers/identity-provider.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 interface DomainJson {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Browser, Page } from "../support/network/browser.ts";
-import { type IssuerProcess, startIssuerProcess } from "../support/servers/issuer-process.ts";
+import type { Browser, Page } from "@holdfast/testing/network/browser.ts";
+import { type IssuerProcess, startIssuerProcess } from "@holdfast/testing/servers/issuer-process.ts";
 
 const nativeUri = "com.example.shop:/oauth2redirect";
 const loopbackUri = "http://[::1]/callback";

@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
 import * as client from "openid-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
-import { type Browser, fetchOver, platformAgent } from "../support/network/browser.ts";
-import { dumpEtcd } from "../support/platform/etcd-dump.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { type Browser, fetchOver, platformAgent } from "@holdfast/testing/network/browser.ts";
+import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 const tables = [

@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Stack, StackMigration, StackPreview, StackTemplate, UpgradePreview } from "../../sdk/src/index.ts";
-import { createCommandLine } from "../support/platform/command-line.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { Stack, StackMigration, StackPreview, StackTemplate, UpgradePreview } from "@holdfast/sdk";
+import { createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const valkey = (plan: string) => ({ database_type: "valkey", plan_name: plan, storage_size_gb: 1 });
 const pair = (plan: string, more: object = {}) => ({

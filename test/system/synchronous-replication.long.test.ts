@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ReplicationStatus } from "../../sdk/src/index.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { ReplicationStatus } from "@holdfast/sdk";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { createServices, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { releaseCases } from "./replication/synchronous.ts";
 import { createSynchronousUnderTest } from "./replication/synchronous-under-test.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { findBelow, killAtOnce } from "../support/platform/platform-processes.ts";
-import { expectStatus } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 
 describe("a PostgreSQL whose commits wait for one of two replicas", () => {

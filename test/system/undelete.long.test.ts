@@ -1,13 +1,13 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { BackupService } from "@holdfast/proto/holdfast/admin/v1/backup_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { GrpcCalls } from "../support/api/grpc-calls.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { asOperator } from "../support/platform/organizations.ts";
-import type { Platform } from "../support/platform/platform.ts";
-import { writeRowsUntilEnd } from "../support/platform/writes-until-end.ts";
-import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import type { GrpcCalls } from "@holdfast/testing/api/grpc-calls.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { writeRowsUntilEnd } from "@holdfast/testing/platform/writes-until-end.ts";
+import { expectStatus, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
 describe("a deleted service", () => {

@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { commandOnce, openValkey } from "../support/api/clients.ts";
-import { drilled, noDrillMachines } from "../support/platform/drills.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import type { ServiceJson } from "../support/api/service-json.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
-import { writeUntilEnd } from "../support/platform/writes-until-end.ts";
+import { commandOnce, openValkey } from "@holdfast/testing/api/clients.ts";
+import { drilled, noDrillMachines } from "@holdfast/testing/platform/drills.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { writeUntilEnd } from "@holdfast/testing/platform/writes-until-end.ts";
 
 interface BackupJson {
   readonly id: string;

@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flushOnWrite } from "../faults/acknowledged-writer.ts";
-import { commandOnce, openValkey } from "../support/api/clients.ts";
-import type { OperationJson, ProblemJson } from "../support/api/service-json.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { isFailoverCandidate } from "../support/platform/failover-candidate.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { commandOnce, openValkey } from "@holdfast/testing/api/clients.ts";
+import type { OperationJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const endless = "while true do end";
 describe("a Valkey of two nodes whose engine is busy", () => {

@@ -5,14 +5,19 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ReplicationStatus } from "../../sdk/src/index.ts";
+import type { ReplicationStatus } from "@holdfast/sdk";
 import { type AcknowledgedWriter, flushOnWrite, writeValues } from "../faults/acknowledged-writer.ts";
-import { commandOnce } from "../support/api/clients.ts";
-import { type CommandLine, createCommandLine } from "../support/platform/command-line.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { commandOnce } from "@holdfast/testing/api/clients.ts";
+import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type NodeWriters, countersOf, startNodeWriters } from "./replication/node-writers.ts";
 import { createFailures, type Fault } from "./replication/failures.ts";
 

@@ -1,12 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ReplicationStatus } from "../../sdk/src/index.ts";
+import type { ReplicationStatus } from "@holdfast/sdk";
 import { type AcknowledgedWriter, flushOnWrite, writeValues } from "../faults/acknowledged-writer.ts";
-import { commandOnce } from "../support/api/clients.ts";
-import type { OperationJson } from "../support/api/service-json.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { commandOnce } from "@holdfast/testing/api/clients.ts";
+import type { OperationJson } from "@holdfast/testing/api/service-json.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 /** No other client gets a response meanwhile. */
 const runsForSeconds = `local from = redis.call('TIME')[1]

@@ -1,12 +1,17 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { addressOf, commandOnce, inside, openValkey } from "../support/api/clients.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { testPublicNetwork } from "../support/network/public-network.ts";
-import type { PageJson, ProblemJson } from "../support/api/service-json.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { addressOf, commandOnce, inside, openValkey } from "@holdfast/testing/api/clients.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { testPublicNetwork } from "@holdfast/testing/network/public-network.ts";
+import type { PageJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 describe("a managed Valkey", () => {
   let platform: Platform;

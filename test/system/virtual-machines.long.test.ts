@@ -4,18 +4,23 @@ import { execFileSync } from "node:child_process";
 import type { IncusClient } from "@holdfast/compute/incus/incus-client.ts";
 import { guestKey, instanceName } from "@holdfast/compute/incus/instance-config.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Maintenance } from "../../sdk/src/index.ts";
+import type { Maintenance } from "@holdfast/sdk";
 import { writeRows } from "../faults/acknowledged-writer.ts";
 import { setFrozen } from "../faults/fault-fixture.ts";
-import { type ChangingGuests, createChangingGuests } from "../support/machines/changing-guests.ts";
-import { addressOf, openPostgresql, queryOnce } from "../support/api/clients.ts";
-import { firstProcessOf, guestsMissing, listeners, openIncusOf } from "../support/machines/incus-machines.ts";
-import { type Attempt, createClientNamespace } from "../support/network/client-namespace.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import type { OperationJson } from "../support/api/service-json.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { type ChangingGuests, createChangingGuests } from "@holdfast/testing/machines/changing-guests.ts";
+import { addressOf, openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
+import { firstProcessOf, guestsMissing, listeners, openIncusOf } from "@holdfast/testing/machines/incus-machines.ts";
+import { type Attempt, createClientNamespace } from "@holdfast/testing/network/client-namespace.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import type { OperationJson } from "@holdfast/testing/api/service-json.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 const missing = await guestsMissing();
 /** Under emulation a guest takes a minute to start: set this, and vitest's --testTimeout, to more. */

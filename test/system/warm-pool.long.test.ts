@@ -1,12 +1,12 @@
 import { FleetService, type Machine } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
-import { grpcAs } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { testPublicNetwork } from "../support/network/public-network.ts";
-import { createServices, type RunningService, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { grpcAs } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { testPublicNetwork } from "@holdfast/testing/network/public-network.ts";
+import { createServices, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 /** Machines that run ahead of demand, and how services claim them. */
 describe("waiting machines", () => {

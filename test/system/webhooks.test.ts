@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
-import { acceptedBy } from "../support/servers/webhook-verifiers.ts";
-import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { createServices, expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { acceptedBy } from "@holdfast/testing/servers/webhook-verifiers.ts";
+import { startWebhookReceiver, type WebhookReceiver } from "@holdfast/testing/servers/webhook-receiver.ts";
 
 interface WebhookJson {
   readonly id: string;

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { inheritedNames } from "../../../test/hostile/inherited-names.ts";
-import { waitUntil } from "../../../test/support/wait-until.ts";
+import { inheritedNames } from "@holdfast/testing/hostile/inherited-names.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AgentLink, createAgentLink } from "./agent-link.ts";
 
 let directory: string;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createRandom } from "../../../test/support/random.ts";
+import { createRandom } from "@holdfast/testing/random.ts";
 import { createArchiveSchedule } from "./archive-schedule.ts";
 
 const idleMs = 55_000;

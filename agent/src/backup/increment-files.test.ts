@@ -5,8 +5,8 @@ import { buffer } from "node:stream/consumers";
 import { BackupDamaged } from "@holdfast/common/backup/backup-reader.ts";
 import { readDelta, splitPages } from "@holdfast/common/backup/page-delta.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createRandom, type Random } from "../../../test/support/random.ts";
-import { tarOf, type Tree } from "../../../test/support/backup/tar.ts";
+import { createRandom, type Random } from "@holdfast/testing/random.ts";
+import { tarOf, type Tree } from "@holdfast/testing/backup/tar.ts";
 import { patchFiles } from "../os/patch-files.ts";
 import { spoolPages } from "./page-spool.ts";
 

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { heapEnvironment, heapOptions } from "./job-component.ts";
 
-const writeMuch = join(import.meta.dirname, "../../../test/support/backup/write-large-backup.ts");
+const writeMuch = join(import.meta.dirname, "../../../testing/src/backup/write-large-backup.ts");
 
 test("the memory of a backup job does not grow with the data", async () => {
   const highest = async (mebibytes: number) => {

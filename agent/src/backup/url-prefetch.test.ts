@@ -6,7 +6,7 @@ import { createBackupWriter } from "@holdfast/common/backup/backup-writer.ts";
 import { newLogSecrets, sealLog } from "@holdfast/common/backup/log-object.ts";
 import { logObject, manifestObject } from "@holdfast/common/backup/object-names.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestStore, type TestStore } from "../../../test/support/controller/store.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/store.ts";
 import { createArchiveReader } from "./archive-reader.ts";
 import type { ObjectUseText } from "./job.ts";
 import { createStoreClient } from "./store-client.ts";

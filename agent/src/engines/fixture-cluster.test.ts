@@ -1,8 +1,8 @@
-import { clusterClient } from "../../../test/support/engines/fixture-cluster/client.ts";
-import { createClusterDriver } from "../../../test/support/engines/fixture-cluster/driver.ts";
-import { valkeyVerifier } from "../../../test/support/engines/engine-clients.ts";
-import { createEngineMachine, onThisHost } from "../../../test/support/engines/engine-machine.ts";
-import { conformsToEngineDriver } from "../../../test/support/engines/engine-conformance.ts";
+import { clusterClient } from "@holdfast/testing/engines/fixture-cluster/client.ts";
+import { createClusterDriver } from "@holdfast/testing/engines/fixture-cluster/driver.ts";
+import { valkeyVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, onThisHost } from "@holdfast/testing/engines/engine-machine.ts";
+import { conformsToEngineDriver } from "@holdfast/testing/engines/engine-conformance.ts";
 
 conformsToEngineDriver({
   name: "an engine with two components whose members elect their primary",

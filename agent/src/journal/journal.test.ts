@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { asRoot } from "../../../test/support/platform/platform-software.ts";
+import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
 import { openJournal } from "./journal.ts";
 
 let directory: string;

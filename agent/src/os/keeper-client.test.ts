@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { waitUntil } from "../../../test/support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { bootMs } from "../../keeper/boot-clock.ts";
 import { chooseContainment, type Containment } from "../../keeper/containment.ts";
 import { createKeeper } from "../../keeper/keeper.ts";

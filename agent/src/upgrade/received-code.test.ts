@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { digestOfCode } from "@holdfast/common/agent-package.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { asRoot } from "../../../test/support/platform/platform-software.ts";
+import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
 import { openReceivedCode } from "./received-code.ts";
 
 let directory: string;

@@ -1,4 +1,4 @@
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { median, ms, percentile, print, times } from "../support/figures.ts";
 import { type PeerProcess, startPeer } from "../support/peer-process.ts";
 import type { Usage } from "../support/peer-queries.ts";

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startTestEtcd, type TestEtcd } from "@holdfast/test/support/controller/etcd.ts";
-import type { AgentIdentity } from "@holdfast/test/support/machines/test-agent.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import type { AgentIdentity } from "@holdfast/testing/machines/test-agent.ts";
 import { type PeerProcess, startPeer } from "../support/peer-process.ts";
 import { type SimulatedAgents, startSimulatedAgents } from "./simulated-agents.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { dial, helloOf, openSession, type TestSession } from "@holdfast/test/support/machines/test-agent.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { dial, helloOf, openSession, type TestSession } from "@holdfast/testing/machines/test-agent.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { PeerProcess } from "../support/peer-process.ts";
 import type { Usage } from "../support/peer-queries.ts";
 import type { BenchInstallation } from "./installation.ts";

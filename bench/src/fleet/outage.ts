@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { TestEtcd } from "@holdfast/test/support/controller/etcd.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import type { TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { print } from "../support/figures.ts";
 import type { PeerProcess } from "../support/peer-process.ts";
 import { effortOf } from "./etcd-effort.ts";

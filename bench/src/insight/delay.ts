@@ -1,8 +1,8 @@
-import { openPostgresql } from "@holdfast/test/support/api/clients.ts";
-import { startPlatform } from "@holdfast/test/support/platform/platform.ts";
-import { createServices, expectStatus } from "@holdfast/test/support/platform/services.ts";
-import { startWebhookReceiver } from "@holdfast/test/support/servers/webhook-receiver.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
+import { startWebhookReceiver } from "@holdfast/testing/servers/webhook-receiver.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { ms, percentile, print } from "../support/figures.ts";
 
 const intervalMs = 2_000;

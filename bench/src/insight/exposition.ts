@@ -4,8 +4,8 @@ import { metricExposition } from "@holdfast/controller/insight/metric/metric-exp
 import { createSamples } from "@holdfast/controller/insight/metric/samples/samples.ts";
 import { createHistory } from "@holdfast/controller/kernel/history/history.ts";
 import { monitoredService } from "@holdfast/controller/services/monitored-services.ts";
-import { startTestPostgresql } from "@holdfast/test/support/engines/postgresql.ts";
-import { parseExposition } from "@holdfast/test/support/api/parse-exposition.ts";
+import { startTestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
+import { parseExposition } from "@holdfast/testing/api/parse-exposition.ts";
 import { ms, percentile, print } from "../support/figures.ts";
 import { watchedServices } from "./watched-services.ts";
 

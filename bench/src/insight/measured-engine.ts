@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { createPostgresqlDriver } from "@holdfast/agent/engines/postgresql/driver.ts";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { connectPostgresql, scramVerifier } from "@holdfast/test/support/engines/engine-clients.ts";
-import { createEngineMachine, type EngineMachine } from "@holdfast/test/support/engines/engine-machine.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine } from "@holdfast/testing/engines/engine-machine.ts";
 
 const password = "a password";
 

@@ -1,6 +1,6 @@
 import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
-import { partial } from "@holdfast/test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 import { uuidv7 } from "uuidv7";
 
 /** Running services of one node, with the fields that are read here. */

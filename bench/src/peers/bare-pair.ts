@@ -1,8 +1,8 @@
 import { chownSync, mkdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { dyingWithParent, type Launch } from "@holdfast/image/in-image.ts";
-import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
-import { startTemporaryProcess, type TemporaryProcess } from "@holdfast/test/support/platform/temporary-process.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { startTemporaryProcess, type TemporaryProcess } from "@holdfast/testing/platform/temporary-process.ts";
 import { costOf } from "../support/cost.ts";
 
 /** A primary and its streaming replica without any platform, on two ports of 127.0.0.1, without passwords. */

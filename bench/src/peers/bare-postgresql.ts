@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
-import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/test/support/platform/platform-software.ts";
-import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
-import { startTemporaryProcess } from "@holdfast/test/support/platform/temporary-process.ts";
+import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/testing/platform/platform-software.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { startTemporaryProcess } from "@holdfast/testing/platform/temporary-process.ts";
 import { Client } from "pg";
 
 /** A newly created server that responded to its first query. */

@@ -11,8 +11,8 @@ import { createPrimaryLeaseRules } from "@holdfast/controller/services/service/m
 import { managedServiceKind } from "@holdfast/controller/services/service/managed-service.ts";
 import { createShards } from "@holdfast/controller/kernel/runtime/shards.ts";
 import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { TestEtcd } from "@holdfast/test/support/controller/etcd.ts";
-import { installationId, startController } from "@holdfast/test/support/controller/test-fleet.ts";
+import type { TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { installationId, startController } from "@holdfast/testing/controller/test-fleet.ts";
 import { idleService } from "../support/idle-service.ts";
 import { answerQueries } from "../support/peer-queries.ts";
 

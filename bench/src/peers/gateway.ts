@@ -7,7 +7,7 @@ import { silentLog as log } from "@holdfast/common/log.ts";
 import { rightsOf, systems } from "@holdfast/controller/systems.ts";
 import { createAccess } from "@holdfast/controller/access/create-access.ts";
 import { createCursors } from "@holdfast/controller/kernel/page/cursor.ts";
-import { createCollections } from "@holdfast/test/support/controller/test-collections.ts";
+import { createCollections } from "@holdfast/testing/controller/test-collections.ts";
 import { createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
 import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";

@@ -1,11 +1,11 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { TestEtcd } from "@holdfast/test/support/controller/etcd.ts";
-import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
-import { findBelow, killAtOnce } from "@holdfast/test/support/platform/platform-processes.ts";
-import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/test/support/platform/platform-software.ts";
-import { startTemporaryProcess, type TemporaryProcess } from "@holdfast/test/support/platform/temporary-process.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import type { TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/testing/platform/platform-software.ts";
+import { startTemporaryProcess, type TemporaryProcess } from "@holdfast/testing/platform/temporary-process.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { openRows, startShortTimeoutWriter } from "../support/short-timeout-writer.ts";
 import { signalAll } from "../support/signal-all.ts";
 import type { FailingPair } from "../support/write-gaps.ts";

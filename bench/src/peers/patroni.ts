@@ -3,10 +3,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
 import { cacheDirectory } from "@holdfast/image/node-image.ts";
-import type { TestEtcd } from "@holdfast/test/support/controller/etcd.ts";
-import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/test/support/platform/platform-software.ts";
-import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
-import { startTemporaryProcess, type TemporaryProcess } from "@holdfast/test/support/platform/temporary-process.ts";
+import type { TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/testing/platform/platform-software.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { startTemporaryProcess, type TemporaryProcess } from "@holdfast/testing/platform/temporary-process.ts";
 import { Client } from "pg";
 import type { Made } from "./bare-postgresql.ts";
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { pin, serverCore } from "../support/peer-process.ts";
 
 /** Portkey's gateway with its defaults, on the core of the servers. */

@@ -1,4 +1,4 @@
-import { createRest, type RestTarget } from "@holdfast/test/support/api/rest.ts";
+import { createRest, type RestTarget } from "@holdfast/testing/api/rest.ts";
 import { answerQueries } from "../support/peer-queries.ts";
 
 // Sends the largest allowed requests, several at a time, and repeats each until it is accepted, until the time is over.

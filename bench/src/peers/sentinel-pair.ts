@@ -1,11 +1,11 @@
 import { chown, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectValkey } from "@holdfast/test/support/api/clients.ts";
-import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
-import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/test/support/platform/platform-software.ts";
-import { startTemporaryProcess } from "@holdfast/test/support/platform/temporary-process.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { connectValkey } from "@holdfast/testing/api/clients.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/testing/platform/platform-software.ts";
+import { startTemporaryProcess } from "@holdfast/testing/platform/temporary-process.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { timeoutMs, startShortTimeoutWriter } from "../support/short-timeout-writer.ts";
 import { openMembers } from "../support/sorted-set.ts";
 import type { FailingPair } from "../support/write-gaps.ts";

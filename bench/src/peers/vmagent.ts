@@ -1,9 +1,9 @@
 import { chmodSync, chownSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { testImage } from "../../../test/support/engines/test-image.ts";
-import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
-import { testUid } from "@holdfast/test/support/platform/platform-software.ts";
+import { testImage } from "@holdfast/testing/engines/test-image.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { testUid } from "@holdfast/testing/platform/platform-software.ts";
 
 /** Debian's vmagent, which receives remote write and forwards it, with its queue on disk. */
 export interface VmAgent {

@@ -2,7 +2,7 @@ import {
   type Delivering,
   openWebhookPlatform,
   type WebhookServers,
-} from "@holdfast/test/support/servers/webhook-platform.ts";
+} from "@holdfast/testing/servers/webhook-platform.ts";
 import { answerQueries } from "../support/peer-queries.ts";
 
 // Our sender: a controller's webhook delivery, in a process of its own.

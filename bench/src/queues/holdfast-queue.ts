@@ -1,4 +1,4 @@
-import { createQueue } from "../../../sdk/src/queue/index.ts";
+import { createQueue } from "@holdfast/sdk/queue/index.ts";
 import type pg from "pg";
 import { chunks, countOf, payload, type QueuePeer } from "./queue-peer.ts";
 

@@ -8,19 +8,15 @@ import {
   RestoreSourceSchema,
 } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { startTestStore } from "@holdfast/test/support/controller/store.ts";
-import { connectPostgresql, scramVerifier } from "@holdfast/test/support/engines/engine-clients.ts";
-import {
-  type AgentMachine,
-  startAgentMachine,
-  whyNoAgentMachine,
-} from "@holdfast/test/support/machines/agent-machine.ts";
+import { startTestStore } from "@holdfast/testing/controller/store.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "@holdfast/testing/machines/agent-machine.ts";
 import {
   type Intervals as ProbeGaps,
   primaryByLease,
   watchIntervals as watchProbeGaps,
-} from "../../../test/support/machines/watch-intervals.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+} from "@holdfast/testing/machines/watch-intervals.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { Client } from "pg";
 import { type Cost, costOf } from "./cost.ts";
 import { cpuMsOf } from "./host.ts";

@@ -1,9 +1,9 @@
 import { readFileSync, readlinkSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Platform } from "@holdfast/test/support/platform/platform.ts";
-import { queryOnce } from "@holdfast/test/support/api/clients.ts";
-import { createServices, expectStatus, type RunningService } from "@holdfast/test/support/platform/services.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import { createServices, expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { print, times } from "./figures.ts";
 import { costOf } from "./cost.ts";
 

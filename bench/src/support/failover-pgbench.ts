@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { addressOf } from "@holdfast/test/support/api/clients.ts";
-import { asRoot, testProgram, testUid } from "@holdfast/test/support/platform/platform-software.ts";
-import type { Platform } from "@holdfast/test/support/platform/platform.ts";
-import { createServices, type RunningService } from "@holdfast/test/support/platform/services.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { addressOf } from "@holdfast/testing/api/clients.ts";
+import { asRoot, testProgram, testUid } from "@holdfast/testing/platform/platform-software.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { Client } from "pg";
 import { type BarePair, createBarePair } from "../peers/bare-pair.ts";
 import { print, ratios, times } from "./figures.ts";

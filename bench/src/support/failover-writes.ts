@@ -1,5 +1,5 @@
-import { startTestEtcd } from "@holdfast/test/support/controller/etcd.ts";
-import type { Platform } from "@holdfast/test/support/platform/platform.ts";
+import { startTestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import { createPatroniPair, documentedChecks, quickChecks } from "../peers/patroni-pair.ts";
 import { defaultTimeouts, preparePatroni, smallestTimeouts } from "../peers/patroni.ts";
 import { createSentinelPair } from "../peers/sentinel-pair.ts";

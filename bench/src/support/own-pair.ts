@@ -1,9 +1,9 @@
-import { addressOf, openValkey } from "@holdfast/test/support/api/clients.ts";
-import { isFailoverCandidate } from "../../../test/support/platform/failover-candidate.ts";
-import { findBelow, killAtOnce } from "@holdfast/test/support/platform/platform-processes.ts";
-import type { Platform } from "@holdfast/test/support/platform/platform.ts";
-import { createServices, expectStatus, type RunningService } from "@holdfast/test/support/platform/services.ts";
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { addressOf, openValkey } from "@holdfast/testing/api/clients.ts";
+import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
+import { findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { openRows, timeoutMs, type WriteSession, startShortTimeoutWriter } from "./short-timeout-writer.ts";
 import { openMembers } from "./sorted-set.ts";
 import { signalAll } from "./signal-all.ts";

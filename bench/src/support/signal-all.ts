@@ -1,4 +1,4 @@
-import { killAtOnce } from "@holdfast/test/support/platform/platform-processes.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
 
 /** Sends the signal to each of these processes. */
 export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {

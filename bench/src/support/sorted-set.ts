@@ -1,4 +1,4 @@
-import type { connectValkey } from "@holdfast/test/support/api/clients.ts";
+import type { connectValkey } from "@holdfast/testing/api/clients.ts";
 import type { WriteSession } from "./short-timeout-writer.ts";
 
 /** Rows as the members of a sorted set. */

@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { CreateWebhookRequestSchema, DeleteWebhookRequestSchema } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
-import { startTestEtcd } from "@holdfast/test/support/controller/etcd.ts";
-import { startTestPostgresql } from "@holdfast/test/support/engines/postgresql.ts";
+import { startTestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { startTestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
 import {
   openWebhookPlatform,
   type WebhookPlatform,
   type WebhookServers,
-} from "@holdfast/test/support/servers/webhook-platform.ts";
+} from "@holdfast/testing/servers/webhook-platform.ts";
 import { uuidv7 } from "uuidv7";
 import { loadCore, type PeerProcess, startPeer } from "./peer-process.ts";
 

@@ -1,4 +1,4 @@
-import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { ShortTimeoutWriter } from "./short-timeout-writer.ts";
 
 /** Faults of the primary; a killed or paused machine stays so until it is repaired. */

@@ -1,6 +1,6 @@
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { headerOf, tarOf, type Tree } from "../../../test/support/backup/tar.ts";
+import { headerOf, tarOf, type Tree } from "@holdfast/testing/backup/tar.ts";
 import { type DeltaStep, type PageLookup, readDelta, splitPages } from "./page-delta.ts";
 import { digestBytes, readPageMap } from "./page-map.ts";
 

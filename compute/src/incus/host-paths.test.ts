@@ -2,15 +2,15 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { attempt } from "../../../test/support/network/client-namespace.ts";
-import type { PathWork } from "../../../test/support/machines/path-worker.ts";
-import { runningMachine } from "../../../test/support/machines/machine-object.ts";
-import { nodeOf, runningService } from "../../../test/support/controller/service-object.ts";
+import { attempt } from "@holdfast/testing/network/client-namespace.ts";
+import type { PathWork } from "@holdfast/testing/machines/path-worker.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { nodeOf, runningService } from "@holdfast/testing/controller/service-object.ts";
 import { servicePolicyRules } from "@holdfast/controller/services/service/service-network-policy.ts";
 import type { HostPath, PeerHost } from "../compute-provider.ts";
 
 const run = promisify(execFile);
-const worker = join(import.meta.dirname, "..", "..", "..", "test", "support", "machines", "path-worker.ts");
+const worker = join(import.meta.dirname, "..", "..", "..", "testing", "src", "machines", "path-worker.ts");
 const isRoot = process.getuid?.() === 0;
 const able =
   isRoot &&

@@ -11,10 +11,10 @@ import {
   incusMissing,
   startTestIncus,
   type TestIncus,
-} from "../../../test/support/machines/incus-machines.ts";
-import { testMachineSpec } from "../../../test/support/machines/machine-spec.ts";
-import { freePorts } from "../../../test/support/platform/free-ports.ts";
-import { createTestCertificate } from "../../../test/support/controller/test-certificate.ts";
+} from "@holdfast/testing/machines/incus-machines.ts";
+import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { preparedEngines } from "../process/prepared-engines.ts";
 import { instanceUsers, instanceName } from "./instance-config.ts";

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { EdgeFigures, EdgeWork } from "../../../test/support/machines/edge-worker.ts";
+import type { EdgeFigures, EdgeWork } from "@holdfast/testing/machines/edge-worker.ts";
 
 const run = promisify(execFile);
-const worker = join(import.meta.dirname, "..", "..", "..", "test", "support", "machines", "edge-worker.ts");
+const worker = join(import.meta.dirname, "..", "..", "..", "testing", "src", "machines", "edge-worker.ts");
 const able =
   process.getuid?.() === 0 &&
   (await run("nft", ["--version"]).then(

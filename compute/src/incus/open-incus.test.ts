@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Log, silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePorts } from "../../../test/support/platform/free-ports.ts";
-import { createTestCertificate, type TestCertificate } from "../../../test/support/controller/test-certificate.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { createTestCertificate, type TestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
 import { HostUnreachable } from "../compute-failure.ts";
 import { openIncus } from "./open-incus.ts";
 

@@ -4,7 +4,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CloneTier, cloneTierMissing, openCloneTier } from "../../../test/support/machines/clone-tier.ts";
+import { type CloneTier, cloneTierMissing, openCloneTier } from "@holdfast/testing/machines/clone-tier.ts";
 import { namesIn } from "./atomic-file.ts";
 import { cloneRefusal, restoreSnapshot, snapshotBytesIn, snapshotsOf, takeSnapshot } from "./disk-snapshots.ts";
 import { disksIn, createLocation, removeLocated } from "./storage-tiers.ts";

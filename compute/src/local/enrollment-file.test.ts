@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { until } from "../../../test/support/wait-until.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
 import { writeEnrollment } from "./enrollment-file.ts";
 
 const enrollment = { installationId: "test", controllers: ["127.0.0.1:1"], caFingerprint: "f", token: "t" };

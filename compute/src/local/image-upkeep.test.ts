@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { silentLog } from "@holdfast/common/log.ts";
 import { openImageUses } from "@holdfast/image/image-uses.ts";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { testMachineSpec } from "../../../test/support/machines/machine-spec.ts";
+import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
 import { createImageUpkeep, withGuestKernel, withImage } from "./image-upkeep.ts";
 import { layoutOf } from "./machine-paths.ts";
 import { type MachineRecord, readRecord, writeRecord } from "./machine-record.ts";

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { testMachineSpec } from "../../../test/support/machines/machine-spec.ts";
-import { startTestMachines, type TestMachines } from "../../../test/support/machines/process-machines.ts";
+import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
+import { startTestMachines, type TestMachines } from "@holdfast/testing/machines/process-machines.ts";
 import { detectAbilities } from "./host-abilities.ts";
 import { readStorageTiers } from "./storage-tiers.ts";
 

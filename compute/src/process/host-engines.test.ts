@@ -5,8 +5,8 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { expect, test } from "vitest";
-import { testCheckout } from "../../../test/support/machines/process-machines.ts";
-import { freePorts } from "../../../test/support/platform/free-ports.ts";
+import { testCheckout } from "@holdfast/testing/machines/process-machines.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 
 const run = promisify(execFile);
 const uid = 65_531;
@@ -30,7 +30,7 @@ function hostWithout(image: string, home: string): string {
 test("without namespaces a machine runs the engine that the host has installed", async (context) => {
   if (process.getuid?.() !== 0) context.skip("needs root to make a host without namespaces");
   if (image === undefined) return context.skip("no image has postgresql 17");
-  const worker = join(testCheckout, "test/support/engines/host-engine-worker.ts");
+  const worker = join(testCheckout, "testing/src/engines/host-engine-worker.ts");
   await run("setpriv", [...asUser, "test", "-r", worker]).catch(() => {
     context.skip("the checkout is in a directory that other users may not enter");
   });

@@ -4,8 +4,8 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { testMachineSpec } from "../../../test/support/machines/machine-spec.ts";
-import { startTestMachines, type TestMachines, testCheckout } from "../../../test/support/machines/process-machines.ts";
+import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
+import { startTestMachines, type TestMachines, testCheckout } from "@holdfast/testing/machines/process-machines.ts";
 import { detectAbilities } from "../local/host-abilities.ts";
 
 const { isolation, reason } = await detectAbilities();
@@ -23,7 +23,7 @@ describe.skipIf(isolation === "none")(
 
     /** Starts another process, and kills it this many milliseconds after its start. */
     async function interrupt(verb: string, id: string, afterMs: number): Promise<void> {
-      const worker = join(testCheckout, "test", "support", "machines", "machine-worker.ts");
+      const worker = join(testCheckout, "testing", "src", "machines", "machine-worker.ts");
       const child = spawn(process.execPath, [worker, machines.directory, verb, id], {
         stdio: ["ignore", "pipe", "inherit"],
       });

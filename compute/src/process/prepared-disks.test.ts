@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { testMachineSpec } from "../../../test/support/machines/machine-spec.ts";
-import { startTestMachines, type TestMachines } from "../../../test/support/machines/process-machines.ts";
+import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
+import { startTestMachines, type TestMachines } from "@holdfast/testing/machines/process-machines.ts";
 import { detectAbilities } from "../local/host-abilities.ts";
 import { readRun } from "./machine-run.ts";
 

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { cacheDirectory } from "@holdfast/image/node-image.ts";
 import { describe, expect, it } from "vitest";
-import { testMachineSpec } from "../../../test/support/machines/machine-spec.ts";
-import { startTestMachines, testCheckout } from "../../../test/support/machines/process-machines.ts";
-import { openProcessSubject } from "../../../test/support/machines/process-subject.ts";
+import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
+import { startTestMachines, testCheckout } from "@holdfast/testing/machines/process-machines.ts";
+import { openProcessSubject } from "@holdfast/testing/machines/process-subject.ts";
 import { computeConformance } from "../compute-conformance.ts";
 import { detectAbilities } from "../local/host-abilities.ts";
 

@@ -1,12 +1,12 @@
 import { totalmem } from "node:os";
 import { type Log, type LogFields, silentLog } from "@holdfast/common/log.ts";
 import { afterEach, describe, expect, it } from "vitest";
-import { emptyProvider } from "../../../test/support/machines/empty-provider.ts";
-import { freePorts } from "../../../test/support/platform/free-ports.ts";
-import { testMachineSpec } from "../../../test/support/machines/machine-spec.ts";
-import { openProcessSubject } from "../../../test/support/machines/process-subject.ts";
-import { createTestAuthority, type TestAuthority } from "../../../test/support/controller/test-authority.ts";
-import { hostInstallation, startTestHost, type TestHost, testRoots } from "../../../test/support/machines/test-host.ts";
+import { emptyProvider } from "@holdfast/testing/machines/empty-provider.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
+import { openProcessSubject } from "@holdfast/testing/machines/process-subject.ts";
+import { createTestAuthority, type TestAuthority } from "@holdfast/testing/controller/test-authority.ts";
+import { hostInstallation, startTestHost, type TestHost, testRoots } from "@holdfast/testing/machines/test-host.ts";
 import { computeConformance } from "../compute-conformance.ts";
 import { ComputeFailure, ComputePending, HostUnreachable } from "../compute-failure.ts";
 import type { ComputeProvider, MachineFacts } from "../compute-provider.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { emptyProvider } from "../../../test/support/machines/empty-provider.ts";
-import { testMachineSpec } from "../../../test/support/machines/machine-spec.ts";
-import { startTestMachines, type TestMachines } from "../../../test/support/machines/process-machines.ts";
+import { emptyProvider } from "@holdfast/testing/machines/empty-provider.ts";
+import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
+import { startTestMachines, type TestMachines } from "@holdfast/testing/machines/process-machines.ts";
 import { ComputeFailure, HostUnreachable } from "../compute-failure.ts";
 import type { ComputeProvider } from "../compute-provider.ts";
 import { detectAbilities } from "../local/host-abilities.ts";

@@ -20,7 +20,7 @@ import type { Role } from "./scopes.ts";
 import { createPasswordCheck } from "./user/password-check.ts";
 import { createPasswordHash } from "./user/password-hash.ts";
 import { createSignInGuard } from "./user/sign-in-guard.ts";
-import { createRecentSourcesInMemory } from "../../../test/support/controller/recent-sources-in-memory.ts";
+import { createRecentSourcesInMemory } from "@holdfast/testing/controller/recent-sources-in-memory.ts";
 
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
 const hash = createPasswordHash(sealer);

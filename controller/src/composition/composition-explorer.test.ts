@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
-import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
-import { createResourceModel, type ResourceModel } from "../../../test/support/composition/resource-model.ts";
+import { fixtureKind } from "@holdfast/testing/composition/fixture-kind.ts";
+import { createResourceModel, type ResourceModel } from "@holdfast/testing/composition/resource-model.ts";
 import type { CompositionObject, CompositionSeal, DesiredMember, BundleKind, Member } from "./composition.ts";
 import { afterFailure, planComposition } from "./composition-plan.ts";
 import type { CompositionStep } from "./composition-step.ts";

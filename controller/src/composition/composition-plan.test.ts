@@ -1,4 +1,4 @@
-import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
+import { fixtureKind } from "@holdfast/testing/composition/fixture-kind.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";

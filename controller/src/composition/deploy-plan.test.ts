@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
+import { fixtureKind } from "@holdfast/testing/composition/fixture-kind.ts";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { type CompositionObject, type DesiredMember, type Member, resourceNameOf } from "./composition.ts";
 import { notCreated, type Observed } from "./composition-step.ts";

@@ -1,6 +1,6 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { describe, expect, test } from "vitest";
-import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
+import { fixtureKind } from "@holdfast/testing/composition/fixture-kind.ts";
 import { databaseSchema } from "#services/resource-kind/database-spec.ts";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { createDescriptorReader } from "./descriptor.ts";

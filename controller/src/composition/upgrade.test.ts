@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
-import { createResourceModel } from "../../../test/support/composition/resource-model.ts";
+import { fixtureKind } from "@holdfast/testing/composition/fixture-kind.ts";
+import { createResourceModel } from "@holdfast/testing/composition/resource-model.ts";
 import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
 import type { CompositionObject, CompositionSeal, DesiredMember, Member } from "./composition.ts";

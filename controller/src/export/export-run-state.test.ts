@@ -2,7 +2,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createHistory, type History } from "#kernel/history/history.ts";
-import { startTestPostgresql, type TestPostgresql } from "../../../test/support/engines/postgresql.ts";
+import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
 import { createRunStates, type ExportCursor, Overtaken, type Progress, type RunStates } from "./export-run-state.ts";
 
 let postgresql: TestPostgresql;

@@ -6,7 +6,7 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createSamples, type Samples } from "#insight/metric/samples/samples.ts";
 import { createHistory, type History } from "#kernel/history/history.ts";
-import { soleOwner } from "../../../test/support/controller/sole-owner.ts";
+import { soleOwner } from "@holdfast/testing/controller/sole-owner.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
@@ -15,17 +15,17 @@ import { newMetadata } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { type ManagedServiceObject, managedServiceKind } from "#services/service/managed-service.ts";
-import { startTestEtcd, type TestEtcd } from "../../../test/support/controller/etcd.ts";
-import { nodeOf, runningService } from "../../../test/support/controller/service-object.ts";
-import { startTestPostgresql, type TestPostgresql } from "../../../test/support/engines/postgresql.ts";
-import { exportReaders, type ReadItem } from "../../../test/support/servers/export-readers.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { nodeOf, runningService } from "@holdfast/testing/controller/service-object.ts";
+import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
+import { exportReaders, type ReadItem } from "@holdfast/testing/servers/export-readers.ts";
 import {
   type ExportArrival,
   type ExportReceiver,
   type ExportReply,
   startExportReceiver,
-} from "../../../test/support/servers/export-receiver.ts";
-import { until } from "../../../test/support/wait-until.ts";
+} from "@holdfast/testing/servers/export-receiver.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
 import { newConfiguration } from "./configuration/changed-configuration.ts";
 import { splitConfiguration, sealSecrets } from "./configuration/secrets.ts";
 import { destinations } from "./destinations/destinations.ts";

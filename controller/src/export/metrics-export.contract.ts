@@ -3,10 +3,10 @@ import {
   MetricsExportService,
   type UpdateMetricsExportRequestSchema,
 } from "@holdfast/proto/holdfast/v1/metrics_export_pb.ts";
-import { casesOf, type Contract, object, ofCaller } from "../../../test/support/contract/contract.ts";
-import { type SameInput, sameInputs, type sdk, sdkCalls } from "../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofCaller } from "@holdfast/testing/contract/contract.ts";
+import { type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../test/support/contract/contract.ts" {
+declare module "../../../testing/src/contract/contract.ts" {
   interface Existing {
     readonly exportId: string;
   }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { uuidv7 } from "uuidv7";
-import { startTestStore, type TestStore } from "../../../test/support/controller/test-store.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
 import { cancelled, completed, failed, operationKind, type OperationObject, progressed } from "./operation.ts";
 import { operationGauges } from "./operation-gauges.ts";
 import { newOperation } from "./operation-definition.ts";

@@ -9,11 +9,11 @@ import { createEtcdStore } from "#kernel/store/etcd-store.ts";
 import { keyOf, newMetadata } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { startTestEtcd, type TestEtcd } from "../../../test/support/controller/etcd.ts";
-import { until } from "../../../test/support/wait-until.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
 import { operationKind, type OperationObject } from "./operation.ts";
 import { createOperationReconciler } from "./operation-reconciler.ts";
-import { partial } from "../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 let etcd: TestEtcd;
 let store: Store;

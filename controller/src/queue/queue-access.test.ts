@@ -2,10 +2,10 @@ import { systemClock as clock } from "@holdfast/common/clock.ts";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createServiceAccess } from "#services/service/service-access.ts";
 import { type ManagedServiceObject, managedServiceKind } from "#services/service/managed-service.ts";
-import { testCall } from "../../../test/support/api/test-call.ts";
-import { newServiceObject } from "../../../test/support/controller/service-object.ts";
-import { createCollections } from "../../../test/support/controller/test-collections.ts";
-import { startTestStore, type TestStore } from "../../../test/support/controller/test-store.ts";
+import { testCall } from "@holdfast/testing/api/test-call.ts";
+import { newServiceObject } from "@holdfast/testing/controller/service-object.ts";
+import { createCollections } from "@holdfast/testing/controller/test-collections.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
 import { createQueueAccess, type QueueAccess } from "./queue-access.ts";
 import { newQueue, queueKind, type QueueObject } from "./queue.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { newServiceObject } from "../../../test/support/controller/service-object.ts";
+import { newServiceObject } from "@holdfast/testing/controller/service-object.ts";
 import { type QueueObject, afterEvent, changedQueue, newQueue } from "./queue.ts";
 import { queueLifecycle } from "./queue-lifecycle.ts";
 import { planQueue } from "./queue-plan.ts";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { RemoveEngineQueueResultSchema, TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { expect, it } from "vitest";
-import { newServiceObject } from "../../../test/support/controller/service-object.ts";
+import { newServiceObject } from "@holdfast/testing/controller/service-object.ts";
 import { newQueue } from "./queue.ts";
 import { createQueueRegistry } from "./queue-registry.ts";
 

@@ -3,8 +3,8 @@ import {
   QueueService,
   type UpdateQueueRequestSchema,
 } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
-import { casesOf, type Contract, object, ofService } from "../../../test/support/contract/contract.ts";
-import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const queueSettings = { visibility_timeout_seconds: 1, max_attempts: 1, dlq_enabled: true };
 

@@ -19,9 +19,9 @@ import { databaseUserId, databaseUserKind } from "#services/contents/user/databa
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import { newMachine } from "#services/service/service-machine.ts";
 import { createServiceCreation } from "#services/service/service-creation.ts";
-import { completePending, createStoredFixture, gadgetKind } from "../../../test/support/composition/stored-fixture.ts";
-import { createCollections } from "../../../test/support/controller/test-collections.ts";
-import { startTestStore, type TestStore } from "../../../test/support/controller/test-store.ts";
+import { completePending, createStoredFixture, gadgetKind } from "@holdfast/testing/composition/stored-fixture.ts";
+import { createCollections } from "@holdfast/testing/controller/test-collections.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
 import { createDatabaseKind } from "#services/resource-kind/database-kind.ts";
 import type { NewResource, ResourceKind, ResourceSpec } from "./resource-kind.ts";
 

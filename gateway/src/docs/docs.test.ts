@@ -1,4 +1,4 @@
-import { startTestGateway, type TestGateway } from "@holdfast/test/support/api/test-gateway.ts";
+import { startTestGateway, type TestGateway } from "@holdfast/testing/api/test-gateway.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 let gateway: TestGateway;

@@ -1,5 +1,5 @@
 import type { ServedService } from "@holdfast/common/call.ts";
-import { organizationServices } from "@holdfast/test/support/api/api-methods.ts";
+import { organizationServices } from "@holdfast/testing/api/api-methods.ts";
 import { expect, test } from "vitest";
 import { compileInput, parseBody } from "../input.ts";
 import { createDecoders } from "../json/decode.ts";

@@ -4,7 +4,7 @@ import { serve } from "@holdfast/common/call.ts";
 import { CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
 import { Health } from "@holdfast/proto/grpc/health/v1/health_pb.ts";
 import { beforeAll, describe, expect, test } from "vitest";
-import { createInMemoryServices } from "@holdfast/test/support/controller/in-memory-services.ts";
+import { createInMemoryServices } from "@holdfast/testing/controller/in-memory-services.ts";
 import { describeMethods } from "../method.ts";
 import { createValidation } from "../validation.ts";
 import { createOpenApi } from "./openapi.ts";

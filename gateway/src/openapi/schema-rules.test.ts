@@ -2,7 +2,7 @@ import { CreateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/m
 import { CreateWebhookRequestSchema } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 import { CreateAppRequestSchema } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { describe, expect, test } from "vitest";
-import { startTestGateway } from "@holdfast/test/support/api/test-gateway.ts";
+import { startTestGateway } from "@holdfast/testing/api/test-gateway.ts";
 import { createValidation } from "../validation.ts";
 import { createSchemaRules, type SchemaRule } from "./schema-rules.ts";
 import { createInputSchemas } from "./input-schema.ts";

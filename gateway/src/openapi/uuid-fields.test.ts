@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import { organizationServices } from "@holdfast/test/support/api/api-methods.ts";
+import { organizationServices } from "@holdfast/testing/api/api-methods.ts";
 import { expect, test } from "vitest";
 import { isUuid, otherFormats } from "./uuid-fields.ts";
 

@@ -17,7 +17,7 @@ import { openJournal } from "../journal/journal.ts";
 import { createMetrics } from "../metrics.ts";
 import { createHandler } from "./handler.ts";
 import { createBodyBudget } from "./read-body.ts";
-import { inheritedNames } from "../../../test/hostile/inherited-names.ts";
+import { inheritedNames } from "@holdfast/testing/hostile/inherited-names.ts";
 
 const organizationId = "o";
 const keyId = randomUUID();

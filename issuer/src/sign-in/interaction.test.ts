@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { partial } from "../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 import type { App } from "../app.ts";
 import { createDerivedKeys } from "../derived-keys.ts";
 import { type IncomingRequest, Refused } from "../http/messages.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasEngine } from "../../../test/support/engines/engine-machine.ts";
-import { createQueueDatabase, type QueueDatabase } from "../../../test/support/engines/queue-database.ts";
+import { hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { createQueueDatabase, type QueueDatabase } from "@holdfast/testing/engines/queue-database.ts";
 import { ClaimLost, createQueue, Discard, HandlerTimedOut, type Queue } from "./index.ts";
 
 interface Row {

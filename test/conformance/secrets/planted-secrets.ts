@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { expect } from "vitest";
-import { openPostgresql, openValkey } from "../../support/api/clients.ts";
-import { createOrganizations } from "../../support/platform/organizations.ts";
-import type { Platform } from "../../support/platform/platform.ts";
-import { expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
+import { openPostgresql, openValkey } from "@holdfast/testing/api/clients.ts";
+import { createOrganizations } from "@holdfast/testing/platform/organizations.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { expectStatus, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
 
 /** A platform that is searched for secrets, with a service of each engine; the Valkey is deleted midway. */
 export interface SecretsUnderTest {

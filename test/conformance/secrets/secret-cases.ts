@@ -2,11 +2,11 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
-import { dumpEtcd } from "../../support/platform/etcd-dump.ts";
-import type { Platform } from "../../support/platform/platform.ts";
-import { logFiles } from "../../support/platform/platform-logs.ts";
-import { argumentsAndEnvironment } from "../../support/platform/platform-processes.ts";
-import type { RunningService } from "../../support/platform/services.ts";
+import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { logFiles } from "@holdfast/testing/platform/platform-logs.ts";
+import { argumentsAndEnvironment } from "@holdfast/testing/platform/platform-processes.ts";
+import type { RunningService } from "@holdfast/testing/platform/services.ts";
 import { contentOf, filesBelow, type Planted, plantSecrets, type SecretsUnderTest } from "./planted-secrets.ts";
 
 /** Texts in which a provider may store its input, beyond the places that every platform has: text by location. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EtcdMember } from "../../support/platform/etcd-members.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import type { EtcdMember } from "@holdfast/testing/platform/etcd-members.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { FailoverFault } from "./failover-fault.ts";
 import type { FailoverFixture } from "./failover-fixture.ts";
 

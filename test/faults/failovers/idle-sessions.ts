@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import { openPostgresql, openValkey } from "../../support/api/clients.ts";
+import { openPostgresql, openValkey } from "@holdfast/testing/api/clients.ts";
 import type { FailoverFixture } from "./failover-fixture.ts";
 
 /** Idle sessions, one of which has a transaction that never ends. */

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { waitUntil } from "../../support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { FailoverFault } from "./failover-fault.ts";
 import type { FailoverFixture } from "./failover-fixture.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isAlive, killAtOnce } from "../../support/platform/platform-processes.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { isAlive, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { FailoverFault } from "./failover-fault.ts";
 import type { FailoverFixture } from "./failover-fixture.ts";
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { killAtOnce } from "../../support/platform/platform-processes.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
 import type { Before, FailoverFault } from "./failover-fault.ts";
 import type { FailoverFixture } from "./failover-fixture.ts";
 

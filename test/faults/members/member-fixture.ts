@@ -5,12 +5,17 @@ import { promisify } from "node:util";
 import type { IncusClient } from "@holdfast/compute/incus/incus-client.ts";
 import { instanceName } from "@holdfast/compute/incus/instance-config.ts";
 import { layoutOf } from "@holdfast/compute/local/machine-paths.ts";
-import { fillDisk } from "../../support/machines/fill-disk.ts";
-import { clientsOf, listeners, openIncusOf } from "../../support/machines/incus-machines.ts";
-import { type CutDirection, type Link, type NetworkCuts, openNetworkCuts } from "../../support/network/network-cuts.ts";
-import type { SlowNetwork } from "../../support/network/slow-network.ts";
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { createServices, type Services } from "../../support/platform/services.ts";
+import { fillDisk } from "@holdfast/testing/machines/fill-disk.ts";
+import { clientsOf, listeners, openIncusOf } from "@holdfast/testing/machines/incus-machines.ts";
+import {
+  type CutDirection,
+  type Link,
+  type NetworkCuts,
+  openNetworkCuts,
+} from "@holdfast/testing/network/network-cuts.ts";
+import type { SlowNetwork } from "@holdfast/testing/network/slow-network.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, type Services } from "@holdfast/testing/platform/services.ts";
 import { setFrozen } from "../fault-fixture.ts";
 import { type MemberFault, type MemberService, openMembers } from "./member-service.ts";
 

@@ -1,9 +1,9 @@
 import { expect } from "vitest";
-import type { ServiceNode } from "../../../sdk/src/index.ts";
-import type { ServiceJson } from "../../support/api/service-json.ts";
-import type { CutDirection } from "../../support/network/network-cuts.ts";
-import type { SlowNetwork } from "../../support/network/slow-network.ts";
-import { expectStatus } from "../../support/platform/services.ts";
+import type { ServiceNode } from "@holdfast/sdk";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import type { CutDirection } from "@holdfast/testing/network/network-cuts.ts";
+import type { SlowNetwork } from "@holdfast/testing/network/slow-network.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { cutPower } from "../host-faults.ts";
 import type { MemberFixture } from "./member-fixture.ts";
 import type { MemberService } from "./member-service.ts";

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
-import type { ReplicationStatus, ServiceNode } from "../../../sdk/src/index.ts";
-import { addressOf, queryOnce } from "../../support/api/clients.ts";
-import type { OperationJson, ServiceJson } from "../../support/api/service-json.ts";
-import type { Platform } from "../../support/platform/platform.ts";
-import { expectStatus, type Services } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import type { ReplicationStatus, ServiceNode } from "@holdfast/sdk";
+import { addressOf, queryOnce } from "@holdfast/testing/api/clients.ts";
+import type { OperationJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { countersOf, rowsOf, startNodeWriters } from "../../system/replication/node-writers.ts";
 import type { Repair } from "../../system/replication/failures.ts";
 import { writeRows, writeValues } from "../acknowledged-writer.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { incusMissing } from "../../support/machines/incus-machines.ts";
-import type { CutDirection } from "../../support/network/network-cuts.ts";
-import { type SlowNetwork, slowNetwork } from "../../support/network/slow-network.ts";
-import { crashesOf } from "../../support/platform/platform-logs.ts";
+import { incusMissing } from "@holdfast/testing/machines/incus-machines.ts";
+import type { CutDirection } from "@holdfast/testing/network/network-cuts.ts";
+import { type SlowNetwork, slowNetwork } from "@holdfast/testing/network/slow-network.ts";
+import { crashesOf } from "@holdfast/testing/platform/platform-logs.ts";
 import { flushOnWrite } from "../acknowledged-writer.ts";
 import { type MemberFixture, startMemberFixture } from "./member-fixture.ts";
 import type { MemberService } from "./member-service.ts";

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { killAtOnce } from "../../support/platform/platform-processes.ts";
-import type { ProblemJson } from "../../support/api/service-json.ts";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { changeUnderLocks, endOf } from "../engine-changes.ts";
 import { type OutageFixture, outageMs, type InProgressJson } from "./outage-fixture.ts";
 

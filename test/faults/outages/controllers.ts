@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { resolveName } from "../../support/network/dns-query.ts";
-import type { OccupiedPort } from "../../support/platform/occupied-port.ts";
-import { killAtOnce } from "../../support/platform/platform-processes.ts";
-import { startSecondController } from "../../support/platform/second-controller.ts";
-import { createServices, expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { resolveName } from "@holdfast/testing/network/dns-query.ts";
+import type { OccupiedPort } from "@holdfast/testing/platform/occupied-port.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { startSecondController } from "@holdfast/testing/platform/second-controller.ts";
+import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { endOf } from "../engine-changes.ts";
 import { type OutageFixture, outageMs, type InProgressJson } from "./outage-fixture.ts";
 

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { commandOnce, queryOnce } from "../../support/api/clients.ts";
-import { type OccupiedPort, occupyPort } from "../../support/platform/occupied-port.ts";
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { killAtOnce, type MachineProcesses } from "../../support/platform/platform-processes.ts";
-import { createServices, type RunningService, type Services } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { commandOnce, queryOnce } from "@holdfast/testing/api/clients.ts";
+import { type OccupiedPort, occupyPort } from "@holdfast/testing/platform/occupied-port.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce, type MachineProcesses } from "@holdfast/testing/platform/platform-processes.ts";
+import { createServices, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 /**
  * Shorter than the hour or minute that they stand for, and longer than every lease and timeout that matters. `npm run

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { expect, it } from "vitest";
-import { asOperator } from "../../support/platform/organizations.ts";
-import type { ProblemJson } from "../../support/api/service-json.ts";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type OutageFixture, outageMs } from "./outage-fixture.ts";
 
 /** The store or the history cannot be read or written. */

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { basic, type Rest } from "../../support/api/rest.ts";
-import type { RestResponse } from "../../support/api/rest-response.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { basic, type Rest } from "@holdfast/testing/api/rest.ts";
+import type { RestResponse } from "@holdfast/testing/api/rest-response.ts";
 
 /** Response to the creation of an object with a secret. */
 export interface Created {

@@ -1,10 +1,10 @@
 import { OperatorService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { describe, expect, it } from "vitest";
-import { grpcAs } from "../../support/platform/organizations.ts";
-import { basic, type Rest } from "../../support/api/rest.ts";
-import { startSecondController } from "../../support/platform/second-controller.ts";
-import { createServices } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { grpcAs } from "@holdfast/testing/platform/organizations.ts";
+import { basic, type Rest } from "@holdfast/testing/api/rest.ts";
+import { startSecondController } from "@holdfast/testing/platform/second-controller.ts";
+import { createServices } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AccessUnderTest, type Created, status } from "./access-under-test.ts";
 
 /** API keys, tokens and the credentials of operators: what they grant, and how they end. */

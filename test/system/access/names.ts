@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createOrganizations } from "../../support/platform/organizations.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { createOrganizations } from "@holdfast/testing/platform/organizations.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AccessUnderTest, status } from "./access-under-test.ts";
 
 interface Deployed {

@@ -1,9 +1,9 @@
 import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { describe, expect, it } from "vitest";
-import { dumpEtcd } from "../../support/platform/etcd-dump.ts";
-import { grpcAs } from "../../support/platform/organizations.ts";
-import { basic } from "../../support/api/rest.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import { grpcAs } from "@holdfast/testing/platform/organizations.ts";
+import { basic } from "@holdfast/testing/api/rest.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AccessUnderTest, type Created, status } from "./access-under-test.ts";
 
 /** Organizations and their quotas. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { basic } from "../../support/api/rest.ts";
-import { dumpEtcd } from "../../support/platform/etcd-dump.ts";
-import { asOperator } from "../../support/platform/organizations.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { basic } from "@holdfast/testing/api/rest.ts";
+import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AccessUnderTest, type Created, type Entry, status } from "./access-under-test.ts";
 
 /** Users, their roles in an organization and their passwords. */

@@ -1,9 +1,9 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { type CommandLine, createCommandLine } from "../../support/platform/command-line.ts";
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { createServices, type RunningService, type Services } from "../../support/platform/services.ts";
+import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
 
 export interface RuleJson {
   readonly id: string;

@@ -1,9 +1,9 @@
 import { expect } from "vitest";
-import { createOrganizations } from "../../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import type { Rest } from "../../support/api/rest.ts";
-import type { ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
-import { createServices, expectStatus, type Services } from "../../support/platform/services.ts";
+import { createOrganizations } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import type { Rest } from "@holdfast/testing/api/rest.ts";
+import type { ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { createServices, expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
 
 /** The API of one platform with one service, which the cases of this folder share. */
 export interface ApiUnderTest {

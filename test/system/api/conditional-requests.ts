@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
-import { expectStatus } from "../../support/platform/services.ts";
+import type { ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { type ApiUnderTest, validService as valid } from "./api-under-test.ts";
 
 /** Headers that decide whether a request is executed: once per key, only if unchanged, only at a revision. */

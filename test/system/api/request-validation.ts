@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ProblemJson } from "../../support/api/service-json.ts";
-import { expectStatus } from "../../support/platform/services.ts";
+import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { type ApiUnderTest, validService as valid } from "./api-under-test.ts";
 
 /** Bodies and queries: invalid ones are rejected, with every fault. */

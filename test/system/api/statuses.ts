@@ -3,10 +3,10 @@ import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts
 import { CATALOG } from "@holdfast/common/errors.ts";
 import { eventTypes } from "@holdfast/controller/systems.ts";
 import { describe, expect, it } from "vitest";
-import type { Platform } from "../../support/platform/platform.ts";
-import { basic } from "../../support/api/rest.ts";
-import type { ProblemJson } from "../../support/api/service-json.ts";
-import { expectStatus } from "../../support/platform/services.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { basic } from "@holdfast/testing/api/rest.ts";
+import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { type ApiUnderTest, validService as valid } from "./api-under-test.ts";
 
 /** Statuses of HTTP, and their order of precedence. */

@@ -1,10 +1,15 @@
 import { expect } from "vitest";
-import { openPostgresql } from "../../support/api/clients.ts";
-import type { ServiceJson } from "../../support/api/service-json.ts";
-import { type CommandLine, createCommandLine, type CommandResult } from "../../support/platform/command-line.ts";
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type CommandLine, createCommandLine, type CommandResult } from "@holdfast/testing/platform/command-line.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 export interface BackupJson {
   readonly id: string;

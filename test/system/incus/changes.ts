@@ -3,13 +3,13 @@ import { dataSource } from "@holdfast/compute/incus/instance-config.ts";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
 import { describe, expect, it } from "vitest";
 import { writeRows } from "../../faults/acknowledged-writer.ts";
-import { openPostgresql, queryOnce } from "../../support/api/clients.ts";
-import { startMountNamespace } from "../../support/machines/mount-namespace.ts";
-import { asOperator } from "../../support/platform/organizations.ts";
-import { killAtOnce } from "../../support/platform/platform-processes.ts";
-import type { OperationJson, PageJson } from "../../support/api/service-json.ts";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
+import { startMountNamespace } from "@holdfast/testing/machines/mount-namespace.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import type { OperationJson, PageJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { IncusUnderTest } from "./incus-under-test.ts";
 
 interface EventJson {

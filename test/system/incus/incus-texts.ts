@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { argumentsIn, environmentsIn } from "../../support/machines/machine-inside.ts";
+import { argumentsIn, environmentsIn } from "@holdfast/testing/machines/machine-inside.ts";
 import { contentOf, filesBelow } from "../../conformance/secrets/planted-secrets.ts";
 import type { IncusUnderTest } from "./incus-under-test.ts";
 

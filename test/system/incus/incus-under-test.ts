@@ -1,12 +1,12 @@
-import { addressOf } from "../../support/api/clients.ts";
-import { type ChangingImages, createChangingImages } from "../../support/machines/changing-images.ts";
-import { type CloneTier, openCloneTier } from "../../support/machines/clone-tier.ts";
-import { type ForeignIncus, startForeignIncus } from "../../support/machines/foreign-incus.ts";
-import { firstProcessOf, openIncusOf } from "../../support/machines/incus-machines.ts";
-import { preparedDisks, type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { testPublicNetwork } from "../../support/network/public-network.ts";
-import { createReleaseDirectory, type ReleaseDirectory } from "../../support/platform/release-directory.ts";
-import { createServices, type RunningService, type Services } from "../../support/platform/services.ts";
+import { addressOf } from "@holdfast/testing/api/clients.ts";
+import { type ChangingImages, createChangingImages } from "@holdfast/testing/machines/changing-images.ts";
+import { type CloneTier, openCloneTier } from "@holdfast/testing/machines/clone-tier.ts";
+import { type ForeignIncus, startForeignIncus } from "@holdfast/testing/machines/foreign-incus.ts";
+import { firstProcessOf, openIncusOf } from "@holdfast/testing/machines/incus-machines.ts";
+import { preparedDisks, type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { testPublicNetwork } from "@holdfast/testing/network/public-network.ts";
+import { createReleaseDirectory, type ReleaseDirectory } from "@holdfast/testing/platform/release-directory.ts";
+import { createServices, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
 
 /** One platform with a PostgreSQL, on an existing daemon with objects of others. */
 interface Started {

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { commandOnce, openValkey } from "../../support/api/clients.ts";
-import { listeners } from "../../support/machines/incus-machines.ts";
-import { environmentsIn, filesWith, runInside } from "../../support/machines/machine-inside.ts";
-import { connectFrom } from "../../support/network/client-namespace.ts";
+import { commandOnce, openValkey } from "@holdfast/testing/api/clients.ts";
+import { listeners } from "@holdfast/testing/machines/incus-machines.ts";
+import { environmentsIn, filesWith, runInside } from "@holdfast/testing/machines/machine-inside.ts";
+import { connectFrom } from "@holdfast/testing/network/client-namespace.ts";
 import type { IncusUnderTest } from "./incus-under-test.ts";
 
 /** A machine learns nothing of others or of the platform. */

@@ -4,8 +4,8 @@ import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { addressOf, inside, queryOnce } from "../../support/api/clients.ts";
-import { listeners } from "../../support/machines/incus-machines.ts";
+import { addressOf, inside, queryOnce } from "@holdfast/testing/api/clients.ts";
+import { listeners } from "@holdfast/testing/machines/incus-machines.ts";
 import {
   type Attempt,
   connectFrom,
@@ -13,9 +13,9 @@ import {
   linkOf,
   createClientNamespace,
   type ClientNamespace,
-} from "../../support/network/client-namespace.ts";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+} from "@holdfast/testing/network/client-namespace.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { IncusUnderTest } from "./incus-under-test.ts";
 
 const run = promisify(execFile);

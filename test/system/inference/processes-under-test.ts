@@ -1,8 +1,8 @@
-import { createInferenceCallers, type InferenceCallers } from "../../support/platform/inference-callers.ts";
-import { type InferenceProcess, startInferenceProcess } from "../../support/platform/inference-process.ts";
-import { createOrganizations, type Organizations } from "../../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { type ScriptedProvider, startScriptedProvider } from "../../support/servers/scripted-provider.ts";
+import { createInferenceCallers, type InferenceCallers } from "@holdfast/testing/platform/inference-callers.ts";
+import { type InferenceProcess, startInferenceProcess } from "@holdfast/testing/platform/inference-process.ts";
+import { createOrganizations, type Organizations } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { type ScriptedProvider, startScriptedProvider } from "@holdfast/testing/servers/scripted-provider.ts";
 
 /** Three processes of the proxy that share a port, one more with a port of its own, and a scripted provider. */
 export interface ProcessesUnderTest {

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { type Finding, type SchemathesisRun, runSchemathesis, phases } from "../../support/servers/schemathesis.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { type Finding, type SchemathesisRun, runSchemathesis, phases } from "@holdfast/testing/servers/schemathesis.ts";
 import { type Accepted, accepted } from "./accepted.ts";
 
 /** Operations that are tested together; a run of each takes some minutes. */

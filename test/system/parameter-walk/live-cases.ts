@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, it } from "vitest";
-import type { Platform } from "../../support/platform/platform.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import { batchesOf, type End, extremesOf } from "./extremes.ts";
 import { createPostgresqlWalk, longMs, type PostgresqlWalk, startWalkPlatform, walkLive } from "./postgresql-walk.ts";
 

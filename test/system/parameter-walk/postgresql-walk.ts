@@ -2,11 +2,16 @@ import { isDeepStrictEqual } from "node:util";
 import { isPinned, startupOptions } from "@holdfast/common/postgresql/session-settings.ts";
 import { type Client, DatabaseError } from "pg";
 import { expect } from "vitest";
-import { openPostgresql } from "../../support/api/clients.ts";
-import type { ServiceJson } from "../../support/api/service-json.ts";
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
-import { GiveUp, waitUntil } from "../../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { GiveUp, waitUntil } from "@holdfast/testing/wait-until.ts";
 import { batchesOf, type Extreme } from "./extremes.ts";
 import { createWalkedService, printValues, type WalkedService } from "./walked-service.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Platform } from "../../support/platform/platform.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createFailures, failing } from "../replication/failures.ts";
 import { type End, extremesOf } from "./extremes.ts";
 import { createPostgresqlWalk, longMs, type PostgresqlWalk, startWalkPlatform } from "./postgresql-walk.ts";

@@ -1,9 +1,9 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { errorsMax } from "@holdfast/common/errors.ts";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { ProblemJson } from "../../support/api/service-json.ts";
-import type { Platform } from "../../support/platform/platform.ts";
-import { expectStatus } from "../../support/platform/services.ts";
+import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { batchesOf, extremesOf } from "./extremes.ts";
 import { createPostgresqlWalk, longMs, type PostgresqlWalk, startWalkPlatform } from "./postgresql-walk.ts";
 import { printValues } from "./walked-service.ts";

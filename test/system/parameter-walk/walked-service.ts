@@ -1,8 +1,8 @@
 import { expect } from "vitest";
-import type { ProblemJson } from "../../support/api/service-json.ts";
-import type { Platform } from "../../support/platform/platform.ts";
-import { expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { expectStatus, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { Extreme } from "./extremes.ts";
 
 interface ParameterJson {

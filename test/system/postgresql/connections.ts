@@ -6,9 +6,9 @@ import { inImage } from "@holdfast/image/in-image.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { Client } from "pg";
 import { describe, expect, it } from "vitest";
-import { addressOf, inside, openPostgresql, queryOnce } from "../../support/api/clients.ts";
-import { queryDns, resolveName } from "../../support/network/dns-query.ts";
-import { asRoot, programDirectory, testUid } from "../../support/platform/platform-software.ts";
+import { addressOf, inside, openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
+import { queryDns, resolveName } from "@holdfast/testing/network/dns-query.ts";
+import { asRoot, programDirectory, testUid } from "@holdfast/testing/platform/platform-software.ts";
 import { login, type PostgresqlUnderTest } from "./postgresql-under-test.ts";
 
 const run = promisify(execFile);

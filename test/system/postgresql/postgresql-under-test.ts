@@ -1,6 +1,11 @@
-import { preparedDisks, type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { testPublicNetwork } from "../../support/network/public-network.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
+import { preparedDisks, type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { testPublicNetwork } from "@holdfast/testing/network/public-network.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
 
 /** One PostgreSQL of one platform, which the cases of this folder share: a start of a platform is expensive. */
 export interface PostgresqlUnderTest {

@@ -1,9 +1,9 @@
 import { get } from "node:https";
 import { describe, expect, it } from "vitest";
-import { inside, openPostgresql, queryOnce } from "../../support/api/clients.ts";
-import type { LogsJson, ProblemJson } from "../../support/api/service-json.ts";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { inside, openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
+import type { LogsJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { PostgresqlUnderTest } from "./postgresql-under-test.ts";
 
 /** The allow-list, the configuration and the log. */

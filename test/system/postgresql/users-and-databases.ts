@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { openPostgresql, queryOnce } from "../../support/api/clients.ts";
-import type { PageJson, ProblemJson } from "../../support/api/service-json.ts";
-import { expectStatus } from "../../support/platform/services.ts";
+import { openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
+import type { PageJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { login, type PostgresqlUnderTest } from "./postgresql-under-test.ts";
 
 interface UserJson {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { QueuesUnderTest } from "./queues-under-test.ts";
 
 /** Commands for queues, besides their creation. */

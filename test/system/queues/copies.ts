@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { type MessageJson, numbersOf, queuesOf, type ServiceQueues } from "../../support/api/service-queues.ts";
-import type { ServiceJson } from "../../support/api/service-json.ts";
-import { expectStatus, type RunningService } from "../../support/platform/services.ts";
-import { openPostgresql } from "../../support/api/clients.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { type MessageJson, numbersOf, queuesOf, type ServiceQueues } from "@holdfast/testing/api/service-queues.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { isExhaustive, type QueuesUnderTest } from "./queues-under-test.ts";
 
 const wait = { withinMs: 120_000, everyMs: 100 };

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { isExhaustive, type QueuesUnderTest } from "./queues-under-test.ts";
 
 /** Queues whose database is changed by its users. */

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { expectStatus } from "../../support/platform/services.ts";
-import { startWebhookReceiver } from "../../support/servers/webhook-receiver.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { startWebhookReceiver } from "@holdfast/testing/servers/webhook-receiver.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { QueuesUnderTest } from "./queues-under-test.ts";
 
 const types = ["queue.active", "queue.failed", "queue.deleted"];

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { waitUntil } from "../../support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { isExhaustive, type QueuesUnderTest } from "./queues-under-test.ts";
 
 /**

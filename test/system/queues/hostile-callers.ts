@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { createOrganizations } from "../../support/platform/organizations.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { createOrganizations } from "@holdfast/testing/platform/organizations.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { QueuesUnderTest } from "./queues-under-test.ts";
 
 /** Callers that try to use objects of others. */

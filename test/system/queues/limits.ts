@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { request } from "node:https";
 import { expect, it } from "vitest";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { QueuesUnderTest } from "./queues-under-test.ts";
 
 const largeBody = 2 << 20;

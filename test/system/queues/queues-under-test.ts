@@ -1,11 +1,16 @@
 import type { Client } from "pg";
-import { openPostgresql } from "../../support/api/clients.ts";
-import { createCommandLine } from "../../support/platform/command-line.ts";
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import type { Rest } from "../../support/api/rest.ts";
-import type { RestResponse } from "../../support/api/rest-response.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import { createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import type { Rest } from "@holdfast/testing/api/rest.ts";
+import type { RestResponse } from "@holdfast/testing/api/rest-response.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 /** Enables cases for which neither lane has time. */
 export const isExhaustive: boolean = process.env["HOLDFAST_TEST_QUEUES"] === "all";

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { metricsText } from "../../support/api/metrics-text.ts";
-import { parseExposition } from "../../support/api/parse-exposition.ts";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { metricsText } from "@holdfast/testing/api/metrics-text.ts";
+import { parseExposition } from "@holdfast/testing/api/parse-exposition.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { isExhaustive, type QueuesUnderTest } from "./queues-under-test.ts";
 
 /** Records about queues and their messages besides the messages themselves. */

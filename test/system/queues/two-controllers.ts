@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import type { Rest } from "../../support/api/rest.ts";
-import { killAtOnce } from "../../support/platform/platform-processes.ts";
-import { startSecondController } from "../../support/platform/second-controller.ts";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import type { Rest } from "@holdfast/testing/api/rest.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { startSecondController } from "@holdfast/testing/platform/second-controller.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { ClaimedJson, QueuesUnderTest, TaskIdJson } from "./queues-under-test.ts";
 
 const requests = 12;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { createNodeClient } from "../../../sdk/src/node/index.ts";
-import { createQueue, Discard, type Queryable } from "../../../sdk/src/queue/index.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { createNodeClient } from "@holdfast/sdk/node/index.ts";
+import { createQueue, Discard, type Queryable } from "@holdfast/sdk/queue/index.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { QueuesUnderTest } from "./queues-under-test.ts";
 
 /** Values that handlers throw, with the stored text of each. */

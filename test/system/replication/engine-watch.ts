@@ -1,4 +1,4 @@
-import type { Platform } from "../../support/platform/platform.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
 
 /** Polls the engines of some machines until it is stopped. */
 export interface EngineWatch {

@@ -1,15 +1,15 @@
 import { agentUidOf } from "@holdfast/compute/local/machine-number.ts";
 import { layoutOf } from "@holdfast/compute/local/machine-paths.ts";
 import { readRecord } from "@holdfast/compute/local/machine-record.ts";
-import { listeners } from "../../support/machines/incus-machines.ts";
-import type { Platform } from "../../support/platform/platform.ts";
-import type { ServiceJson } from "../../support/api/service-json.ts";
+import { listeners } from "@holdfast/testing/machines/incus-machines.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import type { Fault } from "./failures.ts";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { startQueueWorkload } from "../../support/api/queue-workload.ts";
+import { startQueueWorkload } from "@holdfast/testing/api/queue-workload.ts";
 import { allEndedCases, createFailoverUnderTest } from "./failover-under-test.ts";
 import { metricsByRoleCases } from "./metrics-by-role.ts";
-import { cutUserLinks, cutsUnavailable } from "../../support/network/uid-network-cuts.ts";
+import { cutUserLinks, cutsUnavailable } from "@holdfast/testing/network/uid-network-cuts.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
 const why = cutsUnavailable === undefined ? "" : ` (skipped: it takes ${cutsUnavailable})`;

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import type { ReplicationStatus } from "../../../sdk/src/index.ts";
+import type { ReplicationStatus } from "@holdfast/sdk";
 import type { AcknowledgedWriter } from "../../faults/acknowledged-writer.ts";
-import { isHealthy, type OperationJson } from "../../support/api/service-json.ts";
-import { isFailoverCandidate } from "../../support/platform/failover-candidate.ts";
-import { findBelow, killAtOnce } from "../../support/platform/platform-processes.ts";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { isHealthy, type OperationJson } from "@holdfast/testing/api/service-json.ts";
+import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
+import { findBelow, killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { NodeWriters } from "./node-writers.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ProblemJson } from "../../support/api/service-json.ts";
-import { expectStatus } from "../../support/platform/services.ts";
+import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
 const serviceBody = { plan_name: "tier-1", storage_size_gb: 1, node_count: 3 };

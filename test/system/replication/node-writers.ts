@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
-import { addressOf, openValkey } from "../../support/api/clients.ts";
-import type { Platform } from "../../support/platform/platform.ts";
-import type { RunningService } from "../../support/platform/services.ts";
+import { addressOf, openValkey } from "@holdfast/testing/api/clients.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import type { RunningService } from "@holdfast/testing/platform/services.ts";
 
 /** A session that the server closed is opened again. */
 interface NodeSession {

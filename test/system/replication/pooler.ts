@@ -1,9 +1,9 @@
 import { readdir, readlink, stat } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { openPostgresql, queryOnce } from "../../support/api/clients.ts";
-import type { ConnectionJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
+import type { ConnectionJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
 /** Of a service with one replica at least. */

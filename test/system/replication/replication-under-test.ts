@@ -1,8 +1,13 @@
-import type { ReplicationStatus, ServiceNode } from "../../../sdk/src/index.ts";
+import type { ReplicationStatus, ServiceNode } from "@holdfast/sdk";
 import { type AcknowledgedWriter, writeRows } from "../../faults/acknowledged-writer.ts";
-import { queryOnce } from "../../support/api/clients.ts";
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
 
 /** One PostgreSQL with a continuous writer, and frequent queries of its state. */
 export interface ReplicationUnderTest {

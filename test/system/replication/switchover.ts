@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { startQueueWorkload } from "../../support/api/queue-workload.ts";
-import type { OperationJson, ProblemJson } from "../../support/api/service-json.ts";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { startQueueWorkload } from "@holdfast/testing/api/queue-workload.ts";
+import type { OperationJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { metricsByRoleCases } from "./metrics-by-role.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 

@@ -1,9 +1,9 @@
 import { type AcknowledgedWriter, writeRows } from "../../faults/acknowledged-writer.ts";
-import { queryOnce } from "../../support/api/clients.ts";
-import type { ServiceJson } from "../../support/api/service-json.ts";
-import type { Platform } from "../../support/platform/platform.ts";
-import { expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { expectStatus, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 /** One PostgreSQL whose commits wait for its replica, with a continuous writer. */
 export interface SynchronousUnderTest {

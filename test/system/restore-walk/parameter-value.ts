@@ -1,5 +1,5 @@
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
-import type { Random } from "../../support/random.ts";
+import type { Random } from "@holdfast/testing/random.ts";
 
 const zones = ["UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "Pacific/Kiritimati"];
 const largestWithoutDefault = 1_000;

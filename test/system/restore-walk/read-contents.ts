@@ -1,8 +1,8 @@
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import type { Client } from "pg";
-import { openPostgresql } from "../../support/api/clients.ts";
-import type { Platform } from "../../support/platform/platform.ts";
-import type { RunningService } from "../../support/platform/services.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import type { RunningService } from "@holdfast/testing/platform/services.ts";
 import type { Contents, DatabaseContents } from "./walk-ledger.ts";
 
 /** Options by which sessions of walks work under any parameters of the service. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { crashesOf } from "../../support/platform/platform-logs.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { crashesOf } from "@holdfast/testing/platform/platform-logs.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { takeStep } from "./take-step.ts";
 import {
   backupsOf,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { endOf } from "../../faults/engine-changes.ts";
-import { killAtOnce } from "../../support/platform/platform-processes.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { ChangeFailed } from "./attempts.ts";
 import { type Answer, longMs, type ServiceFixture } from "./walk-fixture.ts";
 import type { ServiceStep, ServiceStepKind } from "./walk-step.ts";

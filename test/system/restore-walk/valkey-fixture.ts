@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis as Valkey } from "iovalkey";
 import { flushOnWrite } from "../../faults/acknowledged-writer.ts";
-import { openValkey } from "../../support/api/clients.ts";
-import type { Platform } from "../../support/platform/platform.ts";
-import { createServices, type RunningService } from "../../support/platform/services.ts";
+import { openValkey } from "@holdfast/testing/api/clients.ts";
+import type { Platform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, type RunningService } from "@holdfast/testing/platform/services.ts";
 import { createFixture, openFixture, type ServiceFixture } from "./walk-fixture.ts";
 import { faultsOf, type LedgerRow, type Moment, type WalkLedger } from "./walk-ledger.ts";
 

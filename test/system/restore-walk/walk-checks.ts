@@ -1,9 +1,14 @@
-import type { RestResponse } from "../../support/api/rest-response.ts";
-import { isHealthy, type OperationJson, type ProblemJson, type ServiceJson } from "../../support/api/service-json.ts";
-import { drilled } from "../../support/platform/drills.ts";
-import { recoverPlatform } from "../../support/platform/recovered-platform.ts";
-import { createServices, expectStatus } from "../../support/platform/services.ts";
-import { GiveUp, waitUntil } from "../../support/wait-until.ts";
+import type { RestResponse } from "@holdfast/testing/api/rest-response.ts";
+import {
+  isHealthy,
+  type OperationJson,
+  type ProblemJson,
+  type ServiceJson,
+} from "@holdfast/testing/api/service-json.ts";
+import { drilled } from "@holdfast/testing/platform/drills.ts";
+import { recoverPlatform } from "@holdfast/testing/platform/recovered-platform.ts";
+import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
+import { GiveUp, waitUntil } from "@holdfast/testing/wait-until.ts";
 import { longMs, type ServiceFixture, walkEnvironment } from "./walk-fixture.ts";
 import type { Moment } from "./walk-ledger.ts";
 import type { PlannedMoment, WalkFeature } from "./walk-step.ts";

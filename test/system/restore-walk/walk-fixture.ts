@@ -1,10 +1,10 @@
 import type { Client } from "pg";
 import { startWriter } from "../../faults/acknowledged-writer.ts";
-import type { OperationJson, ServiceJson } from "../../support/api/service-json.ts";
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { killAtOnce } from "../../support/platform/platform-processes.ts";
-import { createServices, type RunningService, type Services } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import type { OperationJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { createServices, type RunningService, type Services } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createFailures, failing } from "../replication/failures.ts";
 import { openSession, readContents } from "./read-contents.ts";
 import { type Action, faultsOf, type Moment, type WalkLedger } from "./walk-ledger.ts";

@@ -2,7 +2,7 @@ import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.t
 import { postgresqlExtensions } from "@holdfast/common/engine-catalog/postgresql-extensions.ts";
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
 import { postgresqlParameters } from "@holdfast/common/engine-catalog/postgresql-parameters.ts";
-import { createRandom, type Random } from "../../support/random.ts";
+import { createRandom, type Random } from "@holdfast/testing/random.ts";
 import { parameterValue } from "./parameter-value.ts";
 import {
   type PlannedMoment,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { resolveName } from "../../support/network/dns-query.ts";
-import type { OperationJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { resolveName } from "@holdfast/testing/network/dns-query.ts";
+import type { OperationJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type LifecycleUnderTest, whilePaused } from "./lifecycle-under-test.ts";
 
 interface SummaryJson {

@@ -1,8 +1,8 @@
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { killAtOnce } from "../../support/platform/platform-processes.ts";
-import type { RestResponse } from "../../support/api/rest-response.ts";
-import type { OperationJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
-import { createServices, type Services } from "../../support/platform/services.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import type { RestResponse } from "@holdfast/testing/api/rest-response.ts";
+import type { OperationJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { createServices, type Services } from "@holdfast/testing/platform/services.ts";
 
 /** One platform without a service, which the cases of this folder share. */
 export interface LifecycleUnderTest {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { openEtcd } from "../../support/platform/etcd-dump.ts";
-import { expectStatus } from "../../support/platform/services.ts";
-import { waitUntil } from "../../support/wait-until.ts";
+import { openEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { LifecycleUnderTest } from "./lifecycle-under-test.ts";
 
 const hourMs = 3_600_000;

@@ -7,12 +7,17 @@ import {
   type Page,
   fetchOver,
   platformAgent,
-} from "../../support/network/browser.ts";
-import { createCommandLine, type CommandResult } from "../../support/platform/command-line.ts";
-import { type Platform, startPlatform } from "../../support/platform/platform.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
-import { type MailServer, startMailServer } from "../../support/servers/mail-server.ts";
-import { GiveUp, waitUntil } from "../../support/wait-until.ts";
+} from "@holdfast/testing/network/browser.ts";
+import { createCommandLine, type CommandResult } from "@holdfast/testing/platform/command-line.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { type MailServer, startMailServer } from "@holdfast/testing/servers/mail-server.ts";
+import { GiveUp, waitUntil } from "@holdfast/testing/wait-until.ts";
 
 export interface AuthJson {
   readonly status: string;

@@ -1,7 +1,7 @@
-import { mysqlClient, mysqlVerifier, connectMysql } from "../../../../test/support/engines/mysql-clients.ts";
-import { conformsToEngineDriver } from "../../../../test/support/engines/engine-conformance.ts";
-import { createEngineMachine } from "../../../../test/support/engines/engine-machine.ts";
-import { requireRecipes } from "../../../../test/support/engines/required-recipes.ts";
+import { mysqlClient, mysqlVerifier, connectMysql } from "@holdfast/testing/engines/mysql-clients.ts";
+import { conformsToEngineDriver } from "@holdfast/testing/engines/engine-conformance.ts";
+import { createEngineMachine } from "@holdfast/testing/engines/engine-machine.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { createMysqlDriver } from "./driver.ts";
 
 const skip = await requireRecipes(import.meta.filename, "mysql");

@@ -1,8 +1,8 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createEngineMachine, type EngineMachine } from "../../../../test/support/engines/engine-machine.ts";
-import { requireRecipes } from "../../../../test/support/engines/required-recipes.ts";
+import { createEngineMachine, type EngineMachine } from "@holdfast/testing/engines/engine-machine.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import { createMysqlDriver } from "./driver.ts";
 

@@ -2,10 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { RowDataPacket } from "mysql2";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createEngineMachine, type EngineMachine } from "../../../../test/support/engines/engine-machine.ts";
-import { connectMysql, mysqlVerifier } from "../../../../test/support/engines/mysql-clients.ts";
-import { requireRecipes } from "../../../../test/support/engines/required-recipes.ts";
-import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { createEngineMachine, type EngineMachine } from "@holdfast/testing/engines/engine-machine.ts";
+import { connectMysql, mysqlVerifier } from "@holdfast/testing/engines/mysql-clients.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createMysqlDriver } from "./driver.ts";
 
 const skip = await requireRecipes(import.meta.filename, "mysql");

@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connectConsumer } from "../../../../test/support/engines/change-consumer.ts";
-import { connectPostgresql, scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
-import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { connectConsumer } from "@holdfast/testing/engines/change-consumer.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { PutUserOptions } from "../contents-facets.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 

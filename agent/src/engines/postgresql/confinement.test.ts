@@ -3,9 +3,9 @@ import { postgresqlExtensions } from "@holdfast/common/engine-catalog/postgresql
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { forbidden, tricks } from "../../../../test/support/engines/confinement-statements.ts";
-import { connectPostgresql, scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { forbidden, tricks } from "@holdfast/testing/engines/confinement-statements.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 import { withSession } from "./session.ts";
 

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
-import { leaveInvalid } from "../../../../test/support/engines/invalid-database.ts";
+import { scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { leaveInvalid } from "@holdfast/testing/engines/invalid-database.ts";
 import { readActivity } from "./activity-checks.ts";
 import { type DatabaseList, inEachDatabase, listDatabases } from "./database-list.ts";
 import { createPostgresqlDriver } from "./driver.ts";

@@ -1,7 +1,7 @@
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
-import { connectPostgresql, postgresqlClient, scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
-import { createEngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
-import { conformsToEngineDriver } from "../../../../test/support/engines/engine-conformance.ts";
+import { connectPostgresql, postgresqlClient, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { conformsToEngineDriver } from "@holdfast/testing/engines/engine-conformance.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 
 for (const version of ["17", "18"]) {

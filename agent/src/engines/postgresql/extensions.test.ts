@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connectPostgresql, scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../../../docs/reference/extensions.md"), "utf8");

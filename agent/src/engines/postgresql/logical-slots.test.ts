@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ReplicationSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 import { withSession } from "./session.ts";
 

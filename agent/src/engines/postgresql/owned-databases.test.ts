@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { CreateEngineDatabaseSchema, EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connectPostgresql, scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 
 const roles = { app_user: "admin", owner: "readwrite", writer: "readwrite", reader: "readonly" } as const;

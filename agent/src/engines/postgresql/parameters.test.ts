@@ -2,7 +2,7 @@ import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts"
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
 import { postgresqlManaged } from "@holdfast/common/engine-catalog/postgresql-parameters.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import { dataDirectory, program } from "./layout.ts";

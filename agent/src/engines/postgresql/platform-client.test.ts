@@ -1,13 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
-import { connectPostgresql, scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
-import {
-  hostileSettings,
-  hostileStatements,
-  impatientParameters,
-} from "../../../../test/support/engines/hostile-settings.ts";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { hostileSettings, hostileStatements, impatientParameters } from "@holdfast/testing/engines/hostile-settings.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { withConsoleSession } from "./console-session.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 import { withSession } from "./session.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 import { withSession } from "./session.ts";
 import { consoleFilesMib } from "./temporary-files.ts";

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { connectValkey, valkeyVerifier } from "../../../../test/support/engines/engine-clients.ts";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
-import { watchValkey } from "../../../../test/support/engines/watched-valkey.ts";
-import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { connectValkey, valkeyVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { watchValkey } from "@holdfast/testing/engines/watched-valkey.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { openSnapshot } from "./backup/snapshot.ts";
 import { createValkeyDriver } from "./driver.ts";
 

@@ -1,6 +1,6 @@
-import { connectValkey, valkeyClient, valkeyVerifier } from "../../../../test/support/engines/engine-clients.ts";
-import { createEngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
-import { conformsToEngineDriver } from "../../../../test/support/engines/engine-conformance.ts";
+import { connectValkey, valkeyClient, valkeyVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { conformsToEngineDriver } from "@holdfast/testing/engines/engine-conformance.ts";
 import { createValkeyDriver } from "./driver.ts";
 
 for (const version of ["8.1", "9"]) {

@@ -1,6 +1,6 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import { createValkeyDriver } from "./driver.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import { type Session, withSession } from "./session.ts";

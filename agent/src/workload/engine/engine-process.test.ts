@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { EngineDriver, Instance } from "../../engines/engine-driver.ts";
 import type { KeeperClient } from "../../os/keeper-client.ts";
 import { createEngineProcess } from "./engine-process.ts";
-import { partial } from "../../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 test.each([
   ["closed before the engine is stopped", false, ["closeSessions", "beforeStop", "stop 1"]],

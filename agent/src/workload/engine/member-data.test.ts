@@ -7,7 +7,7 @@ import { InstanceSpecSchema, ReplicationSchema } from "@holdfast/proto/holdfast/
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { EngineDriver, Instance } from "../../engines/engine-driver.ts";
 import { createMemberData } from "./member-data.ts";
-import { partial } from "../../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 let data: string;
 let done: string[];

@@ -1,15 +1,8 @@
 import { AuditService, type ListAuditLogRequestSchema } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
-import { casesOf, type Contract, ofCaller } from "../../../../test/support/contract/contract.ts";
-import {
-  page,
-  type SameInput,
-  sameInputs,
-  type sdk,
-  sdkCalls,
-  time,
-} from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, ofCaller } from "@holdfast/testing/contract/contract.ts";
+import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../test/support/api/rest-types.ts" {
+declare module "../../../../testing/src/api/rest-types.ts" {
   interface KnownTexts {
     readonly "holdfast.v1.AuditLogEntry": { readonly result: "ok" | "refused" };
   }

@@ -1,15 +1,8 @@
 import { ApiKeyService, type CreateApiKeyRequestSchema } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "../../../../test/support/contract/contract.ts";
-import {
-  page,
-  type SameInput,
-  sameInputs,
-  type sdk,
-  sdkCalls,
-  time,
-} from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../test/support/contract/contract.ts" {
+declare module "../../../../testing/src/contract/contract.ts" {
   interface Existing {
     readonly keyId: string;
   }

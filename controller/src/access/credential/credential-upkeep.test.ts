@@ -2,7 +2,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { keyOf, prefixOf } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
-import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
 import { sweepCredentials } from "./credential-upkeep.ts";
 import { createLastUse } from "./last-use.ts";
 

@@ -1,14 +1,14 @@
 import { type CreateTokenRequestSchema, TokenService } from "@holdfast/proto/holdfast/v1/token_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "../../../../test/support/contract/contract.ts";
-import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../test/support/api/rest-types.ts" {
+declare module "../../../../testing/src/api/rest-types.ts" {
   interface KnownTexts {
     readonly "holdfast.v1.TokenResource": { readonly kind: "managed-service" };
   }
 }
 
-declare module "../../../../test/support/contract/contract.ts" {
+declare module "../../../../testing/src/contract/contract.ts" {
   interface Existing {
     readonly tokenId: string;
   }

@@ -1,6 +1,6 @@
 import { OrganizationService } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
-import { casesOf, type Contract, object, ofOrganization } from "../../../../test/support/contract/contract.ts";
-import { page, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofOrganization } from "@holdfast/testing/contract/contract.ts";
+import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { keyOf, type Resource } from "#kernel/store/resource.ts";
 import type { AnyKind } from "#kernel/store/kind.ts";
 import type { Store } from "#kernel/store/store.ts";
-import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
 import { organizationKind } from "./organization.ts";
 import { createOrganizationCascade } from "./organization-cascade.ts";
 

@@ -6,8 +6,8 @@ import {
   ofCaller,
   ofOrganization,
   platform,
-} from "../../../../test/support/contract/contract.ts";
-import { page, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+} from "@holdfast/testing/contract/contract.ts";
+import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [

@@ -3,8 +3,8 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
-import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
-import { partial } from "../../../../test/support/partial.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 import { type Organization, organizationKind } from "./organization.ts";
 import { createQuotas } from "./quotas.ts";
 

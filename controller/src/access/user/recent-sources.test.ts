@@ -7,8 +7,8 @@ import { createSealer } from "#kernel/secrets/sealer.ts";
 import { createCollection } from "#kernel/store/collection.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
 import type { Store } from "#kernel/store/store.ts";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
-import { until } from "../../../../test/support/wait-until.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
 import { type User, userKind } from "../credential/credential.ts";
 import { createRecentSources, signInSourcesKind } from "./recent-sources.ts";
 

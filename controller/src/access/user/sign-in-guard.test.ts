@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createRecentSourcesInMemory } from "../../../../test/support/controller/recent-sources-in-memory.ts";
+import { createRecentSourcesInMemory } from "@holdfast/testing/controller/recent-sources-in-memory.ts";
 import { createSignInGuard } from "./sign-in-guard.ts";
 
 function guardAt() {

@@ -1,6 +1,6 @@
 import { AppAuthService } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
-import { casesOf, type Contract, object } from "../../../../test/support/contract/contract.ts";
-import { sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [

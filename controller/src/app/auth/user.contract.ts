@@ -1,6 +1,6 @@
 import { AppAuthService } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
-import { casesOf, type Contract, object } from "../../../../test/support/contract/contract.ts";
-import { page, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const someUuid = "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10";
 const app = object(({ appId }) => ({ app_id: appId }));

@@ -1,8 +1,8 @@
 import { ProjectService } from "@holdfast/proto/holdfast/v1/project_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "../../../../test/support/contract/contract.ts";
-import { page, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../test/support/contract/contract.ts" {
+declare module "../../../../testing/src/contract/contract.ts" {
   interface Existing {
     readonly projectId: string;
     readonly projectName: string;

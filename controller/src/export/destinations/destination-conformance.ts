@@ -9,14 +9,14 @@ import {
   exportSamples,
   readKey,
   sampleKey,
-} from "../../../../test/support/servers/export-items.ts";
-import { exportReaders, type ReadItem } from "../../../../test/support/servers/export-readers.ts";
+} from "@holdfast/testing/servers/export-items.ts";
+import { exportReaders, type ReadItem } from "@holdfast/testing/servers/export-readers.ts";
 import {
   type ExportArrival,
   type ExportReceiver,
   type ExportReply,
   startExportReceiver,
-} from "../../../../test/support/servers/export-receiver.ts";
+} from "@holdfast/testing/servers/export-receiver.ts";
 import { newConfiguration } from "../configuration/changed-configuration.ts";
 import { DeliveryFailed, deliverItems } from "../deliver-items.ts";
 import { createExportSender, createProbe } from "../export-sender.ts";

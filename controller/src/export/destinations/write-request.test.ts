@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { readWriteRequest } from "../../../../test/support/servers/write-request-schema.ts";
+import { readWriteRequest } from "@holdfast/testing/servers/write-request-schema.ts";
 import type { MetricItem } from "../export-item.ts";
 import { writeRequest } from "./write-request.ts";
 

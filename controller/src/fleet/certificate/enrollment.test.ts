@@ -1,13 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { enroll, helloOf, newKeys, openSession, renew } from "../../../../test/support/machines/test-agent.ts";
+import { enroll, helloOf, newKeys, openSession, renew } from "@holdfast/testing/machines/test-agent.ts";
 import {
   installationId,
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/controller/test-fleet.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import { machineKind } from "../machine/machine.ts";
 

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { helloOf, openSession, renew } from "../../../../test/support/machines/test-agent.ts";
+import { helloOf, openSession, renew } from "@holdfast/testing/machines/test-agent.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/controller/test-fleet.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
 
 let installation: TestInstallation;
 let controller: TestController;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { machineObject } from "../../../../test/support/machines/machine-object.ts";
-import { testOwners } from "../../../../test/support/machines/test-owners.ts";
-import { readyHost } from "../../../../test/support/platform/ready-host.ts";
+import { machineObject } from "@holdfast/testing/machines/machine-object.ts";
+import { testOwners } from "@holdfast/testing/machines/test-owners.ts";
+import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
 import type { MachineState } from "../machine/machine-lifecycle.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { HostObject } from "./host.ts";

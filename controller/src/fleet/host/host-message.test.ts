@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
-import { testOwners } from "../../../../test/support/machines/test-owners.ts";
-import { readyHost, rootedTier } from "../../../../test/support/platform/ready-host.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { testOwners } from "@holdfast/testing/machines/test-owners.ts";
+import { readyHost, rootedTier } from "@holdfast/testing/platform/ready-host.ts";
 import type { HostDrainState } from "./host-lifecycle.ts";
 import { hostMessage } from "./host-message.ts";
 import { hostKind } from "./host.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readyHost } from "../../../../test/support/platform/ready-host.ts";
+import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import type { HostObject } from "./host.ts";
 import { catalogOf, imagesOf } from "./host-offers.ts";

@@ -1,9 +1,9 @@
 import type { RegisteredController } from "#kernel/runtime/controller-registry.ts";
 import { expect, test } from "vitest";
-import { readyHost } from "../../../../test/support/platform/ready-host.ts";
+import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import { createOutdatedCertificates, type OutdatedCertificatesDeps } from "./outdated-certificates.ts";
-import { partial } from "../../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 const generation = 7;
 const issued = (authorityGeneration: number, previousSerial = "") =>

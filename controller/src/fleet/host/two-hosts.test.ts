@@ -1,9 +1,9 @@
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { machineObject } from "../../../../test/support/machines/machine-object.ts";
-import { testMachineSpec } from "../../../../test/support/machines/machine-spec.ts";
-import { type HostsController, startTwoHosts, type TwoHosts } from "../../../../test/support/platform/two-hosts.ts";
+import { machineObject } from "@holdfast/testing/machines/machine-object.ts";
+import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
+import { type HostsController, startTwoHosts, type TwoHosts } from "@holdfast/testing/platform/two-hosts.ts";
 import { detectAbilities } from "@holdfast/compute/local/host-abilities.ts";
 import type { SessionFacts } from "../session/session-facts.ts";
 import { createOrphanSweep } from "../machine/orphan-sweep.ts";

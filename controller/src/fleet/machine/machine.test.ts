@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { machineObject } from "../../../../test/support/machines/machine-object.ts";
+import { machineObject } from "@holdfast/testing/machines/machine-object.ts";
 import { machineKind } from "./machine.ts";
 
 const { metadata, spec, status } = machineObject();

@@ -1,6 +1,6 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { expect, test } from "vitest";
-import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createStorePolicy, storeRulesOf } from "./store-policy.ts";
 
 test("every machine may connect to each address of the object store, at its port", () => {

@@ -1,6 +1,6 @@
 import type { Call } from "@holdfast/common/call.ts";
 import { expect, test } from "vitest";
-import { partial } from "../../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 import type { MonitoredOwner, Monitoring } from "./monitored-owner.ts";
 import { createMonitoredOwners } from "./monitored-owners.ts";
 import type { OwnerKind } from "./owner-kind.ts";

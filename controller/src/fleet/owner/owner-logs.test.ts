@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ReadLogsResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { expect, test } from "vitest";
-import { until } from "../../../../test/support/wait-until.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
 import { createSharedChecks, selectLines } from "./owner-logs.ts";
 
 const { signal } = new AbortController();

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { testOwners } from "../../../../test/support/machines/test-owners.ts";
+import { testOwners } from "@holdfast/testing/machines/test-owners.ts";
 
 const cache = (id: string) => ({ kind: "cache", id });
 const service = (id: string) => ({ kind: "managed-service", id });

@@ -2,20 +2,20 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { taskRequest } from "../../../../test/support/engines/task-request.ts";
+import { taskRequest } from "@holdfast/testing/engines/task-request.ts";
 import {
   helloOf,
   openSession,
   readPayload,
   type TestSession,
   writePayload,
-} from "../../../../test/support/machines/test-agent.ts";
+} from "@holdfast/testing/machines/test-agent.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/controller/test-fleet.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 
 let installation: TestInstallation;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
-import { readyHost, rootedTier } from "../../../../test/support/platform/ready-host.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { readyHost, rootedTier } from "@holdfast/testing/platform/ready-host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { RootStorage } from "@holdfast/compute/local/host-facts.ts";
 import type { MachineSize } from "../machine/machine.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { machineObject } from "../../../../test/support/machines/machine-object.ts";
-import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
+import { machineObject } from "@holdfast/testing/machines/machine-object.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
 import { ComputeFailure, ComputePending } from "@holdfast/compute/compute-failure.ts";
 import { hostKind, newHost } from "../host/host.ts";
 import { createMachinePlacement } from "./machine-placement.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { createRandom } from "../../../../test/support/random.ts";
-import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
-import { readyHost, rootedTier } from "../../../../test/support/platform/ready-host.ts";
+import { createRandom } from "@holdfast/testing/random.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { readyHost, rootedTier } from "@holdfast/testing/platform/ready-host.ts";
 import type { HostFacts, RootStorage, StorageTier } from "@holdfast/compute/local/host-facts.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { HostObject } from "../host/host.ts";

@@ -1,9 +1,9 @@
 import type { HoldfastError } from "@holdfast/common/errors.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
-import { readyHost, rootedTier } from "../../../../test/support/platform/ready-host.ts";
-import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
-import { type Collections, createCollections } from "../../../../test/support/controller/test-collections.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { readyHost, rootedTier } from "@holdfast/testing/platform/ready-host.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
+import { type Collections, createCollections } from "@holdfast/testing/controller/test-collections.ts";
 import { hostKind, type HostObject } from "../host/host.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { machineKind, type MachineObject, type MachineSize } from "../machine/machine.ts";

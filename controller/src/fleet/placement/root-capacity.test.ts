@@ -2,14 +2,9 @@ import { execFile } from "node:child_process";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  daemonOf,
-  incusMissing,
-  startTestIncus,
-  type TestIncus,
-} from "../../../../test/support/machines/incus-machines.ts";
-import { machineObject, runningMachine } from "../../../../test/support/machines/machine-object.ts";
-import { readyHost, rootedTier } from "../../../../test/support/platform/ready-host.ts";
+import { daemonOf, incusMissing, startTestIncus, type TestIncus } from "@holdfast/testing/machines/incus-machines.ts";
+import { machineObject, runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { readyHost, rootedTier } from "@holdfast/testing/platform/ready-host.ts";
 import { fileSystemOf } from "@holdfast/compute/local/mount-info.ts";
 import { readRootPool } from "@holdfast/compute/incus/root-pool.ts";
 import type { HostObject } from "../host/host.ts";

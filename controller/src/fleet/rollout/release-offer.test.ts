@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 import { createPayloads } from "../payload/payloads.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";

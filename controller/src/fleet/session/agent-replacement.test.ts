@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { taskRequest } from "../../../../test/support/engines/task-request.ts";
-import { helloOf, openSession } from "../../../../test/support/machines/test-agent.ts";
+import { taskRequest } from "@holdfast/testing/engines/task-request.ts";
+import { helloOf, openSession } from "@holdfast/testing/machines/test-agent.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/controller/test-fleet.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
 
 let installation: TestInstallation;
 let controller: TestController;

@@ -1,12 +1,8 @@
 import type { Redirect } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type AgentIdentity, dial, helloOf, openSession } from "../../../../test/support/machines/test-agent.ts";
-import {
-  newInstallation,
-  startController,
-  type TestInstallation,
-} from "../../../../test/support/controller/test-fleet.ts";
-import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { type AgentIdentity, dial, helloOf, openSession } from "@holdfast/testing/machines/test-agent.ts";
+import { newInstallation, startController, type TestInstallation } from "@holdfast/testing/controller/test-fleet.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { excessStreams } from "./rebalancer.ts";
 
 let installation: TestInstallation;

@@ -4,9 +4,9 @@ import {
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/controller/test-fleet.ts";
-import { helloOf, openSession } from "../../../../test/support/machines/test-agent.ts";
-import { waitUntil } from "../../../../test/support/wait-until.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
+import { helloOf, openSession } from "@holdfast/testing/machines/test-agent.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 let installation: TestInstallation;
 let deciding: TestController;

@@ -4,15 +4,15 @@ import { create } from "@bufbuild/protobuf";
 import type { ControllerFrame } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { CreateEngineDatabaseSchema, Lane } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { taskRequest } from "../../../../test/support/engines/task-request.ts";
-import { dial, helloOf, openSession, type TestSession } from "../../../../test/support/machines/test-agent.ts";
+import { taskRequest } from "@holdfast/testing/engines/task-request.ts";
+import { dial, helloOf, openSession, type TestSession } from "@holdfast/testing/machines/test-agent.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/controller/test-fleet.ts";
-import { waitUntil } from "../../../../test/support/wait-until.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { defaultLimits } from "../fleet-limits.ts";
 
 let installation: TestInstallation;

@@ -2,14 +2,14 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { taskRequest } from "../../../../test/support/engines/task-request.ts";
-import { dial, helloOf, openSession } from "../../../../test/support/machines/test-agent.ts";
+import { taskRequest } from "@holdfast/testing/engines/task-request.ts";
+import { dial, helloOf, openSession } from "@holdfast/testing/machines/test-agent.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/controller/test-fleet.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
 
 let installation: TestInstallation;
 let survivor: TestController;
@@ -23,7 +23,7 @@ afterAll(() => installation?.close());
 async function startDoomed(controllerId: string, leaseS = 2) {
   const { etcd, masterKey, directory } = installation;
   const settings = { controllerId, etcdUrl: etcd.url, masterKey: masterKey.toString("base64"), directory, leaseS };
-  const program = join(import.meta.dirname, "../../../../test/support/platform/controller-process.ts");
+  const program = join(import.meta.dirname, "../../../../testing/src/platform/controller-process.ts");
   const child = spawn(process.execPath, [program, JSON.stringify(settings)], { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = (await once(child.stdout, "data")) as [Buffer];
   return { child, address: line.toString().trim() };

@@ -1,13 +1,13 @@
 import type { Task } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { taskRequest } from "../../../../test/support/engines/task-request.ts";
-import { helloOf, openSession, type TestSession } from "../../../../test/support/machines/test-agent.ts";
+import { taskRequest } from "@holdfast/testing/engines/task-request.ts";
+import { helloOf, openSession, type TestSession } from "@holdfast/testing/machines/test-agent.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/controller/test-fleet.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
 
 let installation: TestInstallation;
 /** The controller with the streams. */

@@ -1,4 +1,4 @@
-import type { Contract } from "../../../../test/support/contract/contract.ts";
+import type { Contract } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   kindBounds: {

@@ -4,19 +4,14 @@ import { create } from "@bufbuild/protobuf";
 import type { ControllerFrame } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { ConvergeInstanceSchema, PutEngineUserSchema, type Task } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { taskRequest } from "../../../../test/support/engines/task-request.ts";
-import {
-  type AgentIdentity,
-  helloOf,
-  openSession,
-  type TestSession,
-} from "../../../../test/support/machines/test-agent.ts";
+import { taskRequest } from "@holdfast/testing/engines/task-request.ts";
+import { type AgentIdentity, helloOf, openSession, type TestSession } from "@holdfast/testing/machines/test-agent.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/controller/test-fleet.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import type { TaskInput, TaskRequest } from "./task.ts";
 import { machineKind } from "../machine/machine.ts";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { describe, expect, it } from "vitest";
-import { readyHost } from "../../../../test/support/platform/ready-host.ts";
+import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
 import type { Fleet } from "../fleet.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { claimedMachine, createWarmPool, isFree } from "./warm-pool.ts";

@@ -9,15 +9,15 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { ZoneService } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { freePorts } from "../../../../test/support/platform/free-ports.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import {
   installationId,
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/controller/test-fleet.ts";
-import { waitUntil } from "../../../../test/support/wait-until.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";

@@ -1,6 +1,6 @@
 import { InferenceService, type PutInferenceProviderRequestSchema } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
-import { casesOf, type Contract, object, ofOrganization } from "../../../../test/support/contract/contract.ts";
-import { type SameInput, sameInputs, type sdk, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofOrganization } from "@holdfast/testing/contract/contract.ts";
+import { type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const inferenceProvider = {
   provider: "p",

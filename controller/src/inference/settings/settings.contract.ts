@@ -1,6 +1,6 @@
 import { InferenceService, type PutInferenceSettingsRequestSchema } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
-import { casesOf, type Contract, object, ofOrganization } from "../../../../test/support/contract/contract.ts";
-import { type SameInput, sameInputs, type sdk, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofOrganization } from "@holdfast/testing/contract/contract.ts";
+import { type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const inferenceLimits = { monthly_cost_limit_cents: 1, eu_only: true, reset_circuit: true, alert_pct: 1 };
 

@@ -1,6 +1,6 @@
 import { type GetInferenceUsageRequestSchema, InferenceService } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
-import { casesOf, type Contract, object } from "../../../../test/support/contract/contract.ts";
-import { type SameInput, sameInputs, type sdk, sdkCalls, time } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [

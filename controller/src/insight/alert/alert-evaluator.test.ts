@@ -2,7 +2,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createHistory, type History } from "#kernel/history/history.ts";
-import { soleOwner } from "../../../../test/support/controller/sole-owner.ts";
+import { soleOwner } from "@holdfast/testing/controller/sole-owner.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
@@ -11,9 +11,9 @@ import { newMetadata } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
-import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
-import { until } from "../../../../test/support/wait-until.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
 import { createSamples, type Samples } from "../metric/samples/samples.ts";
 import { createAlertEvaluator } from "./alert-evaluator.ts";
 import {
@@ -24,7 +24,7 @@ import {
   type RulesByService,
 } from "./alert-rule.ts";
 import { monitoredService } from "#services/monitored-services.ts";
-import { partial } from "../../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 let etcd: TestEtcd;
 let postgresql: TestPostgresql;

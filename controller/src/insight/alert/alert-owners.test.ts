@@ -6,10 +6,10 @@ import type { MonitoredOwner, Monitoring } from "#fleet/owner/monitored-owner.ts
 import { createMonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import type { OwnerKind } from "#fleet/owner/owner-kind.ts";
 import { type OutboxEntry, outboxPrefix } from "#kernel/store/outbox-entry.ts";
-import { soleOwner } from "../../../../test/support/controller/sole-owner.ts";
-import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
-import { partial } from "../../../../test/support/partial.ts";
-import { until } from "../../../../test/support/wait-until.ts";
+import { soleOwner } from "@holdfast/testing/controller/sole-owner.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
+import { partial } from "@holdfast/testing/partial.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
 import { createAlertEvaluator } from "./alert-evaluator.ts";
 import { createRulesByService } from "./alert-rule.ts";
 import { createAlertRulesWork } from "./alert-rules-reconciler.ts";

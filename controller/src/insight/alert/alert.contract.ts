@@ -3,17 +3,10 @@ import {
   type CreateAlertRuleRequestSchema,
   type UpdateAlertRuleRequestSchema,
 } from "@holdfast/proto/holdfast/v1/alert_pb.ts";
-import { casesOf, type Contract, object, ofCaller, ofService } from "../../../../test/support/contract/contract.ts";
-import {
-  page,
-  type SameInput,
-  sameInputs,
-  type sdk,
-  sdkCalls,
-  time,
-} from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofCaller, ofService } from "@holdfast/testing/contract/contract.ts";
+import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../test/support/contract/contract.ts" {
+declare module "../../../../testing/src/contract/contract.ts" {
   interface Existing {
     readonly ruleId: string;
   }

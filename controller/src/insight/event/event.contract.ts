@@ -1,13 +1,6 @@
 import { EventService, type ListServiceEventsRequestSchema } from "@holdfast/proto/holdfast/v1/event_pb.ts";
-import { casesOf, type Contract, ofCaller, ofService } from "../../../../test/support/contract/contract.ts";
-import {
-  page,
-  type SameInput,
-  sameInputs,
-  type sdk,
-  sdkCalls,
-  time,
-} from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, ofCaller, ofService } from "@holdfast/testing/contract/contract.ts";
+import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [

@@ -1,6 +1,6 @@
 import { HealthService } from "@holdfast/proto/holdfast/v1/health_pb.ts";
-import { casesOf, type Contract, ofService } from "../../../../test/support/contract/contract.ts";
-import { page, sdkCalls, time } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, ofService } from "@holdfast/testing/contract/contract.ts";
+import { page, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [

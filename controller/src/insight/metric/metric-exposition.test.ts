@@ -1,9 +1,9 @@
 import { metricOf } from "@holdfast/common/metric-catalog.ts";
 import { expect, test } from "vitest";
-import { parseExposition } from "../../../../test/support/api/parse-exposition.ts";
-import { nodeOf, runningService } from "../../../../test/support/controller/service-object.ts";
+import { parseExposition } from "@holdfast/testing/api/parse-exposition.ts";
+import { nodeOf, runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
-import { partial } from "../../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 import { monitoredService } from "#services/monitored-services.ts";
 import { metricExposition } from "./metric-exposition.ts";
 

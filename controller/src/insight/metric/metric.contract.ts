@@ -6,17 +6,10 @@ import {
   ofCaller,
   ofPlatform,
   ofService,
-} from "../../../../test/support/contract/contract.ts";
-import {
-  page,
-  type SameInput,
-  sameInputs,
-  type sdk,
-  sdkCalls,
-  time,
-} from "../../../../test/support/contract/sdk-calls.ts";
+} from "@holdfast/testing/contract/contract.ts";
+import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../test/support/api/rest-types.ts" {
+declare module "../../../../testing/src/api/rest-types.ts" {
   interface KnownTexts {
     readonly "holdfast.v1.GetMetricsRequest": {
       readonly period: "15m" | "1h" | "6h" | "24h" | "7d";

@@ -1,7 +1,7 @@
 import { QueryService } from "@holdfast/proto/holdfast/v1/query_pb.ts";
 import { TaskService } from "@holdfast/proto/holdfast/v1/task_pb.ts";
-import { casesOf, type Contract, object, ofService } from "../../../../test/support/contract/contract.ts";
-import { sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [

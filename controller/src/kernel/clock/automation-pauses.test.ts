@@ -1,7 +1,7 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
-import { until } from "../../../../test/support/wait-until.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store } from "../store/store.ts";
 import { createDrift, createAutomationPauses, pausePrefix, type AutomationPauses } from "./automation-pauses.ts";

@@ -1,7 +1,7 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
-import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createDatabase, type Database } from "./database.ts";
 
 let postgresql: TestPostgresql;

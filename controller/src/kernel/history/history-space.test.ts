@@ -1,6 +1,6 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
+import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
 import { stateOfSpace } from "../space/space-level.ts";
 import { createDatabase, type Database } from "./database.ts";
 import { createHistorySpace } from "./history-space.ts";

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
+import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
 import type { AuditEntry, EventEntry } from "../store/outbox-entry.ts";
 import { scramSha256Verifier } from "#services/engine/scram-verifier.ts";
 import { createHistory, type History } from "./history.ts";

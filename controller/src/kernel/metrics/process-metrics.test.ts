@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseExposition } from "../../../../test/support/api/parse-exposition.ts";
+import { parseExposition } from "@holdfast/testing/api/parse-exposition.ts";
 import { createProcessMetrics, timed } from "./process-metrics.ts";
 
 test("reports current gauges, with and without a label", async () => {

@@ -1,7 +1,7 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
+import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
 import { createHistory, type History } from "../history/history.ts";
 import type { EventEntry } from "../store/outbox-entry.ts";
 import { createInsertEntries, type EntryPlanner } from "./entry-planner.ts";

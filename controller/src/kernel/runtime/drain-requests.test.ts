@@ -1,7 +1,7 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
-import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import { root } from "../store/resource.ts";
 import { createDrainRequests } from "./drain-requests.ts";

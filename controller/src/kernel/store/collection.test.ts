@@ -1,6 +1,6 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
 import { createCollection } from "./collection.ts";
 import { createEtcdStore } from "./etcd-store.ts";
 import { keyOf, type Resource } from "./resource.ts";

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type LogFields, silentLog } from "@holdfast/common/log.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
-import { startTcpProxy } from "../../../../test/support/network/tcp-proxy.ts";
-import { until } from "../../../../test/support/wait-until.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { startTcpProxy } from "@holdfast/testing/network/tcp-proxy.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
 import { createEtcdStore, awaitStore } from "./etcd-store.ts";
 import { outboxKeyOf } from "./outbox-entry.ts";
 import type { Store } from "./store.ts";

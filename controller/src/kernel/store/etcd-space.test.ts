@@ -1,7 +1,7 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
-import { until } from "../../../../test/support/wait-until.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
 import { createEtcdSpace, type EtcdSpace } from "./etcd-space.ts";
 import { createEtcdStore } from "./etcd-store.ts";
 import { stateOfSpace } from "../space/space-level.ts";

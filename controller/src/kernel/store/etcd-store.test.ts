@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
-import { until } from "../../../../test/support/wait-until.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
 import { createEtcdStore } from "./etcd-store.ts";
 import { RevisionCompacted, type Store, type StoredValue, type WatchHandler } from "./store.ts";
 

@@ -4,7 +4,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
 import { outboxPrefix } from "./outbox-entry.ts";
 import { createSealer } from "../secrets/sealer.ts";
 import { createEtcdStore } from "./etcd-store.ts";

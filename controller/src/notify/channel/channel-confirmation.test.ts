@@ -7,7 +7,7 @@ import { createEtcdStore } from "#kernel/store/etcd-store.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
 import { channelKind, type ChannelObject } from "./channel.ts";
 import { type ConfirmationLink, createChannelConfirmations } from "./channel-confirmation.ts";
 

@@ -6,11 +6,7 @@ import { readConfig } from "@holdfast/common/config.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { createEgress } from "@holdfast/egress/create-egress.ts";
 import { expect, onTestFinished, test } from "vitest";
-import {
-  type MailServer,
-  type MailServerOptions,
-  startMailServer,
-} from "../../../../test/support/servers/mail-server.ts";
+import { type MailServer, type MailServerOptions, startMailServer } from "@holdfast/testing/servers/mail-server.ts";
 
 import { mailSettings } from "./mail-settings.ts";
 import { createMailer, headerText, type Mail } from "./mailer.ts";

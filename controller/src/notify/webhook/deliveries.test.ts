@@ -11,18 +11,14 @@ import {
   TestWebhookRequestSchema,
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { until } from "../../../../test/support/wait-until.ts";
-import { acceptedBy } from "../../../../test/support/servers/webhook-verifiers.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
+import { acceptedBy } from "@holdfast/testing/servers/webhook-verifiers.ts";
 import {
   type Delivering,
   startWebhookPlatform,
   type WebhookPlatform,
-} from "../../../../test/support/servers/webhook-platform.ts";
-import {
-  type Received,
-  type Respond,
-  startWebhookReceiver,
-} from "../../../../test/support/servers/webhook-receiver.ts";
+} from "@holdfast/testing/servers/webhook-platform.ts";
+import { type Received, type Respond, startWebhookReceiver } from "@holdfast/testing/servers/webhook-receiver.ts";
 import { disableAfterMs } from "./disable-webhook.ts";
 
 let platform: WebhookPlatform;

@@ -3,10 +3,10 @@ import {
   type UpdateWebhookRequestSchema,
   WebhookService,
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "../../../../test/support/contract/contract.ts";
-import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../test/support/contract/contract.ts" {
+declare module "../../../../testing/src/contract/contract.ts" {
   interface Existing {
     readonly webhookId: string;
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { createSealer } from "#kernel/secrets/sealer.ts";
-import { testCall } from "../../../../test/support/api/test-call.ts";
+import { testCall } from "@holdfast/testing/api/test-call.ts";
 import { createAsynchronousTasks } from "./asynchronous-tasks.ts";
 import { createTaskIds, type TaskRef } from "./task-ids.ts";
 import type { TaskRecord } from "./task-source.ts";

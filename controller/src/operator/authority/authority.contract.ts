@@ -1,5 +1,5 @@
 import { AuthorityService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { casesOf, type Contract, ofPlatform } from "../../../../test/support/contract/contract.ts";
+import { casesOf, type Contract, ofPlatform } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   authorization: [

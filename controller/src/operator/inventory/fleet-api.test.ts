@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { createCursors } from "#kernel/page/cursor.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
-import { testCall } from "../../../../test/support/api/test-call.ts";
-import { newServiceObject } from "../../../../test/support/controller/service-object.ts";
+import { testCall } from "@holdfast/testing/api/test-call.ts";
+import { newServiceObject } from "@holdfast/testing/controller/service-object.ts";
 import { createFleetApi, primaryLeaseMessage } from "./fleet-api.ts";
 
 const { service } = newServiceObject();

@@ -1,5 +1,5 @@
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { casesOf, type Contract, ofPlatform, platform } from "../../../../test/support/contract/contract.ts";
+import { casesOf, type Contract, ofPlatform, platform } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   authorization: [

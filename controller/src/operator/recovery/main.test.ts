@@ -9,8 +9,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
-import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
+import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
 
 let etcd: TestEtcd;
 let postgresql: TestPostgresql;

@@ -1,7 +1,7 @@
 import { QueueService } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
-import { casesOf, type Contract, object } from "../../../../test/support/contract/contract.ts";
-import { page, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
-import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 export default {
   authorization: [

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { type ArchiveObject, defaultSettings, type LogRange, newArchive, nextDaily } from "./archive.ts";
 import { dueBackup, firstDueAt } from "./archive-plan.ts";
 import { expired } from "./backup-retention.ts";

@@ -12,8 +12,8 @@ import { createDirectoryStore } from "@holdfast/common/objects/directory-store.t
 import { ArchiveObservationSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { requestedBackup } from "../../../../test/support/controller/requested-backup.ts";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { requestedBackup } from "@holdfast/testing/controller/requested-backup.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { archiveKind, type LogRange, newArchive } from "./archive.ts";
 import type { ArchiveWorkDeps } from "./archive-deps.ts";
@@ -22,7 +22,7 @@ import { newBackupKey, newDataKey, openDataKey } from "./backup-key.ts";
 import { backupKind, type BackupObject, newBackupObject } from "./backup.ts";
 import { restorableOf } from "./restorable.ts";
 import { taskTarget } from "../service/member/member-roles.ts";
-import { partial } from "../../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 const service = runningService({});
 const { id, organizationId } = service.metadata;

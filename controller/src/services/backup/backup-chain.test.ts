@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { type ArchiveObject, newArchive } from "./archive.ts";
 import { basesOf, chainOf, nextBase } from "./backup-chain.ts";
 import { expired, deletedAtOf } from "./backup-retention.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { requestedBackup } from "../../../../test/support/controller/requested-backup.ts";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { requestedBackup } from "@holdfast/testing/controller/requested-backup.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { refuseBackup, refuseBeyondQuota, requireCompleted } from "./backup-requests.ts";
 import { type BackupObject, type BackupSpec, newBackupObject } from "./backup.ts";
 

@@ -4,7 +4,7 @@ import { BackupObservationSchema } from "@holdfast/proto/holdfast/agent/v1/backu
 import { expect, test } from "vitest";
 import { serviceSubject } from "../service/managed-service.ts";
 import { newBackupObject } from "./backup.ts";
-import { requestedBackup } from "../../../../test/support/controller/requested-backup.ts";
+import { requestedBackup } from "@holdfast/testing/controller/requested-backup.ts";
 import { retriesMax } from "./backup-plan.ts";
 import { advanceBackup, advanceVerification } from "./backup-steps.ts";
 import { newOperation } from "#operation/operation-definition.ts";

@@ -1,16 +1,16 @@
 import { BackupService, type ListBackupsRequestSchema } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
-import { casesOf, type Contract, object, ofService } from "../../../../test/support/contract/contract.ts";
-import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 type BackupStatus = "pending" | "running" | "verifying" | "completed" | "failed";
 
-declare module "../../../../test/support/api/rest-types.ts" {
+declare module "../../../../testing/src/api/rest-types.ts" {
   interface KnownTexts {
     readonly "holdfast.v1.ListBackupsRequest": { readonly status: BackupStatus | Capitalize<BackupStatus> };
   }
 }
 
-declare module "../../../../test/support/contract/contract.ts" {
+declare module "../../../../testing/src/contract/contract.ts" {
   interface Existing {
     readonly backupId: string;
   }

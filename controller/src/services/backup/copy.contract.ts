@@ -1,6 +1,6 @@
 import { BackupService, type RestoreBackupRequestSchema } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
-import { casesOf, type Contract, object, ofService } from "../../../../test/support/contract/contract.ts";
-import { type SameInput, sameInputs, type sdk, sdkCalls, time } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const target = { target_service_name: "n", plan_name: "p", zone: "z", storage_size_gb: 2, node_count: 2 };
 

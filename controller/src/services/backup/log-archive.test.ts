@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ArchiveObservationSchema, ArchiveRunSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { expect, test } from "vitest";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { type ArchiveObject, type LogRange, newArchive } from "./archive.ts";
 import { hasGap, isDue, isFollowed, rangesSince, rangesToDelete, rangesWith } from "./log-archive.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
-import { requestedBackup } from "../../../../test/support/controller/requested-backup.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
+import { requestedBackup } from "@holdfast/testing/controller/requested-backup.ts";
 import { type ArchiveObject, type LogHole, type LogRange, newArchive } from "./archive.ts";
 import { dueBackup } from "./archive-plan.ts";
 import { type BackupObject, newBackupObject } from "./backup.ts";

@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { MintObjectUrlsRequestSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { expect, test } from "vitest";
-import { requestedBackup } from "../../../../test/support/controller/requested-backup.ts";
-import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { requestedBackup } from "@holdfast/testing/controller/requested-backup.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { firstUncovered, grantsOf } from "#fleet/object-grants.ts";

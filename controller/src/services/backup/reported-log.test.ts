@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ArchiveObservationSchema, ArchiveRunSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { expect, test } from "vitest";
-import { node, runningService } from "../../../../test/support/controller/service-object.ts";
+import { node, runningService } from "@holdfast/testing/controller/service-object.ts";
 import { taskTarget } from "../service/member/member-roles.ts";
 import { type LogRange, newArchive } from "./archive.ts";
 import { reportedRanges } from "./reported-log.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { type ArchiveObject, type LogRange, newArchive } from "./archive.ts";
 import { type BackupObject, newBackupObject } from "./backup.ts";
 import { logAfter, logTo } from "./restorable.ts";

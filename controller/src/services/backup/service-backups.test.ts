@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";

@@ -1,6 +1,6 @@
 import { BackupService, type UpdateBackupSettingsRequestSchema } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
-import { casesOf, type Contract, object, ofService } from "../../../../test/support/contract/contract.ts";
-import { type SameInput, sameInputs, type sdk, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [

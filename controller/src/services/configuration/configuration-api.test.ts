@@ -7,13 +7,13 @@ import {
 import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
-import { methodsOf, testCall } from "../../../../test/support/api/test-call.ts";
-import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
-import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
+import { methodsOf, testCall } from "@holdfast/testing/api/test-call.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import { createEngineOffers } from "#catalog/engine-offers.ts";
-import type { Collections } from "../../../../test/support/controller/test-collections.ts";
+import type { Collections } from "@holdfast/testing/controller/test-collections.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import { createServiceAccess } from "../service/service-access.ts";
 import { completed, operationKind } from "#operation/operation.ts";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { NullValue, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { newServiceObject } from "../../../../test/support/controller/service-object.ts";
+import { newServiceObject } from "@holdfast/testing/controller/service-object.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import { createEngineOffers } from "#catalog/engine-offers.ts";
 import { changedParameters } from "./configuration-plan.ts";

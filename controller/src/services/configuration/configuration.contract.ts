@@ -2,8 +2,8 @@ import {
   ConfigurationService,
   type UpdateConfigurationRequestSchema,
 } from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
-import { casesOf, type Contract, object, ofService } from "../../../../test/support/contract/contract.ts";
-import { type SameInput, sameInputs, type sdk, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { describe, expect, test } from "vitest";
-import { newServiceObject, node } from "../../../../test/support/controller/service-object.ts";
+import { newServiceObject, node } from "@holdfast/testing/controller/service-object.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import { createEngineOffers } from "#catalog/engine-offers.ts";
 import { changedParameters } from "./configuration-plan.ts";

@@ -3,8 +3,8 @@ import {
   DatabaseUserService,
   type UpdateDatabaseUserRequestSchema,
 } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
-import { casesOf, type Contract, object, ofService } from "../../../../test/support/contract/contract.ts";
-import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const user = object(({ serviceId }) => ({ service_id: serviceId, username: "app_user" }));
 

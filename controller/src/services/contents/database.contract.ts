@@ -1,6 +1,6 @@
 import { DatabaseService } from "@holdfast/proto/holdfast/v1/database_pb.ts";
-import { casesOf, type Contract, object, ofService } from "../../../../test/support/contract/contract.ts";
-import { page, sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofService } from "@holdfast/testing/contract/contract.ts";
+import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [

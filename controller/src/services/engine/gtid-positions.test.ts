@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { setPositions } from "../../../../test/support/controller/set-positions.ts";
+import { setPositions } from "@holdfast/testing/controller/set-positions.ts";
 import { gtidPositions } from "./gtid-positions.ts";
 
 const a = "3e11fa47-71ca-11e1-9e33-c80aa9429562";

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, test } from "vitest";
-import { startTestPostgresql } from "../../../../test/support/engines/postgresql.ts";
+import { startTestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
 import { makePassword } from "#kernel/secrets/passwords.ts";
 import { cachingSha2Verifier } from "./caching-sha2-verifier.ts";
 import { mysql } from "./mysql.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { readyHost } from "../../../../test/support/platform/ready-host.ts";
+import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
 import { guestLine } from "@holdfast/compute/compute-provider.ts";
 import type { HostObject } from "#fleet/host/host.ts";
 import { imageOffer, missingOn } from "./image-offer.ts";

@@ -2,7 +2,7 @@ import { UpdateKind } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { expect, test } from "vitest";
-import { call, hourMs, maintenanceFixture } from "../../../../test/support/machines/maintenance-fixture.ts";
+import { call, hourMs, maintenanceFixture } from "@holdfast/testing/machines/maintenance-fixture.ts";
 import { guestLine } from "@holdfast/compute/compute-provider.ts";
 import { requestVerb } from "../service/service-verbs.ts";
 import { registerChanges } from "./image-register.ts";

@@ -7,7 +7,7 @@ import {
   old,
   type ServiceChange,
   windowed,
-} from "../../../../test/support/controller/pending-updates.ts";
+} from "@holdfast/testing/controller/pending-updates.ts";
 import { noMaintenance } from "../service/maintenance-memory.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
 import type { NodeImageObject } from "./node-image.ts";

@@ -1,6 +1,6 @@
 import { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
-import { casesOf, type Contract, ofService } from "../../../../test/support/contract/contract.ts";
-import { sdkCalls } from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, ofService } from "@holdfast/testing/contract/contract.ts";
+import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [

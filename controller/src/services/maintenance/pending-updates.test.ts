@@ -9,8 +9,8 @@ import {
   packages,
   type ServiceChange,
   windowed,
-} from "../../../../test/support/controller/pending-updates.ts";
-import { readyHost } from "../../../../test/support/platform/ready-host.ts";
+} from "@holdfast/testing/controller/pending-updates.ts";
+import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
 import { guestLine } from "@holdfast/compute/compute-provider.ts";
 import { noMaintenance } from "../service/maintenance-memory.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";

@@ -2,10 +2,10 @@ import { createRolloutLimiter } from "./rollout-limiter.ts";
 import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { expect, test } from "vitest";
-import { call, hourMs, maintenanceFixture } from "../../../../test/support/machines/maintenance-fixture.ts";
-import { methodsOf } from "../../../../test/support/api/test-call.ts";
+import { call, hourMs, maintenanceFixture } from "@holdfast/testing/machines/maintenance-fixture.ts";
+import { methodsOf } from "@holdfast/testing/api/test-call.ts";
 import { createMaintenanceAdminApi as createAdminApi } from "./maintenance-admin-api.ts";
-import { createCollections } from "../../../../test/support/controller/test-collections.ts";
+import { createCollections } from "@holdfast/testing/controller/test-collections.ts";
 import { Conflict } from "#kernel/store/unit-of-work.ts";
 
 const fixture = await maintenanceFixture();

@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import { readyHost } from "../../../../test/support/platform/ready-host.ts";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import { replicaOf } from "../../../../test/support/controller/observed-service.ts";
+import { replicaOf } from "@holdfast/testing/controller/observed-service.ts";
 import { beginUpgrade } from "./begin-maintenance.ts";
 import { registerChanges } from "./image-register.ts";
 import type { MaintenanceContext } from "./pending-update.ts";

@@ -2,9 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import { silentLog } from "@holdfast/common/log.ts";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
 
-import { node, runningService } from "../../../../test/support/controller/service-object.ts";
+import { node, runningService } from "@holdfast/testing/controller/service-object.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import type { MachineObject, MachineSize } from "#fleet/machine/machine.ts";
 import type { OperationObject } from "#operation/operation.ts";

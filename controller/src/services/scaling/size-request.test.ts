@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { describe, expect, test } from "vitest";
-import { node, runningService } from "../../../../test/support/controller/service-object.ts";
+import { node, runningService } from "@holdfast/testing/controller/service-object.ts";
 import { defaultCatalog, withVirtualMachines } from "#catalog/catalog.ts";
 import { beginResizing, hasSize, requireResizable, requireSize } from "./size-request.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { observedNode, observedService } from "../../../../test/support/controller/observed-service.ts";
-import { node, runningService } from "../../../../test/support/controller/service-object.ts";
+import { observedNode, observedService } from "@holdfast/testing/controller/observed-service.ts";
+import { node, runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { autoscaleDueInMs, autoscaleTargetGb } from "./autoscale-target.ts";
 import { autoscaleFault, autoscaleOf, chosenAutoscale } from "./storage-autoscale.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { observedNode, observedService } from "../../../../test/support/controller/observed-service.ts";
-import { node, runningService } from "../../../../test/support/controller/service-object.ts";
+import { observedNode, observedService } from "@holdfast/testing/controller/observed-service.ts";
+import { node, runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { StorageMemory } from "../service/managed-service.ts";
 import { rememberStorage } from "./storage-warning.ts";
 

@@ -4,8 +4,8 @@ import { ArchiveObservationSchema } from "@holdfast/proto/holdfast/agent/v1/back
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { expect, test } from "vitest";
-import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
-import { node, runningService } from "../../../../test/support/controller/service-object.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { node, runningService } from "@holdfast/testing/controller/service-object.ts";
 import { archivingCheck, archivingRecheckInMs } from "./archiving-check.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedService } from "./observed-service.ts";

@@ -1,6 +1,6 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { expect, test } from "vitest";
-import { newServiceObject } from "../../../../test/support/controller/service-object.ts";
+import { newServiceObject } from "@holdfast/testing/controller/service-object.ts";
 import { createEngineTasks } from "./engine-task.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { healthRecheckInMs, rememberHealth } from "./managed-service-health.ts";
 import type { HealthMemory, ManagedServiceObject, ServiceHealth } from "./managed-service.ts";
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ObservedInstance } from "#fleet/session/observations.ts";
 import type { SessionFacts } from "#fleet/session/session-facts.ts";
 import { createLiveServices } from "./live-services.ts";

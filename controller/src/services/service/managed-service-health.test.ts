@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { describe, expect, it } from "vitest";
-import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
-import { newServiceObject, node } from "../../../../test/support/controller/service-object.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { newServiceObject, node } from "@holdfast/testing/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { healthOf, nodeStatusesOf } from "./managed-service-health.ts";
 import type { ManagedServiceObject, NodeStatus } from "./managed-service.ts";

@@ -1,10 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  requests,
-  createServiceScenario,
-  faultsOfImages,
-} from "../../../../test/support/controller/service-scenario.ts";
+import { requests, createServiceScenario, faultsOfImages } from "@holdfast/testing/controller/service-scenario.ts";
 import { isFinished, stuckAfterMs } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { drainReason } from "./managed-service-health.ts";

@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
-import { newServiceObject, node, runningService } from "../../../../test/support/controller/service-object.ts";
-import { observedNode, observedService, replicaOf } from "../../../../test/support/controller/observed-service.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { newServiceObject, node, runningService } from "@holdfast/testing/controller/service-object.ts";
+import { observedNode, observedService, replicaOf } from "@holdfast/testing/controller/observed-service.ts";
 import { serviceSubject } from "./managed-service.ts";
 import { engineFailedForMs, faultOf, isHealthy, planManagedService } from "./managed-service-plan.ts";
 import { newOperation } from "#operation/operation-definition.ts";

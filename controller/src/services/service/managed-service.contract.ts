@@ -5,15 +5,8 @@ import {
   ManagedServiceService,
   type UpdateManagedServiceRequestSchema,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
-import { casesOf, type Contract, object, ofCaller, own } from "../../../../test/support/contract/contract.ts";
-import {
-  page,
-  type SameInput,
-  sameInputs,
-  type sdk,
-  sdkCalls,
-  time,
-} from "../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
+import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
 /** Its choices are messages in a request too. */
 type WithChoices<Input> = Omit<Input, "pooler" | "storage_autoscale"> & {

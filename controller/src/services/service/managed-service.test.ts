@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { replicaOf } from "../../../../test/support/controller/observed-service.ts";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { replicaOf } from "@holdfast/testing/controller/observed-service.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { archiveKind } from "../backup/archive.ts";
 import { managedServiceKind } from "./managed-service.ts";
-import { partial } from "../../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 const replica = {
   ...replicaOf("r", 2),

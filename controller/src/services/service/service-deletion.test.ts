@@ -3,8 +3,8 @@ import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/ses
 import { silentLog } from "@holdfast/common/log.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { newServiceObject, node, runningService } from "../../../../test/support/controller/service-object.ts";
-import { requests, createServiceScenario } from "../../../../test/support/controller/service-scenario.ts";
+import { newServiceObject, node, runningService } from "@holdfast/testing/controller/service-object.ts";
+import { requests, createServiceScenario } from "@holdfast/testing/controller/service-scenario.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { stuckAfterMs } from "#operation/operation.ts";
 import type { ObservedService } from "./observed-service.ts";

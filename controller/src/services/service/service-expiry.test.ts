@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { expiryOf } from "./service-expiry.ts";
 
 const hour = 3_600_000;

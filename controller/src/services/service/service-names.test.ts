@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ObservedNode } from "./observed-service.ts";
 import { allNamesOf, hostnameOf, namesOf, nodeHostnameOf, serverNamesOf } from "./service-names.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
-import { nodeOf, runningService } from "../../../../test/support/controller/service-object.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { nodeOf, runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
-import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import { managedServiceKind, type ManagedServiceObject } from "./managed-service.ts";
 import { createServiceNetworkPolicy, servicePolicyRules } from "./service-network-policy.ts";

@@ -1,8 +1,8 @@
 import { systemClock } from "@holdfast/common/clock.ts";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
-import { newServiceObject, node } from "../../../../test/support/controller/service-object.ts";
-import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { newServiceObject, node } from "@holdfast/testing/controller/service-object.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { Conflict } from "#kernel/store/unit-of-work.ts";

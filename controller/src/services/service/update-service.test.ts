@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { UpdateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { expect, test } from "vitest";
-import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { requirePooler } from "./pooler.ts";
 import { updateService, updateServiceFaults } from "./update-service.ts";
 

@@ -3,14 +3,10 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { scramVerifier } from "../../../../../test/support/engines/engine-clients.ts";
-import {
-  createEngineMachine,
-  type EngineMachine,
-  hasEngine,
-} from "../../../../../test/support/engines/engine-machine.ts";
-import { ownMillisecond } from "../../../../../test/support/own-millisecond.ts";
-import { waitUntil } from "../../../../../test/support/wait-until.ts";
+import { scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { ownMillisecond } from "@holdfast/testing/own-millisecond.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { BackupFacet, Finding, LogPiece, LogReader, RecoveryPlan } from "../../backup-facet.ts";
 import { listDatabases } from "../database-list.ts";
 import { createPostgresqlDriver } from "../driver.ts";

@@ -1,11 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  createEngineMachine,
-  type EngineMachine,
-  hasEngine,
-} from "../../../../../test/support/engines/engine-machine.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
 import type { LogReader } from "../../backup-facet.ts";
 import { createPostgresqlDriver } from "../driver.ts";
 import { dataDirectory, program } from "../layout.ts";

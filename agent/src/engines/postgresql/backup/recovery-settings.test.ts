@@ -5,13 +5,9 @@ import { create } from "@bufbuild/protobuf";
 import type { OpenedLog } from "@holdfast/common/backup/log-object.ts";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
-import { connectPostgresql, scramVerifier } from "../../../../../test/support/engines/engine-clients.ts";
-import {
-  createEngineMachine,
-  type EngineMachine,
-  hasEngine,
-} from "../../../../../test/support/engines/engine-machine.ts";
-import { waitUntil } from "../../../../../test/support/wait-until.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { BackupFacet, LogFacet, LogPiece, LogReader, RecoveryPlan } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import { createPostgresqlDriver } from "../driver.ts";

@@ -1,14 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema, PoolerSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connectPostgresql, scramVerifier } from "../../../../../test/support/engines/engine-clients.ts";
-import {
-  createEngineMachine,
-  type EngineMachine,
-  hasEngine,
-} from "../../../../../test/support/engines/engine-machine.ts";
-import { freePorts } from "../../../../../test/support/platform/free-ports.ts";
-import { waitUntil } from "../../../../../test/support/wait-until.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createPostgresqlDriver } from "../driver.ts";
 import { poolerRole } from "../layout.ts";
 import { withSession } from "../session.ts";

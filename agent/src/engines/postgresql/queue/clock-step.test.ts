@@ -1,10 +1,10 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createQueue } from "../../../../../sdk/src/queue/index.ts";
-import { type FakeClock, findFakeClockLibrary } from "../../../../../test/support/controller/fake-clock.ts";
-import { hasEngine } from "../../../../../test/support/engines/engine-machine.ts";
-import { createQueueDatabase, type QueueDatabase } from "../../../../../test/support/engines/queue-database.ts";
-import { functions, statements } from "../../../../../test/support/engines/queue-statements.ts";
+import { createQueue } from "@holdfast/sdk/queue/index.ts";
+import { type FakeClock, findFakeClockLibrary } from "@holdfast/testing/controller/fake-clock.ts";
+import { hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { createQueueDatabase, type QueueDatabase } from "@holdfast/testing/engines/queue-database.ts";
+import { functions, statements } from "@holdfast/testing/engines/queue-statements.ts";
 
 const hourS = 3_600;
 const clockLibrary = findFakeClockLibrary();

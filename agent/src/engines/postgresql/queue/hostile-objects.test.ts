@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasEngine } from "../../../../../test/support/engines/engine-machine.ts";
-import { createQueueDatabase, type QueueDatabase } from "../../../../../test/support/engines/queue-database.ts";
+import { hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { createQueueDatabase, type QueueDatabase } from "@holdfast/testing/engines/queue-database.ts";
 import { claim } from "./claim.ts";
 import { deleteQueue } from "./delete-queue.ts";
 import { enqueue } from "./enqueue.ts";

@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createQueue } from "../../../../../sdk/src/queue/index.ts";
-import { hasEngine } from "../../../../../test/support/engines/engine-machine.ts";
-import { createQueueDatabase, type QueueDatabase } from "../../../../../test/support/engines/queue-database.ts";
-import { functions, statements } from "../../../../../test/support/engines/queue-statements.ts";
+import { createQueue } from "@holdfast/sdk/queue/index.ts";
+import { hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { createQueueDatabase, type QueueDatabase } from "@holdfast/testing/engines/queue-database.ts";
+import { functions, statements } from "@holdfast/testing/engines/queue-statements.ts";
 import { createQueues } from "./queues.ts";
 import { migrate, versionOf } from "./migrate.ts";
 import { putRoles } from "./ownership.ts";
@@ -14,7 +14,7 @@ import { roles } from "./schema/grants.ts";
 import { schema } from "./schema/names.ts";
 import { versions } from "./schema/versions.ts";
 
-const schemas = join(import.meta.dirname, "../../../../../test/support/engines/queue-schemas");
+const schemas = join(import.meta.dirname, "../../../../../testing/src/engines/queue-schemas");
 const newest = versions.length;
 const settings = { visibilityTimeoutSeconds: 30, maxAttempts: 5, dlqEnabled: true };
 

@@ -10,8 +10,8 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
 import { EngineQueueSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasEngine } from "../../../../../test/support/engines/engine-machine.ts";
-import { createQueueDatabase, type QueueDatabase } from "../../../../../test/support/engines/queue-database.ts";
+import { hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { createQueueDatabase, type QueueDatabase } from "@holdfast/testing/engines/queue-database.ts";
 import { EngineRefused } from "../../engine-errors.ts";
 import { createQueues } from "./queues.ts";
 

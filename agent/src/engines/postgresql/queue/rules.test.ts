@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasEngine } from "../../../../../test/support/engines/engine-machine.ts";
-import { createQueueDatabase, type QueueDatabase } from "../../../../../test/support/engines/queue-database.ts";
-import { functions, statements as raw } from "../../../../../test/support/engines/queue-statements.ts";
+import { hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { createQueueDatabase, type QueueDatabase } from "@holdfast/testing/engines/queue-database.ts";
+import { functions, statements as raw } from "@holdfast/testing/engines/queue-statements.ts";
 import { updateQueue } from "./registry.ts";
 
 const docs = join(import.meta.dirname, "../../../../../docs/how-to/queues.md");

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, describe, expect, it, test } from "vitest";
-import { connectPostgresql, scramVerifier } from "../../../../../test/support/engines/engine-clients.ts";
-import { type EngineMachine, hasEngine } from "../../../../../test/support/engines/engine-machine.ts";
-import { createEngineMembers, replicationOf } from "../../../../../test/support/engines/engine-members.ts";
-import { waitUntil } from "../../../../../test/support/wait-until.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { createEngineMembers, replicationOf } from "@holdfast/testing/engines/engine-members.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { program } from "../layout.ts";
 import { rangeOf } from "./discarded.ts";
 

@@ -3,13 +3,9 @@ import { create } from "@bufbuild/protobuf";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { EngineUserSchema, ReplicationSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connectValkey, valkeyVerifier } from "../../../../../test/support/engines/engine-clients.ts";
-import {
-  createEngineMachine,
-  type EngineMachine,
-  hasEngine,
-} from "../../../../../test/support/engines/engine-machine.ts";
-import { waitUntil } from "../../../../../test/support/wait-until.ts";
+import { connectValkey, valkeyVerifier } from "@holdfast/testing/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { ReplicationFacet } from "../../replication-facet.ts";
 import { createValkeyDriver } from "../driver.ts";
 

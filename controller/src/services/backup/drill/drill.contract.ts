@@ -1,6 +1,6 @@
 import { BackupService } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
-import { casesOf, type Contract, ofService } from "../../../../../test/support/contract/contract.ts";
-import { page, sdkCalls } from "../../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, ofService } from "@holdfast/testing/contract/contract.ts";
+import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 export default {
   authorization: [

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { describe, expect, test } from "vitest";
-import { runningService } from "../../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { TaskState } from "#fleet/task/task.ts";
 import { serviceSubject } from "../../service/managed-service.ts";
 import { type EngineChange, type EngineChangeStatus, newEngineChange } from "./engine-change.ts";

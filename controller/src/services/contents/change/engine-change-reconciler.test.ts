@@ -5,17 +5,13 @@ import type { Task } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { DatabasePasswordSchema } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { helloOf, openSession, type TestSession } from "../../../../../test/support/machines/test-agent.ts";
-import {
-  newInstallation,
-  startController,
-  type TestController,
-} from "../../../../../test/support/controller/test-fleet.ts";
-import type { TestInstallation } from "../../../../../test/support/controller/test-fleet.ts";
-import { nodeOf, runningService } from "../../../../../test/support/controller/service-object.ts";
-import { testCall } from "../../../../../test/support/api/test-call.ts";
-import { waitUntil } from "../../../../../test/support/wait-until.ts";
-import { type Collections, createCollections } from "../../../../../test/support/controller/test-collections.ts";
+import { helloOf, openSession, type TestSession } from "@holdfast/testing/machines/test-agent.ts";
+import { newInstallation, startController, type TestController } from "@holdfast/testing/controller/test-fleet.ts";
+import type { TestInstallation } from "@holdfast/testing/controller/test-fleet.ts";
+import { nodeOf, runningService } from "@holdfast/testing/controller/service-object.ts";
+import { testCall } from "@holdfast/testing/api/test-call.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { type Collections, createCollections } from "@holdfast/testing/controller/test-collections.ts";
 import { createServiceAccess } from "../../service/service-access.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";

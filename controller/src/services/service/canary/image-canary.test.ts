@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { runningMachine } from "../../../../../test/support/machines/machine-object.ts";
-import { node, runningService } from "../../../../../test/support/controller/service-object.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { node, runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
 import type { DataSnapshot } from "#operation/data-snapshot.ts";
 import type { OperationObject } from "#operation/operation.ts";
@@ -9,7 +9,7 @@ import { admitClients, rollBack, rollbackError, canaryFault, withSnapshotOutcome
 import type { ImageCanary } from "./rollback-plan.ts";
 import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "../service-operations.ts";
-import { partial } from "../../../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 const now = 1_000_000;
 const canary: ImageCanary = { operationId: "op-1", generation: 4 };

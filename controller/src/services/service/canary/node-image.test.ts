@@ -4,7 +4,7 @@ import {
   createServiceScenario,
   faultsOfImages,
   faultsOfKernels,
-} from "../../../../../test/support/controller/service-scenario.ts";
+} from "@holdfast/testing/controller/service-scenario.ts";
 
 describe("another image", () => {
   function afterMaintenance(

@@ -5,9 +5,9 @@ import {
   observedService,
   replicaOf,
   type Observation,
-} from "../../../../../test/support/controller/observed-service.ts";
-import { runningService } from "../../../../../test/support/controller/service-object.ts";
-import { runningMachine } from "../../../../../test/support/machines/machine-object.ts";
+} from "@holdfast/testing/controller/observed-service.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
+import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
 import { type ManagedServiceObject, serviceSubject } from "../managed-service.ts";
 import { managedServiceEvent } from "../managed-service-event.ts";
 import { isHealthy, isUpgraded } from "../managed-service-plan.ts";

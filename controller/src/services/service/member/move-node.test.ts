@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { observedNode, observedService, replicaOf } from "../../../../../test/support/controller/observed-service.ts";
-import { runningService } from "../../../../../test/support/controller/service-object.ts";
+import { observedNode, observedService, replicaOf } from "@holdfast/testing/controller/observed-service.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { beginMove, moveFault, nodeToMove, rollBackMove, replacementPrimary, withCompletedMoves } from "./move-node.ts";
 import { withNamedPrimary } from "./primary-replicas/primary-change.ts";

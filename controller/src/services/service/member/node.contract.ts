@@ -1,6 +1,6 @@
 import { type AddNodeRequestSchema, NodeService } from "@holdfast/proto/holdfast/v1/node_pb.ts";
-import { casesOf, type Contract, object } from "../../../../../test/support/contract/contract.ts";
-import { type SameInput, sameInputs, type sdk, sdkCalls } from "../../../../../test/support/contract/sdk-calls.ts";
+import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
+import { type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const node = object(({ serviceId, machineId }) => ({ service_id: serviceId, node_id: machineId }));
 

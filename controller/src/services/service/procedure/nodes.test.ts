@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { silentLog } from "@holdfast/common/log.ts";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import { newServiceObject } from "../../../../../test/support/controller/service-object.ts";
+import { newServiceObject } from "@holdfast/testing/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { stuckAfterMs } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { partial } from "../../../../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 import { expect, test } from "vitest";
 import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../../observed-service.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
-import { PeersScenario } from "../../../../../../test/support/controller/peers-scenario.ts";
-import { partial } from "../../../../../../test/support/partial.ts";
+import { PeersScenario } from "@holdfast/testing/controller/peers-scenario.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 import { create } from "@bufbuild/protobuf";
 import { CreateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";

@@ -1,10 +1,10 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import { runningService } from "../../../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ManagedServiceObject } from "../../managed-service.ts";
 import type { ObservedService } from "../../observed-service.ts";
 import { rememberDiscarded } from "./discarded-log.ts";
-import { partial } from "../../../../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 /** The service with a node whose machine reports discarded log up to this position, or none. */
 function observed(service: ManagedServiceObject, to: string | undefined): ObservedService {

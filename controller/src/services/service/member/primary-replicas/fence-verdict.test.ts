@@ -11,7 +11,7 @@ import {
   leaseExpiredAfterMs,
   type LeaseState,
 } from "./fence-verdict.ts";
-import { setPositions } from "../../../../../../test/support/controller/set-positions.ts";
+import { setPositions } from "@holdfast/testing/controller/set-positions.ts";
 import { bytePositions } from "../../../engine/log-positions.ts";
 import { silentAfterMs } from "./suspicion.ts";
 import type { MemberState } from "./primary-change-plan.ts";

@@ -1,5 +1,5 @@
 import { FailoverService } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
-import { casesOf, type Contract, platform } from "../../../../../../test/support/contract/contract.ts";
+import { casesOf, type Contract, platform } from "@holdfast/testing/contract/contract.ts";
 
 export default {
   authorization: [

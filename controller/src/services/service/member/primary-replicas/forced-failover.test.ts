@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { newServiceObject } from "../../../../../../test/support/controller/service-object.ts";
+import { newServiceObject } from "@holdfast/testing/controller/service-object.ts";
 import type { ManagedServiceObject, ManagedServiceSpec } from "../../managed-service.ts";
 import { forceFailover, type OldPrimary } from "./forced-failover.ts";
 import { nodePositions } from "./forced-failover.ts";
 import { bytePositions } from "../../../engine/log-positions.ts";
 import { positionsOf } from "./log-position.ts";
-import { setPositions } from "../../../../../../test/support/controller/set-positions.ts";
+import { setPositions } from "@holdfast/testing/controller/set-positions.ts";
 
 const args = { operationId: "forced", now: 5_000 };
 const [a, b] = ["a", "b"].map((id, index) => ({ id, hostname: `${id}.local`, zone: "local", number: index + 1 }));

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { setPositions } from "../../../../../../test/support/controller/set-positions.ts";
+import { setPositions } from "@holdfast/testing/controller/set-positions.ts";
 import { engineProfileOf } from "../../../engine/engine-profiles.ts";
 import type { LogPositions } from "../../../engine/log-positions.ts";
 import { isCaughtUp } from "./failover-readiness.ts";

@@ -1,10 +1,10 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import { runningService } from "../../../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ManagedServiceObject } from "../../managed-service.ts";
 import type { ObservedService } from "../../observed-service.ts";
 import { rememberSlots } from "./lost-slots.ts";
-import { partial } from "../../../../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 /** A slot by its name, and its database if that is another one. */
 const slot = (replication: string) => {

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { runningService } from "../../../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { ManagedServiceObject } from "../../managed-service.ts";
 import { planManagedService } from "../../managed-service-plan.ts";
 import type { ObservedNode, ObservedService, ServiceStep } from "../../observed-service.ts";
 import { replicaNode } from "../new-replica.ts";
-import { partial } from "../../../../../../test/support/partial.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 
 const [first] = runningService().spec.nodes;
 if (first === undefined) throw new Error("a service has a node");

@@ -1,10 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  type NodeId,
-  nodeIds,
-  PrimaryChangeScenario,
-} from "../../../../../../test/support/controller/primary-change-scenario.ts";
+import { type NodeId, nodeIds, PrimaryChangeScenario } from "@holdfast/testing/controller/primary-change-scenario.ts";
 
 type Action = readonly [name: string, act: (scenario: PrimaryChangeScenario) => void | Promise<void>];
 

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
-import { createRandom } from "../../../../../../test/support/random.ts";
+import { createRandom } from "@holdfast/testing/random.ts";
 import {
   newPrimaryLeaseModel,
   type PrimaryLeaseModel,
   brokenInvariantOf,
-} from "../../../../../../test/support/controller/primary-lease-state.ts";
+} from "@holdfast/testing/controller/primary-lease-state.ts";
 import {
   after,
   type Bug,
   type Action,
   actions,
   compositeActions,
-} from "../../../../../../test/support/controller/primary-lease-scenario.ts";
+} from "@holdfast/testing/controller/primary-lease-scenario.ts";
 
 /** All scenarios of this many actions, from each of the initial states. */
 const depth = 4;

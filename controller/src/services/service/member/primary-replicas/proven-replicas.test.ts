@@ -1,9 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type ReadReplicationResult, ReadReplicationResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { describe, expect, test } from "vitest";
-import { observedNode, observedService } from "../../../../../../test/support/controller/observed-service.ts";
-import { nodeOf, runningService } from "../../../../../../test/support/controller/service-object.ts";
-import { setPositions } from "../../../../../../test/support/controller/set-positions.ts";
+import { observedNode, observedService } from "@holdfast/testing/controller/observed-service.ts";
+import { nodeOf, runningService } from "@holdfast/testing/controller/service-object.ts";
+import { setPositions } from "@holdfast/testing/controller/set-positions.ts";
 import { bytePositions } from "../../../engine/log-positions.ts";
 import { isProven, withProvenReplicas } from "./proven-replicas.ts";
 import { updateMembers } from "./update-members.ts";

@@ -1,13 +1,13 @@
 import { systemClock } from "@holdfast/common/clock.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runningService } from "../../../../../../test/support/controller/service-object.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../../../test/support/controller/test-fleet.ts";
-import { helloOf, openSession, type TestSession } from "../../../../../../test/support/machines/test-agent.ts";
+} from "@holdfast/testing/controller/test-fleet.ts";
+import { helloOf, openSession, type TestSession } from "@holdfast/testing/machines/test-agent.ts";
 import { TaskNotSent } from "#fleet/task-not-sent.ts";
 import { replicationStatus } from "./replication-status.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { maintenanceContext } from "../../../../../../test/support/controller/pending-updates.ts";
-import { RollingScenario } from "../../../../../../test/support/controller/rolling-scenario.ts";
+import { maintenanceContext } from "@holdfast/testing/controller/pending-updates.ts";
+import { RollingScenario } from "@holdfast/testing/controller/rolling-scenario.ts";
 import { beginMaintenance } from "../../../maintenance/begin-maintenance.ts";
 import { pendingUpdates } from "../../../maintenance/pending-updates.ts";
 import { serviceSubject } from "../../managed-service.ts";

@@ -1,10 +1,6 @@
 import { expect, test } from "vitest";
-import {
-  observedNode,
-  observedService,
-  replicaOf,
-} from "../../../../../../test/support/controller/observed-service.ts";
-import { runningService } from "../../../../../../test/support/controller/service-object.ts";
+import { observedNode, observedService, replicaOf } from "@holdfast/testing/controller/observed-service.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ManagedServiceObject, Restarts } from "../../managed-service.ts";
 import type { StandbySensitiveChange, ObservedService } from "../../observed-service.ts";
 import { restartsOf, withoutRestarts, withRestart } from "../restarts.ts";

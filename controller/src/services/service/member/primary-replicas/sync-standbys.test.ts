@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import { newServiceObject } from "../../../../../../test/support/controller/service-object.ts";
+import { newServiceObject } from "@holdfast/testing/controller/service-object.ts";
 import type { ObservedNode } from "../../observed-service.ts";
 import { syncStandbyTimeoutMs } from "./update-members.ts";
 import { withSyncStandbys } from "./sync-standbys.ts";

@@ -1,0 +1,2 @@
+/** Path of the pinned pnpm's program. */
+export declare function ensurePnpm(): Promise<string>;

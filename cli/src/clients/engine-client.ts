@@ -1,0 +1,89 @@
+import type { Connection } from "@holdfast/sdk/responses.ts";
+import { UsageError } from "../exit-code.ts";
+import type { PrivateFiles } from "../private-files.ts";
+
+/** The command-line client of one engine. */
+export interface EngineClient {
+  /** Further names of its engine. */
+  readonly aliases?: readonly string[];
+  /** Names of its program, the preferred one first. */
+  readonly programs: readonly [string, ...string[]];
+  /** Directory of an image with a directory for each version, which has the program in `bin`. */
+  readonly versionsIn?: string;
+  /**
+   * Pure apart from its files: arguments and environment of a session with a verified certificate. A password is in a
+   * file or the environment, never an argument.
+   */
+  session(connection: Connection, login: Login, files: Pick<PrivateFiles, "write">): ClientSession;
+  /** True if the client verifies the issuer of the certificate but not its host name. */
+  readonly ignoresHostName?: true;
+  /** Absent for an engine without connection strings that name files. */
+  readonly conninfo?: ConninfoForm;
+  /** Complete programs by language; absent for an engine without any. */
+  readonly snippets?: Readonly<Record<SnippetLanguage, (values: Snippet) => string>>;
+}
+
+export const snippetLanguages = ["node", "python", "go", "java", "ruby", "php", "psql"] as const;
+
+export type SnippetLanguage = (typeof snippetLanguages)[number];
+
+/** Values of a program that connects. */
+export interface Snippet {
+  /** Name to verify. */
+  readonly host: string;
+  /** Address to connect to. */
+  readonly address: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  readonly caFile: string;
+  /** File with the password alone. */
+  readonly passwordFile: string;
+  /** File with address and name, in the format of /etc/hosts. */
+  readonly hostsFile: string;
+  /** Connection string of libpq with all of it. */
+  readonly conninfo: string;
+}
+
+export interface Login {
+  readonly user: string;
+  readonly password: string;
+  /** The default database unless given. */
+  readonly database?: string | undefined;
+}
+
+export interface ClientSession {
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Connection strings that contain no secret, because they name files. */
+export interface ConninfoForm {
+  print(connection: Connection, login: Login, files: Pick<PrivateFiles, "write">): string;
+  /** A shell command that connects with the output of a command. */
+  example(command: string): string;
+}
+
+/** The listener and node of a connection; the primary's own listener by default. */
+export interface Route {
+  readonly pooled?: boolean | undefined;
+  readonly replica?: boolean | undefined;
+}
+
+/** The connection by a route. Throws UsageError for a pooler that is disabled. */
+export function routed(connection: Connection, { pooled, replica }: Route): Connection {
+  if (pooled === true) {
+    if (connection.pooled_uri === null)
+      throw new UsageError("the service has no pooler: services update SERVICE --pooler transaction enables it");
+    return { ...connection, port: Number(new URL(connection.pooled_uri).port) };
+  }
+  if (replica !== true) return connection;
+  const replicas = connection.nodes.filter((node) => node.role !== "primary" && node.addresses.length > 0);
+  const host = new URL(connection.replica_uri).hostname;
+  return { ...connection, host, nodes: replicas.length > 0 ? replicas : connection.nodes };
+}
+
+/** Address of the primary's machine; undefined without one. */
+export function primaryAddress({ nodes }: Connection): string | undefined {
+  return (nodes.find((node) => node.role === "primary") ?? nodes[0])?.addresses[0];
+}

@@ -1,0 +1,47 @@
+import type { ManagedService } from "@holdfast/sdk/responses.ts";
+import { UsageError } from "../exit-code.ts";
+import type { ConninfoForm, EngineClient } from "./engine-client.ts";
+import * as engines from "./engines.ts";
+
+type Service = Pick<ManagedService, "name" | "database_type">;
+
+const clients: Readonly<Record<string, EngineClient>> = engines;
+
+/** The `database_type` of an engine's name or alias. */
+export function engineType(name: string): string {
+  const found = Object.entries(clients).find(([, { aliases = [] }]) => aliases.includes(name));
+  return found?.[0] ?? name;
+}
+
+/** Throws UsageError for an engine without a client here. */
+export function engineClientOf({ name, database_type: type }: Service): EngineClient {
+  const client = findClient(type);
+  if (client === undefined)
+    throw new UsageError(`${name} is ${type}: this version of the program has no client for it`);
+  return client;
+}
+
+/** Throws UsageError for an engine without connection strings. */
+export function conninfoFormOf({ name, database_type: type }: Service): ConninfoForm {
+  const form = findConninfoForm(type);
+  if (form !== undefined) return form;
+  const others = Object.keys(clients).filter((each) => findConninfoForm(each) !== undefined);
+  throw new UsageError(`${name} is ${type}: only ${others.join(" and ")} has connection strings of libpq`);
+}
+
+/** Throws UsageError for an engine without programs in a language. */
+export function snippetsOf({ name, database_type: type }: Service): NonNullable<EngineClient["snippets"]> {
+  const snippets = findClient(type)?.snippets;
+  if (snippets !== undefined) return snippets;
+  const others = Object.keys(clients).filter((each) => findClient(each)?.snippets !== undefined);
+  throw new UsageError(`${name} is ${type}: --snippet has programs for ${others.join(" and ")} only`);
+}
+
+/** Undefined for an engine without connection strings. */
+export function findConninfoForm(type: string): ConninfoForm | undefined {
+  return findClient(type)?.conninfo;
+}
+
+function findClient(type: string): EngineClient | undefined {
+  return Object.hasOwn(clients, type) ? clients[type] : undefined;
+}

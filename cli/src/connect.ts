@@ -1,0 +1,83 @@
+import type { Connection, ManagedService } from "@holdfast/sdk/responses.ts";
+import { spawn } from "node:child_process";
+import { connect } from "node:tls";
+import { findClientProgram } from "./client-program.ts";
+import { type ClientSession, type EngineClient, primaryAddress, type Route, routed } from "./clients/engine-client.ts";
+import { engineClientOf } from "./clients/engine-clients.ts";
+import type { Context } from "./context.ts";
+import { ChildEnded, Interrupted } from "./exit-code.ts";
+import { noteUnresolved } from "./name-notice.ts";
+import { createTemporaryFiles } from "./private-files.ts";
+
+export interface ConnectOptions extends Route {
+  readonly user?: string | undefined;
+  readonly database?: string | undefined;
+  /** Further arguments of the engine's client. */
+  readonly args: readonly string[];
+}
+
+/**
+ * Starts the engine's client with full verification of the server certificate, and exits with its code. The password is
+ * passed in a temporary file or an environment variable, never as an argument.
+ */
+export async function connectTo(
+  context: Context,
+  service: ManagedService,
+  { user: as, database, args, ...route }: ConnectOptions,
+): Promise<void> {
+  const client = engineClientOf(service);
+  const connection = routed(await context.client.services.connection(service.id), route);
+  const user = as ?? connection.user;
+  const { password } = await context.client.databaseUsers.revealPassword(service.id, user);
+  const files = createTemporaryFiles();
+  try {
+    await noteUnresolved(context, connection.host);
+    const session = client.session(connection, { user, password, database }, files);
+    if (client.ignoresHostName === true) await verifyName(connection);
+    await run(client, { ...session, args: [...session.args, ...args] }, context);
+  } finally {
+    files.remove();
+  }
+}
+
+/** Rejects unless the server's certificate has the host name of the service. */
+function verifyName(connection: Connection): Promise<void> {
+  const { host, port, ca_certificate: ca } = connection;
+  const address = primaryAddress(connection) ?? host;
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: address, port, ca, servername: host }, () => {
+      socket.destroy();
+      resolve();
+    });
+    socket.once("error", (error) => {
+      const isCut = "code" in error && error.code === "ECONNRESET";
+      reject(isCut ? new Error(`${host} refuses connections from here; services get shows its allowed_cidrs`) : error);
+    });
+  });
+}
+
+function run(client: EngineClient, { args, environment }: ClientSession, context: Context): Promise<void> {
+  const program = findClientProgram(client, context.environment);
+  const child = spawn(program.command, [...program.args, ...args], {
+    stdio: "inherit",
+    env: { ...withoutCredentials(context.environment), ...environment },
+  });
+  const { signal: ending } = context;
+  const end = () => ending.reason instanceof Interrupted && ending.reason.endsChildren && child.kill("SIGTERM");
+  ending.addEventListener("abort", end);
+  end();
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) => {
+      if (code === 0) resolve();
+      else if (ending.reason instanceof Interrupted && ending.reason.endsChildren) reject(ending.reason);
+      else reject(new ChildEnded(code ?? (signal === "SIGINT" ? 130 : 1)));
+    });
+  });
+}
+
+/** The environment without Holdfast credentials. */
+function withoutCredentials(environment: Context["environment"]): Record<string, string | undefined> {
+  const { HOLDFAST_TOKEN: _token, HOLDFAST_API_KEY_SECRET: _secret, ...rest } = environment;
+  return rest;
+}

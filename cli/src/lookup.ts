@@ -1,0 +1,64 @@
+import type { Client } from "@holdfast/sdk/client.ts";
+import { NotFound } from "@holdfast/sdk/errors.ts";
+import type { App, Pipeline, Stack } from "@holdfast/sdk/responses.ts";
+import { UsageError } from "./exit-code.ts";
+
+/** The parts of a command's context that look-ups use. */
+interface Caller {
+  readonly client: Client;
+  readonly signal: AbortSignal;
+}
+
+/** True for an id: ids begin with a digit, names with a letter. */
+export function isId(nameOrId: string): boolean {
+  return /^\d/.test(nameOrId);
+}
+
+/** The error of a name that is in no list, in the format of the API's own. */
+export function notFound(kind: "app" | "service" | "stack" | "pipeline", name: string): NotFound {
+  const detail = `there is no ${kind} ${name}`;
+  const problem = { type: "about:blank", title: detail, status: 404, detail, instance: "", code: `${kind}_not_found` };
+  return new NotFound({ ...problem, errors: [] });
+}
+
+/** An app by name or id. Throws NotFound. */
+export async function appOf({ client, signal }: Caller, nameOrId: string): Promise<App> {
+  if (isId(nameOrId)) return client.apps.get(nameOrId, { signal });
+  for await (const app of client.apps.list()) if (app.name === nameOrId) return app;
+  throw notFound("app", nameOrId);
+}
+
+/** A stack by name or id. Throws NotFound. */
+export async function stackOf({ client, signal }: Caller, nameOrId: string): Promise<Stack> {
+  if (isId(nameOrId)) return client.stacks.get(nameOrId, { signal });
+  for await (const stack of client.stacks.list()) if (stack.name === nameOrId) return stack;
+  throw notFound("stack", nameOrId);
+}
+
+/** A pipeline by name or id. Throws NotFound. */
+export async function pipelineOf({ client, signal }: Caller, nameOrId: string): Promise<Pipeline> {
+  if (isId(nameOrId)) return client.pipelines.get(nameOrId, { signal });
+  for await (const pipeline of client.pipelines.list()) if (pipeline.name === nameOrId) return pipeline;
+  throw notFound("pipeline", nameOrId);
+}
+
+/** The id of a node by its id, host name, or first label of the host name. */
+export async function nodeIdOf({ client }: Caller, serviceId: string, node: string): Promise<string> {
+  for await (const { id, hostname } of client.services.nodes(serviceId))
+    if ([id, hostname, hostname.split(".")[0]].includes(node)) return id;
+  return node;
+}
+
+/** Names of a service's nodes, such as orders-k3v9q2zt-1, by id. */
+export async function nodeLabels({ client }: Caller, serviceId: string): Promise<ReadonlyMap<string, string>> {
+  const labels = new Map<string, string>();
+  for await (const { id, hostname } of client.services.nodes(serviceId)) labels.set(id, hostname.split(".")[0] ?? id);
+  return labels;
+}
+
+/** Id of the organization that the credential acts in. Throws UsageError when none is chosen. */
+export async function organizationOf(client: Client): Promise<string> {
+  const { organization_id: id } = await client.me();
+  if (id === null) throw new UsageError("name the organization: --organization, or HOLDFAST_ORGANIZATION");
+  return id;
+}

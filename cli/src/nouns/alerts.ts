@@ -1,0 +1,154 @@
+import type { AlertCondition, AlertNoData, AlertSeverity } from "@holdfast/sdk/responses.ts";
+import { InvalidArgumentError, Option } from "commander";
+import type { AlertRuleChange } from "@holdfast/sdk/requests.ts";
+import type { CliCommand } from "../command.ts";
+import { omitUndefined, minutes, take } from "../flag-values.ts";
+
+const columns = ["id", "name", "severity", "duration_minutes", "notification_channel_id", "state", "since", "value"];
+const firingColumns = ["service_name", "alert_name", "severity", "state", "current_value", "fired_at", "rule_id"];
+const eventColumns = ["timestamp", "event_type", "data"];
+
+interface RuleFlags {
+  readonly name?: string;
+  readonly severity?: AlertSeverity;
+  readonly for?: number;
+  readonly channel?: string | false;
+  readonly onSilence?: AlertNoData;
+  readonly paused?: boolean;
+}
+
+interface LimitFlags {
+  readonly gt?: number;
+  readonly lt?: number;
+}
+
+type ChangeFlags = RuleFlags & LimitFlags;
+
+const severity = () =>
+  new Option("--severity <severity>", "severity of the alert").choices(["info", "warning", "critical"]);
+const onSilence = () =>
+  new Option("--on-silence <what>", "effect of 60 s without a sample: nothing, or an alert").choices([
+    "ignore",
+    "fire",
+  ]);
+const above = () => new Option("--gt <number>", "fire above this value").argParser(numberOf).conflicts("lt");
+const below = () => new Option("--lt <number>", "fire below this value").argParser(numberOf);
+
+export function addAlerts(alerts: CliCommand): void {
+  alerts
+    .command("rules <service>")
+    .description("alert rules of a service with their states")
+    .example("alerts rules orders")
+    .does(async ({ client, output, serviceId }, name: string) =>
+      output.list(await take(client.alerts.rules(await serviceId(name))), columns),
+    );
+
+  alerts
+    .command("create <service>")
+    .description("create a rule, which fires when a metric is above or below a value for some time")
+    .requiredOption("--metric <metric>", "metric of the catalog")
+    .addOption(above())
+    .addOption(below())
+    .option("--name <name>", "name of the rule; metric, condition and threshold by default")
+    .addOption(severity())
+    .option("--for <time>", "time for which the condition must be true at every sample, such as 5m or 1h", minutes)
+    .option("--channel <channel>", "notification channel; the organization's default channel by default")
+    .addOption(onSilence())
+    .option("--paused", "create it paused")
+    .example("alerts create orders --metric disk --gt 80 --for 10m --severity critical --channel 019a...")
+    .does(async ({ client, output, serviceId }, name: string, flags: ChangeFlags & { metric: string }) => {
+      const limit = limitOf(flags);
+      if (limit === undefined) throw new InvalidArgumentError("--gt or --lt is required, with a number");
+      const rule = { metric: flags.metric, ...limit, ...fieldsOf(flags) };
+      output.show(await client.alerts.createRule(await serviceId(name), rule));
+    });
+
+  alerts
+    .command("get <service> <rule>")
+    .description("a rule with its state")
+    .example("alerts get orders 019a...")
+    .does(async ({ client, output, serviceId }, name: string, rule: string) =>
+      output.show(await client.alerts.getRule(await serviceId(name), rule)),
+    );
+
+  alerts
+    .command("update <service> <rule>")
+    .description("change a rule; a firing alert is resolved when the condition changes")
+    .option("--name <name>", "new name")
+    .addOption(above())
+    .addOption(below())
+    .addOption(severity())
+    .option("--for <time>", "time for which the condition must be true, such as 5m or 1h", minutes)
+    .option("--channel <channel>", "new channel")
+    .option("--no-channel", "use the organization's default channel")
+    .addOption(onSilence())
+    .option("--paused", "pause the rule")
+    .option("--no-paused", "resume the rule")
+    .example("alerts update orders 019a... --gt 85")
+    .does(async ({ client, output, serviceId }, name: string, rule: string, flags: ChangeFlags) => {
+      const change = { ...limitOf(flags), ...fieldsOf(flags) };
+      output.show(await client.alerts.updateRule(await serviceId(name), rule, change));
+    });
+
+  alerts
+    .command("delete <service> <rule>")
+    .description("delete a rule; its firing alert is resolved")
+    .option("--yes", "do not ask for confirmation")
+    .example("alerts delete orders 019a...")
+    .does(async ({ client, output, serviceId, confirm }, name: string, rule: string, { yes }: { yes?: boolean }) => {
+      const id = await serviceId(name);
+      await confirm(`Delete the rule ${rule} of ${name}?`, yes);
+      await client.alerts.deleteRule(id, rule);
+      output.info(`${rule} is deleted`);
+    });
+
+  alerts
+    .command("firing")
+    .description("firing alerts of the organization")
+    .example("alerts firing")
+    .does(async ({ client, output }) => output.list(await take(client.alerts.firing()), firingColumns));
+
+  alerts
+    .command("events <service>")
+    .description("events of fired and resolved alerts, oldest first")
+    .option("--since <time>", "only events since this time, RFC 3339")
+    .example("alerts events orders")
+    .does(async ({ client, output, serviceId }, name: string, { since }: { since?: string }) =>
+      output.list(await take(client.alerts.events(await serviceId(name), omitUndefined({ since }))), eventColumns),
+    );
+
+  alerts
+    .command("default-channel [channel]")
+    .description("show or set the channel of rules without one")
+    .option("--none", "remove the default channel")
+    .example("alerts default-channel 019a...")
+    .does(async ({ client, output }, channel: string | undefined, { none }: { none?: boolean }) =>
+      output.show(
+        channel === undefined && none !== true
+          ? await client.alerts.defaultChannel()
+          : await client.alerts.setDefaultChannel(none === true ? null : (channel ?? null)),
+      ),
+    );
+}
+
+function fieldsOf(flags: RuleFlags): Omit<AlertRuleChange, "condition" | "threshold"> {
+  return omitUndefined({
+    name: flags.name,
+    severity: flags.severity,
+    duration_minutes: flags.for,
+    notification_channel_id: flags.channel === false ? null : flags.channel,
+    no_data: flags.onSilence,
+    paused: flags.paused,
+  });
+}
+
+function limitOf({ gt, lt }: LimitFlags): { condition: AlertCondition; threshold: number } | undefined {
+  if (gt !== undefined) return { condition: "gt", threshold: gt };
+  return lt === undefined ? undefined : { condition: "lt", threshold: lt };
+}
+
+function numberOf(text: string): number {
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value)) throw new InvalidArgumentError("it is not a number");
+  return value;
+}

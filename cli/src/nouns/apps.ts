@@ -1,0 +1,119 @@
+import type { AppDomain } from "@holdfast/sdk";
+import { appOf } from "../lookup.ts";
+import type { CliCommand } from "../command.ts";
+import { omitUndefined, take } from "../flag-values.ts";
+
+const columns = ["name", "id", "status", "home_url", "attachments"];
+
+export function addApps(apps: CliCommand): void {
+  apps
+    .command("list")
+    .description("all apps")
+    .example("apps list")
+    .does(async ({ client, output }) => output.list(await take(client.apps.list()), columns));
+
+  apps
+    .command("create <name>")
+    .description("create an app, which runs anywhere")
+    .option("--home <url>", "URL of the app's home page")
+    .example("apps create shop --home https://shop.example")
+    .does(async ({ client, output }, name: string, { home }: { home?: string }) =>
+      output.show(await client.apps.create({ name, ...omitUndefined({ home_url: home }) }), columns),
+    );
+
+  apps
+    .command("get <app>")
+    .description("an app")
+    .example("apps get shop")
+    .does(async (context, app: string) => context.output.show(await appOf(context, app), columns));
+
+  apps
+    .command("update <app>")
+    .description("change the URL of the app's home page")
+    .option("--home <url>", "URL of the app's home page")
+    .example("apps update shop --home https://shop.example")
+    .does(async (context, app: string, { home }: { home?: string }) => {
+      const { id } = await appOf(context, app);
+      context.output.show(await context.client.apps.update(id, omitUndefined({ home_url: home })), columns);
+    });
+
+  apps
+    .command("delete <app>")
+    .description("delete an app and its sign-in; its users stay in the database")
+    .option("--yes", "do not ask for confirmation")
+    .example("apps delete shop")
+    .does(async (context, app: string, { yes }: { yes?: boolean }) => {
+      const { id, name } = await appOf(context, app);
+      await context.confirm(`Delete the app ${name}, and end its sign-in?`, yes);
+      await context.client.apps.delete(id);
+      context.output.info(`${name} is deleted`);
+    });
+
+  apps
+    .command("attach <app> <service>")
+    .description("attach a database of a PostgreSQL service to an app")
+    .option("--database <database>", "database; the service's default database by default")
+    .example("apps attach shop orders")
+    .does(async (context, app: string, service: string, { database }: { database?: string }) => {
+      const { id } = await appOf(context, app);
+      const service_id = await context.serviceId(service);
+      const attachment = { service_id, ...omitUndefined({ database_name: database }) };
+      context.output.show(await context.client.apps.attach(id, attachment));
+    });
+
+  apps
+    .command("detach <app> <attachment>")
+    .description("detach a database, by the id of the attachment")
+    .example("apps detach shop 019a...")
+    .does(async (context, app: string, attachment: string) => {
+      const { id } = await appOf(context, app);
+      await context.client.apps.detach(id, attachment);
+      context.output.info(`${attachment} is detached`);
+    });
+
+  addDomains(apps.command("domains").description("domains for the app's issuer"));
+}
+
+const domainColumns = ["name", "id", "status", "verification"];
+
+function addDomains(domains: CliCommand): void {
+  domains
+    .command("list <app>")
+    .description("domains of an app, with the DNS records for their verification")
+    .example("apps domains list shop")
+    .does(async (context, app: string) => context.output.list((await appOf(context, app)).domains, domainColumns));
+
+  domains
+    .command("add <app> <domain>")
+    .description("add a domain; the output has the required TXT record")
+    .example("apps domains add shop login.shop.example")
+    .does(async (context, app: string, name: string) => {
+      const { id } = await appOf(context, app);
+      context.output.show(await context.client.apps.addDomain(id, { name }), domainColumns);
+    });
+
+  domains
+    .command("verify <app> <domain>")
+    .description("verify a domain by its TXT record")
+    .example("apps domains verify shop login.shop.example")
+    .does(async (context, app: string, domain: string) => {
+      const { id, domains } = await appOf(context, app);
+      context.output.show(await context.client.apps.verifyDomain(id, domainId(domains, domain)), domainColumns);
+    });
+
+  domains
+    .command("delete <app> <domain>")
+    .description("delete a domain")
+    .option("--yes", "do not ask for confirmation")
+    .example("apps domains delete shop login.shop.example")
+    .does(async (context, app: string, domain: string, { yes }: { yes?: boolean }) => {
+      const { id, domains } = await appOf(context, app);
+      await context.confirm(`Delete the domain ${domain} of ${app}?`, yes);
+      await context.client.apps.deleteDomain(id, domainId(domains, domain));
+      context.output.info(`${domain} is deleted`);
+    });
+}
+
+function domainId(domains: readonly AppDomain[], nameOrId: string): string {
+  return domains.find(({ id, name }) => id === nameOrId || name === nameOrId)?.id ?? nameOrId;
+}

@@ -1,0 +1,90 @@
+import type { LogLevel, LogLine } from "@holdfast/sdk/responses.ts";
+import { Option } from "commander";
+import { nodeIdOf, nodeLabels } from "../lookup.ts";
+import { nodeColumns } from "./service-fields.ts";
+import type { CliCommand } from "../command.ts";
+import type { Context } from "../context.ts";
+import { integer, omitUndefined, since, take } from "../flag-values.ts";
+import { printable } from "../printable.ts";
+import { type EventFlags, showEvents, withEventFlags } from "./event-stream.ts";
+
+const operationColumns = ["id", "type", "status", "created_at", "step", "progress_pct", "finished_at"];
+
+interface LogFlags {
+  readonly since?: string;
+  readonly level?: LogLevel;
+  readonly limit?: number;
+  readonly node?: string;
+  readonly grep?: string;
+  readonly follow?: boolean;
+}
+
+/** Read-only commands of a service. */
+export function addServiceViews(services: CliCommand): void {
+  services
+    .command("logs <service>")
+    .description("log of the engine: the newest lines, oldest first")
+    .option("--since <time>", "from this time on: RFC 3339, or an age such as 30m or 7d", since)
+    .option("--node <node>", "node by its name or id; the primary by default")
+    .option("--grep <text>", "only lines that contain this text, in upper or lower case")
+    .addOption(new Option("--level <level>", "minimum level").choices(["debug", "info", "warning", "error"]))
+    .option("-n, --limit <lines>", "number of newest lines, at most 200; 100 by default, all with --since", integer)
+    .option("--follow", "show new lines as they come")
+    .example("services logs orders --level warning")
+    .example("services logs orders --follow")
+    .example("services logs orders --since 30m --grep deadlock")
+    .does(async (context, name: string, flags: LogFlags) => showLogs(context, await context.serviceId(name), flags));
+
+  withEventFlags(services.command("events <service>"))
+    .description("events of a service, oldest first; also of a deleted one, by its id")
+    .example("services events orders --follow")
+    .does(async (context, name: string, flags: EventFlags) => {
+      const id = await context.serviceId(name);
+      await showEvents(context, { ...flags, service: id });
+    });
+
+  services
+    .command("nodes <service>")
+    .description("nodes of a service")
+    .example("services nodes orders")
+    .does(async ({ client, output, serviceId }, name: string) =>
+      output.list(await take(client.services.nodes(await serviceId(name))), nodeColumns),
+    );
+
+  services
+    .command("operations <service>")
+    .description("operations of a service, newest first")
+    .example("services operations orders")
+    .does(async ({ client, output, serviceId }, name: string) =>
+      output.list(await take(client.operations.list(await serviceId(name))), operationColumns),
+    );
+}
+
+/** Most lines of one page of the API. */
+const pageMax = 200;
+
+/** Shows the newest lines, or all since a time, then with --follow each new one. */
+async function showLogs(context: Context, id: string, { since, level, limit, node, grep, follow }: LogFlags) {
+  const { client, output, signal } = context;
+  const isAll = since !== undefined && limit === undefined;
+  const nodeId = node === undefined ? undefined : await nodeIdOf(context, id, node);
+  const filter = omitUndefined({ since, level, node_id: nodeId, contains: grep, newest: isAll ? undefined : true });
+  const page = { limit: isAll ? pageMax : (limit ?? 100), signal };
+  const labels = await nodeLabels(context, id);
+  const show = (line: LogLine) => output.entry(line, textOf(line, labels.get(line.node_id)));
+  if (follow === true) {
+    for await (const line of client.services.followLogs(id, filter, page)) show(line);
+    return;
+  }
+  for (let cursor: string | undefined; ; ) {
+    const found = await client.services.logs(id, filter, { ...page, cursor });
+    for (const line of found.lines) show(line);
+    if (!isAll || !found.has_more) return;
+    cursor = found.next_cursor;
+  }
+}
+
+/** One line of text; line breaks and control characters of the message are replaced. */
+function textOf({ time, node_id, level, message }: LogLine, node = node_id): string {
+  return printable(`${time} ${node} ${level.padEnd(7)} ${message}`);
+}

@@ -1,0 +1,297 @@
+import type { MaintenanceWindow, ManagedService, ServiceStatus } from "@holdfast/sdk/responses.ts";
+import { Option } from "commander";
+import type { PoolerChoice, ServiceChange, StorageAutoscaleChoice } from "@holdfast/sdk/requests.ts";
+import type { Verb } from "@holdfast/sdk/services.ts";
+import type { CliCommand } from "../command.ts";
+import { type SnippetLanguage, snippetLanguages } from "../clients/engine-client.ts";
+import { engineType, findConninfoForm } from "../clients/engine-clients.ts";
+import { type ConninfoOptions, createConninfo, createSnippet, removeConninfo } from "../conninfo.ts";
+import type { Context } from "../context.ts";
+import { UsageError } from "../exit-code.ts";
+import { omitUndefined, pair, several, take, hours, integer } from "../flag-values.ts";
+import { addFailover } from "./nodes.ts";
+import { addServiceCopies } from "./service-copies.ts";
+import { deletedColumns, serviceColumns, serviceFields } from "./service-fields.ts";
+import { addServiceMaintenance, windowText } from "./service-maintenance.ts";
+import { addServiceSizes } from "./service-sizes.ts";
+import { addServiceUpgrade } from "./service-upgrade.ts";
+import { addServiceViews } from "./service-views.ts";
+import { addServiceWait, waitForService, type WaitFlags, withWait } from "./service-wait.ts";
+
+interface CreateFlags extends WaitFlags {
+  readonly type: string;
+  readonly plan: string;
+  readonly storageGb: number;
+  readonly engineVersion?: string;
+  readonly storageTier?: string;
+  readonly zone?: string;
+  readonly allow?: string[];
+  readonly param?: Record<string, string>;
+  readonly tag?: Record<string, string>;
+  readonly ttlHours?: number;
+  readonly deletionProtection?: boolean;
+  readonly maintenanceWindow?: MaintenanceWindow;
+  readonly nodes?: number;
+  readonly replicationMode?: string;
+  readonly pooler?: PoolerFlag;
+  readonly autoscaleGb?: number;
+}
+
+interface ListFlags {
+  readonly status?: ServiceStatus;
+  readonly type?: string;
+  readonly tag?: string;
+  readonly deleted?: boolean;
+}
+
+interface UpdateFlags {
+  readonly name?: string;
+  readonly allow?: string[] | false;
+  readonly tag?: Record<string, string> | false;
+  readonly ttlHours?: number | false;
+  readonly deletionProtection?: boolean;
+  readonly replicationMode?: string;
+  readonly pooler?: PoolerFlag;
+  readonly autoscaleGb?: number | false;
+}
+
+const statuses: readonly ServiceStatus[] = ["Pending", "Provisioning", "Running", "Stopped", "Upgrading", "Error"];
+
+const poolerModes = ["transaction", "session"];
+
+/** Value of --pooler: the mode of the pooler, or off. */
+type PoolerFlag = "transaction" | "session" | "off";
+
+const replicationModes = ["async", "sync", "sync_strict"];
+
+export function addServices(services: CliCommand): void {
+  addCreate(services);
+
+  services
+    .command("list")
+    .description("the services of the organization")
+    .addOption(new Option("--status <status>", "only services with this status").choices(statuses))
+    .option("--type <type>", "only services of this engine", engineType)
+    .option("--tag <key:value>", "only services with this tag")
+    .option("--deleted", "deleted services that can be undeleted")
+    .example("services list")
+    .example("services list --tag team:payments --output json")
+    .does(async ({ client, output }, flags: ListFlags) => {
+      const { status, type, tag, deleted } = flags;
+      const filter = omitUndefined({ status, database_type: type, tag, deleted });
+      output.list(await take(client.services.list(filter)), deleted === true ? deletedColumns : serviceColumns);
+    });
+
+  services
+    .command("get <service>")
+    .description("a service by name or id")
+    .example("services get orders")
+    .does(async ({ output, service }, name: string) => output.show(await service(name), serviceFields));
+
+  addUpdate(services);
+  addServiceWait(services);
+  addConnect(services);
+  addVerb(services, "start", "Running", "start a stopped service");
+  addVerb(services, "stop", "Stopped", "stop a service; its data stays");
+  addVerb(services, "restart", "Running", "restart the engine of a service");
+
+  addServiceSizes(services);
+
+  withWait(services.command("delete <service>"))
+    .description("delete a service with its data; it can be undeleted for 7 days")
+    .option("--skip-final-backup", "delete permanently: without a final backup, and with the automated backups")
+    .option("--yes", "do not ask for confirmation")
+    .example("services delete orders --wait")
+    .does(async (context, name: string, flags: WaitFlags & { yes?: boolean; skipFinalBackup?: boolean }) => {
+      const service = await context.service(name);
+      const { skipFinalBackup } = flags;
+      const extent = skipFinalBackup === true ? "all its data and automated backups, permanently" : "all its data";
+      await context.confirm(`Delete ${service.name} and ${extent}?`, flags.yes);
+      const deleted = await context.client.services.delete(service.id, { skipFinalBackup });
+      removeConninfo(context, service.id);
+      if (flags.wait === true) await waitForService(context, service, "gone", flags.timeout);
+      else context.output.show(deleted, serviceFields);
+      context.output.info(
+        skipFinalBackup === true
+          ? "Nothing of its data stays."
+          : `Its backups stay for 7 days; to create it again: ${context.program} services undelete ${service.id}`,
+      );
+    });
+
+  addFailover(services);
+  addServiceCopies(services);
+  addServiceMaintenance(services);
+  addServiceUpgrade(services);
+  addServiceViews(services);
+}
+
+function addCreate(services: CliCommand): void {
+  const create = services
+    .command("create <name>")
+    .description("create a service")
+    .requiredOption("--type <type>", "engine, such as postgresql or valkey", engineType)
+    .option("--plan <plan>", "plan of the catalog", "tier-1")
+    .option("--storage-gb <gb>", "size of its disk", integer, 1)
+    .option("--engine-version <version>", "version of the engine")
+    .option("--storage-tier <tier>", "storage tier of the catalog")
+    .option("--zone <zone>", "zone of the service")
+    .option("--allow <cidr>", "network that may connect, as CIDR (repeatable)", several)
+    .option("--param <name=value>", "parameter of the engine (repeatable)", pair)
+    .option("--tag <key=value>", "tag (repeatable)", pair)
+    .option("--ttl-hours <hours>", "delete it after this time, such as 24 or 7d", hours)
+    .option("--deletion-protection", "protect it from deletion")
+    .option("--nodes <count>", "number of nodes, the primary and its replicas, 1 to 5", integer)
+    .addOption(
+      new Option("--replication-mode <mode>", "replication mode: what a commit waits for").choices(replicationModes),
+    )
+    .option(
+      "--maintenance-window <window>",
+      'window in which updates may start, in UTC, such as "sunday 3"',
+      windowText,
+    );
+  create.option("--autoscale-gb <gb>", "grow the storage automatically up to this size", integer);
+  create.addOption(new Option("--pooler <mode>", "connection pooling mode").choices(poolerModes));
+  withWait(create)
+    .example("services create orders --type postgresql --plan tier-2 --storage-gb 10 --wait")
+    .example("services create orders --type postgresql --nodes 2 --wait")
+    .example("services create cache --type valkey --allow 10.1.0.0/16 --tag team=shop")
+    .does(async (context, name: string, flags: CreateFlags) => {
+      const created = await context.client.services.create({
+        name,
+        database_type: flags.type,
+        plan_name: flags.plan,
+        storage_size_gb: flags.storageGb,
+        ...omitUndefined({
+          version: flags.engineVersion,
+          storage_tier: flags.storageTier,
+          zone: flags.zone,
+          allowed_cidrs: flags.allow,
+          parameters: flags.param,
+          tags: flags.tag,
+          ttl_hours: flags.ttlHours,
+          deletion_protection: flags.deletionProtection,
+          maintenance_window: flags.maintenanceWindow,
+          node_count: flags.nodes,
+          replication_mode: flags.replicationMode,
+          pooler: poolerOf(flags.pooler),
+          storage_autoscale: autoscaleOf(flags.autoscaleGb),
+        }),
+      });
+      const current = flags.wait === true ? await waitForService(context, created, "Running", flags.timeout) : created;
+      context.output.show(current ?? created, serviceFields);
+      printNextSteps(context, current ?? created);
+    });
+}
+
+function poolerOf(flag: PoolerFlag | undefined): PoolerChoice | undefined {
+  if (flag === undefined) return undefined;
+  return flag === "off" ? { enabled: false } : { enabled: true, mode: flag };
+}
+
+function autoscaleOf(flag: number | false | undefined): StorageAutoscaleChoice | undefined {
+  if (flag === undefined) return undefined;
+  return flag === false ? { enabled: false } : { enabled: true, max_gb: flag };
+}
+
+function addUpdate(services: CliCommand): void {
+  services
+    .command("update <service>")
+    .description("change name, networks, tags, expiry, protection, storage growth, replication or pooler")
+    .option("--name <name>", "new name; the host name stays")
+    .option("--allow <cidr>", "network that may connect, replaces all (repeatable)", several)
+    .option("--no-allow", "allow no network")
+    .option("--tag <key=value>", "tag, replaces all (repeatable)", pair)
+    .option("--no-tag", "remove all tags")
+    .option("--ttl-hours <hours>", "delete it after this time, such as 24 or 7d", hours)
+    .option("--no-ttl-hours", "remove the expiry")
+    .option("--deletion-protection", "protect it from deletion")
+    .option("--no-deletion-protection", "allow its deletion")
+    .option("--autoscale-gb <gb>", "grow the storage automatically up to this size", integer)
+    .option("--no-autoscale-gb", "grow the storage only on request")
+    .addOption(
+      new Option("--replication-mode <mode>", "replication mode: what a commit waits for").choices(replicationModes),
+    )
+    .addOption(new Option("--pooler <mode>", "connection pooling mode").choices([...poolerModes, "off"]))
+    .example("services update orders --allow 10.1.0.0/16 --allow 10.2.0.0/16")
+    .example("services update orders --no-ttl-hours --deletion-protection")
+    .example("services update orders --pooler transaction")
+    .example("services update orders --autoscale-gb 100")
+    .does(async ({ client, output, serviceId }, name: string, flags: UpdateFlags) => {
+      const change: ServiceChange = omitUndefined({
+        name: flags.name,
+        allowed_cidrs: flags.allow === false ? [] : flags.allow,
+        tags: flags.tag === false ? {} : flags.tag,
+        ttl_hours: flags.ttlHours === false ? null : flags.ttlHours,
+        deletion_protection: flags.deletionProtection,
+        replication_mode: flags.replicationMode,
+        pooler: poolerOf(flags.pooler),
+        storage_autoscale: autoscaleOf(flags.autoscaleGb),
+      });
+      output.show(await client.services.update(await serviceId(name), change), serviceFields);
+    });
+}
+
+interface ConnectFlags extends ConninfoOptions {
+  readonly conninfo?: boolean;
+  readonly snippet?: SnippetLanguage;
+}
+
+function addConnect(services: CliCommand): void {
+  services
+    .command("connect <service> [args...]")
+    .description(
+      "open the engine's client, such as psql, with a verified connection; arguments after -- are passed to it",
+    )
+    .option("--user <user>", "user; the default user by default")
+    .option("--database <database>", "database; the default database by default")
+    .option("--pooled", "through the connection pooler of the service")
+    .option("--replica", "to a replica, for reads; to the primary while there is none")
+    .excludes("--replica", "--pooled")
+    .option("--conninfo", "only print a connection string for libpq; the password is in a file that only you can read")
+    .addOption(
+      new Option(
+        "--snippet <language>",
+        "only print a program that connects; it works before the name resolves on this host",
+      ).choices(snippetLanguages),
+    )
+    .excludes("--snippet", "--conninfo")
+    .example("services connect orders")
+    .example("services connect orders --snippet python > connect.py")
+    .example('services connect orders -- -c "SELECT version()"')
+    .example("services connect cache -- DBSIZE")
+    .example("services connect orders --user reports --database shop --conninfo")
+    .does(async (context, name: string, args: string[], { conninfo, snippet, ...options }: ConnectFlags) => {
+      const service = await context.service(name);
+      if (snippet !== undefined) {
+        if (args.length > 0) throw new UsageError("--snippet starts no client: remove the arguments after --");
+        return context.output.print(await createSnippet(context, service, snippet, options));
+      }
+      if (conninfo === true) {
+        if (args.length > 0) throw new UsageError("--conninfo starts no client: remove the arguments after --");
+        return context.output.print(await createConninfo(context, service, options));
+      }
+      const { connectTo } = await import("../connect.ts");
+      await connectTo(context, service, { ...options, args });
+    });
+}
+
+function addVerb(services: CliCommand, verb: Verb, target: "Running" | "Stopped", description: string): void {
+  withWait(services.command(`${verb} <service>`))
+    .description(description)
+    .example(`services ${verb} orders --wait`)
+    .does(async (context, name: string, flags: WaitFlags) => {
+      const accepted = await context.client.services.command(await context.serviceId(name), verb);
+      const current = flags.wait === true ? await waitForService(context, accepted, target, flags.timeout) : accepted;
+      context.output.show(current ?? accepted, serviceFields);
+    });
+}
+
+/** Prints commands to connect, or to wait when it does not run yet. */
+function printNextSteps({ output, program }: Context, { name, status, database_type: type }: ManagedService): void {
+  if (status !== "Running") return output.info(`\nIt is being created: ${program} services wait ${name}`);
+  output.info(`\n${program} services connect ${name}`);
+  const form = findConninfoForm(type);
+  if (form === undefined) return;
+  output.info(form.example(`${program} services connect ${name} --conninfo`));
+  output.info(`${program} services connect ${name} --snippet ${snippetLanguages.join("|")}`);
+}

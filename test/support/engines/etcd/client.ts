@@ -1,8 +1,0 @@
-import type { EngineClient } from "../../../../sdk/src/cli/clients/engine-client.ts";
-
-export const etcd: EngineClient = {
-  programs: ["etcdctl"],
-  session({ host, port, ca_certificate: ca }, _login, files) {
-    return { args: [`--endpoints=https://${host}:${port}`, `--cacert=${files.write("ca.pem", ca)}`], environment: {} };
-  },
-};

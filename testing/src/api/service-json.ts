@@ -1,0 +1,25 @@
+import type { Connection, LogPage, ManagedService, Operation, Problem } from "@holdfast/sdk";
+
+/**
+ * Responses of the API as tests read them: in the SDK's types, which are compared with the protos (ADR 8). The shape of
+ * every response is checked as well.
+ */
+export type ServiceJson = ManagedService;
+export type OperationJson = Operation;
+export type ConnectionJson = Connection;
+/** Without the status: a response is read as either the requested object or a problem. */
+export type ProblemJson = Pick<Problem, "code" | "detail" | "errors">;
+export type LogsJson = LogPage;
+
+/** One page of a list, under the plural of its items. */
+export type PageJson<Plural extends string, Item> = Readonly<Record<Plural, readonly Item[]>> & {
+  readonly next_cursor: string | null;
+};
+
+/** True if the service is healthy, except for databases that a client left half dropped. */
+export function isHealthy({ status, checks }: ServiceJson["health"]): boolean {
+  return (
+    status === "healthy" ||
+    (status === "degraded" && checks.every((each) => each.status === "healthy" || each.name === "databases"))
+  );
+}

@@ -1,0 +1,86 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join, relative } from "node:path";
+import { expect } from "vitest";
+
+/** Every log file of an installation: its own programs' and its machines'. */
+export function logFiles(directory: string): string[] {
+  const machines = join(directory, "machines");
+  const folders = [
+    join(directory, "log"),
+    ...list(machines).flatMap((id) => [join(machines, id), join(machines, id, "state", "log")]),
+  ];
+  return folders.flatMap((folder) =>
+    list(folder)
+      .filter((name) => /\.log(\.\d+)?$/.test(name))
+      .map((name) => join(folder, name)),
+  );
+}
+
+/** The end of each log, for the report of a failed test. `about` selects lines that contain it. */
+export function lastLogLines(directory: string, count: number, about = ""): string {
+  return logFiles(directory)
+    .map((file) => {
+      const lines = readOr(file)
+        .split("\n")
+        .filter((line) => line !== "" && line.includes(about));
+      return lines.length === 0 ? "" : `--- ${file.slice(directory.length + 1)}\n${lines.slice(-count).join("\n")}\n`;
+    })
+    .join("");
+}
+
+/** Limit for one installation. */
+const maxLogBytes = 2 << 20;
+
+/**
+ * Copies the ends of an installation's logs to the directory in which `npm test` stores those of failed files; does
+ * nothing in other runs.
+ */
+export function saveLogs(directory: string): void {
+  const logsDirectory = process.env["HOLDFAST_TEST_LOGS"];
+  // Benches have no test.
+  if (logsDirectory === undefined) return;
+  const { testPath } = expect.getState();
+  if (testPath === undefined) return;
+  const path = relative(join(import.meta.dirname, "..", "..", "..", "test"), testPath);
+  const into = join(logsDirectory, path.replaceAll("/", "_"), basename(directory));
+  const files = logFiles(directory);
+  for (const file of files) {
+    mkdirSync(into, { recursive: true });
+    const text = readOr(file).slice(-Math.floor(maxLogBytes / files.length));
+    writeFileSync(join(into, relative(directory, file).replaceAll("/", "_")), text);
+  }
+}
+
+/**
+ * Output of programs of the platform before they crashed while they served. A killed program leaves none, and one that
+ * cannot start yet, for want of its port or of etcd, may exit and be restarted.
+ */
+export function crashesOf(directory: string): string[] {
+  return ["controller", "dns"].flatMap((name) => {
+    const text = readOr(join(directory, "log", `${name}.log`));
+    const lives = text.split(new RegExp(`^holdfast: ${name} ended with `, "m"));
+    return lives.flatMap((life, index) => {
+      const end = lives[index + 1]?.split("\n")[0];
+      if (end?.startsWith("code ") !== true || !/"msg":"(serving|dns server ready)"/.test(life)) return [];
+      const output = life.split("\n").filter((line) => !line.startsWith("{"));
+      return [`${name} ended with ${end}\n${output.slice(-30).join("\n")}`];
+    });
+  });
+}
+
+/** Empty for a directory that does not exist, or is deleted with its machine meanwhile. */
+function list(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+function readOr(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
