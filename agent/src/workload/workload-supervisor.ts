@@ -214,7 +214,7 @@ export function createWorkloadSupervisor<S extends ConvergedSpec>(
         if (!crashes.takeNew() || desired !== spec) continue;
         if (status.state === "running" && !reconciler.isReady()) {
           status.removeChecks("liveness");
-          status.setState("starting", `The ${noun} ended and is started again.`);
+          status.setState("starting", startedAgain(noun));
         }
         const cut = AbortSignal.any([signal, changed.signal]);
         await sleep(crashes.delayMs(), undefined, { signal: cut }).catch(() => undefined);
@@ -222,6 +222,11 @@ export function createWorkloadSupervisor<S extends ConvergedSpec>(
       subscription.close();
     },
   };
+}
+
+/** Reason of a workload that starts because it ended. */
+export function startedAgain(noun: string): string {
+  return `The ${noun} ended and is started again.`;
 }
 
 function isAgent(name: string): boolean {

@@ -14,6 +14,7 @@ import type { DiskGuard } from "./disk-guard.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import { type InstanceFiles, syncConfigFiles } from "./instance-files.ts";
 import type { InstanceStatus } from "./instance-status.ts";
+import { startedAgain } from "../workload-supervisor.ts";
 import { listenerMessage, missingListeners } from "./listener-check.ts";
 import type { LogReader } from "../log-reader.ts";
 import { type MemberData, requiresMore, untilParametersSuffice, withRequiredParameters } from "./member-data.ts";
@@ -342,7 +343,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
         await process.stop(driver, instanceOf(driver, spec));
       }
       if (ready.current() === undefined) {
-        if (status.state === "running") status.setState("starting");
+        if (status.state === "running") status.setState("starting", startedAgain("engine"));
         applied.report(spec);
       }
       if (process.isEmpty) {
