@@ -65,7 +65,7 @@ describe("holdfast", () => {
   const failures: [line: string, environment: Record<string, string>, code: number, message: RegExp][] = [
     ["services get none",                                    {},                                                            4,   /there is no service none/],
     ["services create waited --type postgresql",             {},                                                            5,   /waited is taken/],
-    ["services create Bad --type oracle",                    {},                                                            2,   /name: .*\n.*database_type: /],
+    ["services create Bad --type pg --storage-gb 99999",     {},                                                           2,   /name: .*\n.*storage_size_gb: /],
     ["services create x",                                    {},                                                            2,   /--type/],
     ["services list",                                        { HOLDFAST_TOKEN: "hft_wrong" },                               3,   /unauthenticated/],
     ["services delete waited --yes",                         { HOLDFAST_API_KEY_ID: "hfk_reader", HOLDFAST_API_KEY_SECRET: "secret" }, 3, /services:write/],

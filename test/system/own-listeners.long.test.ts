@@ -48,7 +48,7 @@ async function startSecond(
   settings: Readonly<Record<string, string>>,
   line: string,
 ): Promise<void> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, `../..${plane}/src/main.ts`)], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, `../../${plane}/src/main.ts`)], {
     env: { ...settingsOf(platform.processes()[plane]), ...settings },
     stdio: ["ignore", "ignore", "pipe"],
   });

@@ -4,4 +4,7 @@ export default {
   kindBounds: {
     deployment: "the newest of a project, stack or pipeline; older ones move to the history",
   },
+  nameScopes: {
+    "name-holder.ts": "organization",
+  },
 } satisfies Contract;

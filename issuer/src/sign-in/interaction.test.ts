@@ -35,7 +35,7 @@ test("a cookie of up to 4,096 bytes is accepted, and a longer one is refused", (
   const lengths = Array.from({ length: 60 }, (_, at) => 2_500 + at * 10);
   const sizes = lengths.flatMap((length) => {
     try {
-      return [cookieOf(newInteraction({ ...request, state: "s".repeat(length) }, 1_000)).length];
+      return [cookieOf(newInteraction({ ...request, redirectUri: `https://${"s".repeat(length)}` }, 1_000)).length];
     } catch (error) {
       expect(error).toBeInstanceOf(Refused);
       return [];

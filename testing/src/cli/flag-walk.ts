@@ -64,6 +64,10 @@ const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {
   "queues send": [[], ["--file", listFile]],
   "auth enable": [["--smtp", "smtp.example.com:25", "--from", "shop@example.com"]],
   "auth update": [[], ["--smtp", "smtp.example.com:25", "--from", "shop@example.com"]],
+  "auth clients update": [
+    ["--name", "shop"],
+    ["--redirect", "https://shop.example/callback"],
+  ],
   "auth providers set": [["--client-id", "shop"]],
   "projects init": [["--file", join(root, "absent.yaml")]],
   "projects validate": [["--file", file]],

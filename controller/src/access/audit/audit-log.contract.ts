@@ -2,7 +2,7 @@ import { AuditService, type ListAuditLogRequestSchema } from "@holdfast/proto/ho
 import { casesOf, type Contract, ofCaller } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../testing/src/api/rest-types.ts" {
+declare module "@holdfast/testing/api/rest-types.ts" {
   interface KnownTexts {
     readonly "holdfast.v1.AuditLogEntry": { readonly result: "ok" | "refused" };
   }

@@ -2,7 +2,7 @@ import { ApiKeyService, type CreateApiKeyRequestSchema } from "@holdfast/proto/h
 import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../testing/src/contract/contract.ts" {
+declare module "@holdfast/testing/contract/contract.ts" {
   interface Existing {
     readonly keyId: string;
   }

@@ -2,13 +2,13 @@ import { type CreateTokenRequestSchema, TokenService } from "@holdfast/proto/hol
 import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../testing/src/api/rest-types.ts" {
+declare module "@holdfast/testing/api/rest-types.ts" {
   interface KnownTexts {
     readonly "holdfast.v1.TokenResource": { readonly kind: "managed-service" };
   }
 }
 
-declare module "../../../../testing/src/contract/contract.ts" {
+declare module "@holdfast/testing/contract/contract.ts" {
   interface Existing {
     readonly tokenId: string;
   }

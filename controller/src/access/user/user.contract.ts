@@ -2,7 +2,7 @@ import { UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
 import { casesOf, type Contract, object, ofCaller, own, platform } from "@holdfast/testing/contract/contract.ts";
 import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../testing/src/api/rest-types.ts" {
+declare module "@holdfast/testing/api/rest-types.ts" {
   interface KnownTexts {
     readonly "holdfast.v1.Me": { readonly kind: "user" | "api_key" | "token" };
   }

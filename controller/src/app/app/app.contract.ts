@@ -2,7 +2,7 @@ import { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
 import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../testing/src/contract/contract.ts" {
+declare module "@holdfast/testing/contract/contract.ts" {
   interface Existing {
     readonly appId: string;
   }

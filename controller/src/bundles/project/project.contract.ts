@@ -2,7 +2,7 @@ import { ProjectService } from "@holdfast/proto/holdfast/v1/project_pb.ts";
 import { casesOf, type Contract, object, ofCaller, own } from "@holdfast/testing/contract/contract.ts";
 import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../testing/src/contract/contract.ts" {
+declare module "@holdfast/testing/contract/contract.ts" {
   interface Existing {
     readonly projectId: string;
     readonly projectName: string;

@@ -14,8 +14,10 @@ const fixture = create(WorkloadSpecSchema, {
 });
 
 test("an agent gets an engine as a workload if it reports the kind, and by itself if it reports none", () => {
-  expect(convergence(engine, ["engine"])).toMatchObject({ workload: engine, instance: undefined });
-  expect(convergence(engine, [])).toMatchObject({ instance: { serviceId: "s" }, workload: undefined });
+  expect(convergence(engine, ["engine"])).toMatchObject({ workload: engine });
+  expect(convergence(engine, ["engine"])?.instance).toBeUndefined();
+  expect(convergence(engine, [])).toMatchObject({ instance: { serviceId: "s" } });
+  expect(convergence(engine, [])?.workload).toBeUndefined();
 });
 
 test("an agent gets another kind only if it reports it", () => {

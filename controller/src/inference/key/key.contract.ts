@@ -6,7 +6,7 @@ import {
 import { casesOf, type Contract, object, ofOrganization } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../testing/src/contract/contract.ts" {
+declare module "@holdfast/testing/contract/contract.ts" {
   interface Existing {
     readonly inferenceKeyId: string;
   }

@@ -9,7 +9,7 @@ import {
 } from "@holdfast/testing/contract/contract.ts";
 import { page, type SameInput, sameInputs, type sdk, sdkCalls, time } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../testing/src/api/rest-types.ts" {
+declare module "@holdfast/testing/api/rest-types.ts" {
   interface KnownTexts {
     readonly "holdfast.v1.GetMetricsRequest": {
       readonly period: "15m" | "1h" | "6h" | "24h" | "7d";

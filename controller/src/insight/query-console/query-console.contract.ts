@@ -2,7 +2,7 @@ import { QueryConsoleService } from "@holdfast/proto/holdfast/v1/query_console_p
 import { casesOf, type Contract, object } from "@holdfast/testing/contract/contract.ts";
 import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
-declare module "../../../../testing/src/api/rest-types.ts" {
+declare module "@holdfast/testing/api/rest-types.ts" {
   interface KnownTexts {
     readonly "holdfast.v1.QueryResult": { readonly rows: readonly (readonly (string | number | boolean | null)[])[] };
   }

@@ -4,13 +4,13 @@ import { page, type SameInput, sameInputs, type sdk, sdkCalls } from "@holdfast/
 
 type BackupStatus = "pending" | "running" | "verifying" | "completed" | "failed";
 
-declare module "../../../../testing/src/api/rest-types.ts" {
+declare module "@holdfast/testing/api/rest-types.ts" {
   interface KnownTexts {
     readonly "holdfast.v1.ListBackupsRequest": { readonly status: BackupStatus | Capitalize<BackupStatus> };
   }
 }
 
-declare module "../../../../testing/src/contract/contract.ts" {
+declare module "@holdfast/testing/contract/contract.ts" {
   interface Existing {
     readonly backupId: string;
   }

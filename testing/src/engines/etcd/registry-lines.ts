@@ -7,7 +7,7 @@ export const registryLines: readonly RegistryLine[] = [
   {
     file: "common/src/engine-catalog/engine-catalog.ts",
     below: "import type { EngineRow",
-    line: `import { etcd } from "../../../../test/${folder}/row.ts";`,
+    line: `import { etcd } from "../../../${folder}/row.ts";`,
   },
   {
     file: "common/src/engine-catalog/engine-catalog.ts",
@@ -17,16 +17,16 @@ export const registryLines: readonly RegistryLine[] = [
   {
     file: "agent/src/engines/registry.ts",
     below: "const loaders = {",
-    line: `  etcd: async () => (await import("../../../../test/${folder}/driver.ts")).createEtcdDriver,`,
+    line: `  etcd: async () => (await import("../../../${folder}/driver.ts")).createEtcdDriver,`,
   },
   {
     file: "controller/src/services/engine/engines.ts",
     below: "export { mysql }",
-    line: `export { etcd } from "../../../..${folder}/profile.ts";`,
+    line: `export { etcd } from "../../../../${folder}/profile.ts";`,
   },
   {
     file: "cli/src/clients/engines.ts",
     below: "export { mysql }",
-    line: `export { etcd } from "../../../..${folder}/client.ts";`,
+    line: `export { etcd } from "../../../${folder}/client.ts";`,
   },
 ];
