@@ -46,11 +46,20 @@ export interface WebhookPlatform {
   emitAll(organizationId: string, type: string, data: readonly NewEvent["data"][]): Promise<void>;
   /** Creates a channel of type webhook; resolves to its id once events may name it. */
   channel(organizationId: string, url: string): Promise<string>;
-  /**
-   * Starts the mover of events to the history and their delivery, with another deadline of an attempt if one is given.
-   */
-  deliver(options?: { clock?: Clock; limits?: AttemptLimits; attemptMs?: number }): Delivering;
+  /** Starts the mover of events to the history and their delivery. */
+  deliver(options?: DeliverOptions): Delivering;
   close(): Promise<void>;
+}
+
+export interface DeliverOptions {
+  readonly clock?: Clock;
+  readonly limits?: AttemptLimits;
+  /** Deadline of an attempt; the platform's own by default. */
+  readonly attemptMs?: number;
+  /** Runs when events and their deliveries are durable, before their insert resolves. An error fails the insert. */
+  readonly afterInsert?: () => Promise<void>;
+  /** Runs when requested redeliveries are due, before their call resolves. An error fails the call. */
+  readonly afterRepeats?: () => void;
 }
 
 export interface WebhookServers {
@@ -131,7 +140,7 @@ export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServer
       await channels.reached(await unit.commit(), 60_000);
       return metadata.id;
     },
-    deliver({ clock = systemClock, limits, attemptMs } = {}) {
+    deliver({ clock = systemClock, limits, attemptMs, afterInsert, afterRepeats } = {}) {
       const post: typeof egress.post = (url, request) =>
         egress.post(url, { ...request, deadlineMs: attemptMs ?? request.deadlineMs });
       const all = { ...common, webhooks, channels, deliveries, clock, egress: { post } };
@@ -139,14 +148,26 @@ export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServer
       const toChannels = createChannelReceivers({ ...all, mail: { send: async () => "No mail is sent here." } });
       const dispatcher = createDeliveryDispatcher({
         ...common,
-        deliveries,
+        deliveries: {
+          ...deliveries,
+          async takeRepeats(dueAt) {
+            const webhookIds = await deliveries.takeRepeats(dueAt);
+            if (webhookIds.length > 0) afterRepeats?.();
+            return webhookIds;
+          },
+        },
         receivers: allReceivers([toWebhooks, toChannels]),
         clock,
         ...(limits && { limits }),
       });
+      const insert: typeof history.insert = async (entries, planned) => {
+        const rowIds = await history.insert(entries, planned);
+        await afterInsert?.();
+        return rowIds;
+      };
       const outbox = createOutbox({
         ...common,
-        history: { insert: createInsertEntries(history, [dispatcher]) },
+        history: { insert: createInsertEntries({ insert }, [dispatcher]) },
         clock,
         ids: uuidv7,
       });

@@ -40,7 +40,7 @@ function planner(table: string, type: string, made: string[]): EntryPlanner {
             `insert into ${table} (id, event_id) select r.id, added.id
              from jsonb_to_recordset(${parameter}) as r (id text, event uuid) join added on added.id = r.event returning id`,
         },
-        inserted: (ids) => made.push(...rows.map(({ id }) => id).filter((id) => ids.has(id))),
+        ended: (ids) => made.push(...rows.map(({ id }) => id).filter((id) => ids.has(id))),
       };
     },
   };
@@ -70,7 +70,7 @@ test("an event whose rows are refused is not inserted either", async () => {
           `insert into whistle (id, event_id) select r.id, added.id
            from jsonb_to_recordset(${parameter}) as r (id text, event uuid) join added on added.id = r.event returning id`,
       },
-      inserted: () => undefined,
+      ended: () => undefined,
     }),
   };
   await expect(

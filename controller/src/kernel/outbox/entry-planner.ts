@@ -10,8 +10,11 @@ export interface EntryPlanner {
 
 export interface EntryPlan {
   readonly planned: PlannedRows;
-  /** Called with the ids of the inserted rows, once they are durable. */
-  inserted(rowIds: ReadonlySet<string>): void;
+  /**
+   * Called when the insert ended, with the ids of the rows that it inserted and that are durable. Rows without their id
+   * there may be durable too: by an earlier insert of their event, or because the result of this one was lost.
+   */
+  ended(rowIds: ReadonlySet<string>): void;
 }
 
 /** Inserts entries into the history; `asOf` is the revision at which they were read. */
@@ -24,13 +27,17 @@ export function createInsertEntries(
 ): InsertEntries {
   return async (entries, asOf) => {
     const events = entries.filter((entry) => entry.entry === "event");
-    const plans = events.length === 0 ? [] : await Promise.all(planners.map((planner) => planner.plan(events, asOf)));
-    const rowIds = new Set(
-      await history.insert(
+    const plans: EntryPlan[] = [];
+    let rowIds: readonly string[] = [];
+    try {
+      if (events.length > 0) for (const planner of planners) plans.push(await planner.plan(events, asOf));
+      rowIds = await history.insert(
         entries,
         plans.map(({ planned }) => planned),
-      ),
-    );
-    for (const plan of plans) plan.inserted(rowIds);
+      );
+    } finally {
+      const ids = new Set(rowIds);
+      for (const plan of plans) plan.ended(ids);
+    }
   };
 }

@@ -42,6 +42,8 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
   const stopping = new AbortController();
   const abortAttempts = new AbortController();
   const running = new Set<Promise<void>>();
+  /** For each insert in progress, the deliveries that rounds started since its plan. */
+  const startedByRounds = new Set<Set<string>>();
   const endpointLimits = createEndpointLimits((id) => receivers.get(id)?.organizationId, deps.limits);
   const recorder = createAttemptRecorder({ ...deps, signal: abortAttempts.signal });
   let awake = Promise.withResolvers<void>();
@@ -87,7 +89,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
       return false;
     }
     try {
-      if (!isOwner) for (const id of receivers.ids()) endpointLimits.expect(id, 0);
+      if (!isOwner) expectAll();
       isOwner = true;
       await takeRepeats();
       return await beginWaiting();
@@ -99,8 +101,18 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
   async function takeRepeats(): Promise<void> {
     const now = clock.now();
     if (now < repeatsAt) return;
-    for (const webhookId of await deliveries.takeRepeats(now)) endpointLimits.expect(webhookId, now);
+    try {
+      for (const webhookId of await deliveries.takeRepeats(now)) endpointLimits.expect(webhookId, now);
+    } catch (error) {
+      // The redeliveries of any endpoint may be due: only the result may have been lost.
+      expectAll();
+      throw error;
+    }
     repeatsAt = now + pollMs;
+  }
+
+  function expectAll(): void {
+    for (const id of receivers.ids()) endpointLimits.expect(id, 0);
   }
 
   /** Starts due deliveries within the limits, read from the history. */
@@ -124,6 +136,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
       else {
         started.set(webhookId, (started.get(webhookId) ?? 0) + 1);
         endpointLimits.begin(webhookId, delivery.id);
+        for (const ids of startedByRounds) ids.add(delivery.id);
         track(attempt(delivery));
       }
     }
@@ -156,18 +169,23 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
     }
   }
 
-  /** Starts new deliveries at once where the limits allow it. */
-  function begin(planned: readonly WaitingDelivery[], inserted: ReadonlySet<string>, now: number): void {
-    let hasNew = false;
+  /**
+   * Starts new deliveries at once where the limits allow it, except those that a round started between the commit and
+   * its result. The others are read from the history, as are rows whose insert has no result.
+   */
+  function begin(
+    planned: readonly WaitingDelivery[],
+    by: { inserted: ReadonlySet<string>; rounds: Set<string> },
+  ): void {
+    const now = clock.now();
     for (const delivery of planned) {
       const { id, webhookId } = delivery;
-      // Deliveries that existed before were started then, or are read from the history.
-      if (!inserted.has(id)) continue;
-      hasNew = true;
-      if (!stopping.signal.aborted && endpointLimits.tryBegin(webhookId, id, now)) track(attempt(delivery));
+      if (by.rounds.has(id)) continue;
+      const isNew = by.inserted.has(id) && !stopping.signal.aborted;
+      if (isNew && endpointLimits.tryBegin(webhookId, id, now)) track(attempt(delivery));
       else endpointLimits.expect(webhookId, now);
     }
-    if (hasNew) wake();
+    if (planned.length > 0) wake();
   }
 
   function track(work: Promise<void>): void {
@@ -189,11 +207,15 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
   return {
     async plan(events, asOf) {
       await receivers.reached(asOf, reachedMs);
-      const now = clock.now();
-      const planned = planDeliveries(events, receivers.subscribersOf, { dueAt: now, newId: deps.newId });
+      const planned = planDeliveries(events, receivers.subscribersOf, { dueAt: clock.now(), newId: deps.newId });
+      const rounds = new Set<string>();
+      startedByRounds.add(rounds);
       return {
         planned: newDeliveries(planned.map(newDelivery)),
-        inserted: (inserted) => begin(planned, inserted, now),
+        ended(inserted) {
+          startedByRounds.delete(rounds);
+          begin(planned, { inserted, rounds });
+        },
       };
     },
     async stop() {
