@@ -82,10 +82,15 @@ test("rolls back a parameter that prevents a start, with the engine's message", 
 
 test("restarts a crashed engine, also without a controller", async () => {
   await converge();
+  await observed(({ state }) => state === "running");
   const [before] = enginePids();
+  const reportedBefore = controller.observations.length;
   process.kill(before as number, "SIGKILL");
   await expect.poll(() => enginePids().length === 1 && enginePids()[0] !== before).toBe(true);
-  await observed(({ state, reason }) => state === "starting" && reason.includes("started again"));
+  const starting = () => controller.observations.slice(reportedBefore).filter(({ state }) => state !== "running");
+  await expect.poll(() => starting().length > 0 && lastObservation()?.state === "running").toBe(true);
+  // States of one start can share a report, so each of them has the reason.
+  expect(new Set(starting().map(({ reason }) => reason))).toEqual(new Set(["The engine ended and is started again."]));
 });
 
 test("does not interrupt a slow start, except for a stop", async () => {

@@ -32,6 +32,8 @@ export interface ReportedSpace {
  */
 export interface WorkloadStatus {
   readonly state: WorkloadState;
+  /** Reason of the state; empty without one. */
+  readonly reason: string;
   setState(state: WorkloadState, reason?: string): void;
   /** Sets the settings that the machine converges to. */
   setSpec(spec: ReportedSpec): void;
@@ -106,6 +108,9 @@ export function createWorkloadStatus({
   return {
     get state() {
       return state;
+    },
+    get reason() {
+      return reason;
     },
     setState(next, newReason = "") {
       if (next !== state) since = now();

@@ -51,7 +51,7 @@ export interface WorkloadSupervisorDeps<S extends ConvergedSpec> {
   readonly noun: string;
   readonly keeper: Pick<KeeperClient, "subscribe">;
   readonly reconciler: {
-    /** Resolves once the machine matches the spec; rejects with a message for users. */
+    /** Resolves once the machine matches the spec; rejects with a message for users, or with `WorkloadEnded`. */
     converge(spec: S, signals: ReconcileSignals): Promise<void>;
     /** True while the workload runs and is ready. */
     isReady(): boolean;
@@ -150,10 +150,18 @@ export function createWorkloadSupervisor<S extends ConvergedSpec>(
       log.warn("workload not converged", { owner: ownerOf(spec), generation: String(spec.generation), reason });
       // A running workload keeps running; only the change failed.
       if (reconciler.isReady()) status.setCheck({ name: "configuration", status: "degraded", reason });
-      else status.setState("failed", reason);
+      // The end of a running workload is reported already; the next round starts it.
+      else if (!(error instanceof WorkloadEnded)) status.setState("failed", reason);
       settle(spec, new TaskFailed("failed", reason, { retryable: true }));
       return retryAfter(clock.monotonicMs() - startedAt);
     }
+  }
+
+  /** Reports that a running workload ended, whether or not a round runs. */
+  function reportEnd(): void {
+    if (status.state !== "running" || reconciler.isReady()) return;
+    status.removeChecks("liveness");
+    status.setState("starting", startedAgain(noun));
   }
 
   function untilDue(): number {
@@ -193,6 +201,7 @@ export function createWorkloadSupervisor<S extends ConvergedSpec>(
         if (component.state !== "empty" || component.cause === "requested") return;
         crashes.note(clock.now() - component.startedAt);
         log.warn("component ended", { component: component.name, exit: component.exit, cause: component.cause });
+        reportEnd();
         woken.abort();
       });
       while (!signal.aborted) {
@@ -212,16 +221,21 @@ export function createWorkloadSupervisor<S extends ConvergedSpec>(
         }
         await sleep(waitMs, undefined, { signal: AbortSignal.any([signal, woken.signal]) }).catch(() => undefined);
         if (!crashes.takeNew() || desired !== spec) continue;
-        if (status.state === "running" && !reconciler.isReady()) {
-          status.removeChecks("liveness");
-          status.setState("starting", startedAgain(noun));
-        }
+        // A round that noticed the end late may have set the state "running" after it.
+        reportEnd();
         const cut = AbortSignal.any([signal, changed.signal]);
         await sleep(crashes.delayMs(), undefined, { signal: cut }).catch(() => undefined);
       }
       subscription.close();
     },
   };
+}
+
+/** Thrown by a reconcile when a running workload ended meanwhile. */
+export class WorkloadEnded extends Error {
+  constructor(noun: string) {
+    super(startedAgain(noun));
+  }
 }
 
 /** Reason of a workload that starts because it ended. */

@@ -14,7 +14,7 @@ import type { DiskGuard } from "./disk-guard.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import { type InstanceFiles, syncConfigFiles } from "./instance-files.ts";
 import type { InstanceStatus } from "./instance-status.ts";
-import { startedAgain } from "../workload-supervisor.ts";
+import { startedAgain, WorkloadEnded } from "../workload-supervisor.ts";
 import { listenerMessage, missingListeners } from "./listener-check.ts";
 import type { LogReader } from "../log-reader.ts";
 import { type MemberData, requiresMore, untilParametersSuffice, withRequiredParameters } from "./member-data.ts";
@@ -146,7 +146,9 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
   async function launch(driver: EngineDriver, spec: InstanceSpec, signals: ReconcileSignals): Promise<void> {
     ready.clear();
     const isNew = applied.isNew && spec.source === undefined;
-    status.setState("preparing", status.state === "failed" ? "" : undefined);
+    // Several states of one start may share a report, so each has the reason of the start.
+    const cause = status.reason === startedAgain("engine") ? status.reason : "";
+    status.setState("preparing", cause);
     await prepareDisk(driver, spec, signals.urgent);
     const base = instanceOf(driver, spec);
     const { paths } = base;
@@ -178,10 +180,10 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     const mark = await logs.end();
     const memoryMark = await memory.mark();
     signals.urgent.throwIfAborted();
-    status.setState("starting", needsPrimaryLease(spec) ? "It waits for its primary lease." : "");
+    status.setState("starting", needsPrimaryLease(spec) ? "It waits for its primary lease." : cause);
     await process.stop(driver, instance);
     const untilMs = await lease.acquire(spec, signals.changed);
-    status.setState("starting");
+    status.setState("starting", cause);
     await process.start(driver, instance, untilMs);
     isReloadDue = false;
     await process.ensureCompanions(driver, instance);
@@ -243,6 +245,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
    */
   async function ensureListening(driven: DrivenInstance, spec: InstanceSpec, signals: ReconcileSignals): Promise<void> {
     const missing = await missingListeners(driven, signals.changed);
+    if (ready.current() === undefined) throw new WorkloadEnded("engine");
     if (missing.some(({ reason }) => reason === "free") && process.companionsRun(driven) && restartLimit.tryAcquire()) {
       log.warn("engine restarts to listen", { service: spec.serviceId, missing });
       status.setState("stopping", listenerMessage(missing));
@@ -350,10 +353,15 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
         await launch(driver, spec, signals);
         return;
       }
+      const wasReady = ready.current() !== undefined;
       try {
         await refresh(driver, spec, signals);
         const driven = ready.current();
         if (driven !== undefined) await ensureListening(driven, spec, signals);
+      } catch (error) {
+        // An error of a call to the engine then only follows from its end.
+        if (wasReady && status.reason === startedAgain("engine")) throw new WorkloadEnded("engine");
+        throw error;
       } finally {
         applied.report(spec);
       }

@@ -111,6 +111,9 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
     get state() {
       return base.state;
     },
+    get reason() {
+      return base.reason;
+    },
     setState(next, reason) {
       // The report of an engine that ran before is not one of the next.
       if (next !== "running") peers = undefined;
