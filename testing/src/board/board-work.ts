@@ -48,28 +48,29 @@ export function createBoardWork(deps: BoardWorkDeps): ControlLoop {
     const superfluous = isDeleted ? own : running.length > 0 ? own.filter((each) => !running.includes(each)) : [];
 
     const unit = begin();
-    for (const machine of superfluous) {
-      const { metadata } = machine.object;
-      if (metadata.deletionRequestedAt !== undefined) continue;
-      unit.update(machineKind, machine, {
-        ...machine.object,
-        metadata: { ...metadata, deletionRequestedAt: clock.now() },
-      });
+    const deleted = superfluous.filter(({ object }) => object.metadata.deletionRequestedAt === undefined);
+    for (const machine of deleted) {
+      const metadata = { ...machine.object.metadata, deletionRequestedAt: clock.now() };
+      unit.update(machineKind, machine, { ...machine.object, metadata });
     }
-    if (isDeleted && own.length === 0) unit.remove(boardKind, board);
-    if (!isDeleted && lasting.length === 0) unit.create(machineKind, machineOf(board.object, deps));
-    if (isDeleted) zone.remove(unit, owner);
-    else {
-      const addresses = running.map(({ object }) => object.status.address);
-      if (addresses.length > 0) zone.put(unit, owner, [{ name: `${id}.${deps.domain}`, addresses, ttlS: 5 }]);
-    }
+    const isRemoved = isDeleted && own.length === 0;
+    if (isRemoved) unit.remove(boardKind, board);
+    const isCreated = !isDeleted && lasting.length === 0;
+    if (isCreated) unit.create(machineKind, machineOf(board.object, deps));
+    const addresses = isDeleted ? [] : running.map(({ object }) => object.status.address);
+    const isRenamed = isDeleted
+      ? zone.remove(unit, owner)
+      : addresses.length > 0 && zone.put(unit, owner, [{ name: `${id}.${deps.domain}`, addresses, ttlS: 5 }]);
     for (const { object } of running) {
       const { metadata } = object;
       if (deps.fleet.session(metadata.id) === undefined || deps.fleet.observation(metadata.id) !== undefined) continue;
       delivery.deliver(metadata.id, { workload: { case: "engine", value: instanceOf(object, id) } });
     }
-    const revision = await unit.commit(signal);
-    await Promise.all([machines.reached(revision, 1_000), boards.reached(revision, 1_000)]);
+    // A transaction without a change is refused.
+    if (deleted.length > 0 || isRemoved || isCreated || isRenamed) {
+      const revision = await unit.commit(signal);
+      await Promise.all([machines, boards].map((each) => each.reached(revision, 1_000)));
+    }
     return again(recheckMs, "machines and hosts");
   }
 
