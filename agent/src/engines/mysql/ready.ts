@@ -1,5 +1,4 @@
-import { watch } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { watchDirectory } from "../../os/directory-watch.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
@@ -26,14 +25,13 @@ export function createReady(deps: EngineDeps) {
     const sockets = watchDirectory(instance.paths.run);
     try {
       for (;;) {
-        const changed = sockets.next();
         try {
           await endForbiddenSessions(frontOf(instance), signal);
           await becomeReady(deps, instance, signal);
           return;
         } catch (error) {
           if (!isStarting(error)) throw error;
-          await Promise.race([changed, sleep(retryMs, undefined, { signal })]);
+          await sockets.changed(retryMs, signal);
         }
       }
     } finally {
@@ -49,18 +47,6 @@ async function becomeReady(deps: EngineDeps, instance: Instance, signal: AbortSi
     if (isPrimary) await initialize(instance, session);
   };
   await withSession(instance, signal, work, { withinMs: 60_000, isLocal: waitsForReplica(instance) });
-}
-
-/** Changes of a directory's entries; `next` resolves at the first one after its call. */
-function watchDirectory(path: string) {
-  let waiting = Promise.withResolvers<void>();
-  const watcher = watch(path, () => {
-    waiting.resolve();
-    waiting = Promise.withResolvers();
-  });
-  // The next attempt does not depend on it.
-  watcher.on("error", () => undefined);
-  return { next: () => waiting.promise, close: () => watcher.close() };
 }
 
 async function initialize({ spec }: Instance, session: Session): Promise<void> {

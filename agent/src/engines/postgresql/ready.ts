@@ -1,7 +1,7 @@
-import { watch } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { watchDirectory } from "../../os/directory-watch.ts";
 import { readEngineFile } from "../../os/engine-file.ts";
 import type { Instance } from "../engine-driver.ts";
 import { roleOf } from "../members.ts";
@@ -39,28 +39,17 @@ const pollIntervalMs = 200;
 /** Waits until the postmaster's pid file says `ready`. Earlier connections would fill the log with refusals. */
 async function untilListening(instance: Instance, signal: AbortSignal): Promise<void> {
   const directory = dataDirectory(instance);
-  let changed = Promise.withResolvers<void>();
-  const watcher = watch(directory, (_, name) => name === pidFile && changed.resolve());
-  // Without a watch, as at the limit of inotify instances, the file is polled.
-  watcher.on("error", () => undefined);
+  const watching = watchDirectory(directory, (name) => name === pidFile);
   try {
     for (;;) {
       signal.throwIfAborted();
-      changed = Promise.withResolvers();
       const text = await readEngineFile(join(directory, pidFile)).catch(() => "");
       if (text.split("\n")[7]?.trim() === "ready") return;
-      await orTimeout(changed.promise, pollIntervalMs, signal);
+      await watching.changed(pollIntervalMs, signal);
     }
   } finally {
-    watcher.close();
+    watching.close();
   }
-}
-
-/** Resolves with the promise, or after the time. */
-async function orTimeout(promise: Promise<void>, afterMs: number, signal: AbortSignal): Promise<void> {
-  const finished = new AbortController();
-  const timeout = sleep(afterMs, undefined, { signal: AbortSignal.any([signal, finished.signal]) });
-  await Promise.race([promise, timeout]).finally(() => finished.abort());
 }
 
 async function initialize(instance: Instance, session: Session, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { type DirectoryWatch, watchDirectory } from "../../os/directory-watch.ts";
 import { createEngineFile, setEngineFileMode } from "../../os/engine-file.ts";
 import type { Instance } from "../engine-driver.ts";
 import { EngineBusy } from "../engine-errors.ts";
@@ -19,6 +19,19 @@ import { putUser } from "./users.ts";
  * settings exist. Those are created only once, so that a user dropped later stays dropped over restarts.
  */
 export async function ready(instance: Instance, signal: AbortSignal): Promise<void> {
+  // Both programs announce themselves by their sockets; the load of the data has no file of its own.
+  const sockets = watchDirectory(instance.paths.run);
+  try {
+    await untilInitialized(instance, sockets, signal);
+  } finally {
+    sockets.close();
+  }
+}
+
+/** A socket exists a moment before its program listens on it. */
+const retryMs = 20;
+
+async function untilInitialized(instance: Instance, sockets: DirectoryWatch, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
       await endForbiddenSessions(frontOf(instance), signal);
@@ -33,7 +46,7 @@ export async function ready(instance: Instance, signal: AbortSignal): Promise<vo
       )
         await endCommands(instance, signal);
       else if (!isStarting(error)) throw error;
-      await sleep(5, undefined, { signal });
+      await sockets.changed(retryMs, signal);
     }
   }
 }

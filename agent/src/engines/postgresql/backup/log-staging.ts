@@ -1,7 +1,6 @@
-import { watch } from "node:fs";
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { watchDirectory } from "../../../os/directory-watch.ts";
 import type { LogReader } from "../../backup-facet.ts";
 import { parseLsn, segmentBytes, segmentName, segmentStart } from "./lsn.ts";
 import { historyText, type FormerTimeline } from "./timelines.ts";
@@ -97,21 +96,18 @@ export async function createLogStaging(
     command: commandOf(directory),
     timeline: timelines.length > 1 ? timelines.at(-1)?.timeline : undefined,
     async serve(signal) {
-      let changed = Promise.withResolvers<void>();
-      const watcher = watch(directory, () => changed.resolve());
-      watcher.on("error", () => undefined);
+      const watching = watchDirectory(directory);
       try {
         while (!signal.aborted) {
-          changed = Promise.withResolvers();
           for (const file of await readdir(directory)) {
             if (!file.endsWith(".want")) continue;
             await rm(join(directory, file));
             await serveRequest(file.slice(0, -".want".length));
           }
-          await Promise.race([changed.promise, sleep(pollIntervalMs, undefined, { signal })]).catch(() => undefined);
+          await watching.changed(pollIntervalMs, signal).catch(() => undefined);
         }
       } finally {
-        watcher.close();
+        watching.close();
         await Promise.allSettled(staged.values());
       }
     },
