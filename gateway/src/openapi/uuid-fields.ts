@@ -36,8 +36,8 @@ const otherFields: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * True for the id of an object: any field with the name of an id is a UUID, unless a table here has its format, and any
- * other field by the option `uuid`.
+ * True for the id of an object: a field with the name of an id is a UUID, unless a table here has its format, and
+ * another field is one by the option `uuid`.
  */
 export function isUuid(field: DescField): boolean {
   const { name, parent, scalar, fieldKind } = field;

@@ -11,7 +11,7 @@ export interface Interaction {
   readonly id: string;
   readonly request: AuthorizeRequest;
   readonly beganAt: number;
-  /** User of the ID token hint; absent: any. */
+  /** The user of the ID token hint, who alone may sign in; absent without a hint. */
   readonly hintedUserId?: string;
   /** True if the client's state is too long for the cookie: it is sealed in the paths of the steps instead. */
   readonly hasLongState?: boolean;
