@@ -6,7 +6,7 @@ import { pageByName } from "./page-by-name.ts";
 
 /** One page of a collection for an operator; the list ends without `nextCursor`. */
 export function adminPage<R>(
-  collection: Collection<R>,
+  collection: Pick<Collection<R>, "page">,
   accepts: (object: R) => boolean,
   requested: Page | undefined,
   call: Call,

@@ -45,7 +45,24 @@ export interface ArchivedLogs {
 const removedMessage =
   "Log was removed from the machine before it was stored. A new backup begins at once; until it is complete, restore to a moment before the gap.";
 
-export function createArchivedLogs(deps: ArchiveWorkDeps): ArchivedLogs {
+type ArchivedLogsDeps = Pick<
+  ArchiveWorkDeps,
+  | "archives"
+  | "backupKeys"
+  | "index"
+  | "services"
+  | "objects"
+  | "fleet"
+  | "readersOf"
+  | "expiryDeferred"
+  | "sealer"
+  | "newId"
+  | "begin"
+  | "clock"
+  | "log"
+>;
+
+export function createArchivedLogs(deps: ArchivedLogsDeps): ArchivedLogs {
   const { archives, backupKeys, index, services, objects, clock } = deps;
   const reportOf = (service: ManagedServiceObject) => deps.fleet.observation(taskTarget(service).id)?.instance.archive;
   const rangesOf = (archive: ArchiveObject, service: ManagedServiceObject) =>

@@ -22,8 +22,8 @@ import { restorableOf } from "./restorable.ts";
 import { objectsBelow } from "./stored-prefix.ts";
 
 export interface BackupAdminApiDeps {
-  readonly archives: Collection<ArchiveObject>;
-  readonly backups: Collection<BackupObject>;
+  readonly archives: Pick<Collection<ArchiveObject>, "page" | "values">;
+  readonly backups: Pick<Collection<BackupObject>, "page">;
   readonly services: Pick<Collection<ManagedServiceObject>, "get">;
   readonly index: Pick<BackupIndex, "of">;
   /** The archive, with the log position that the primary last reported. */

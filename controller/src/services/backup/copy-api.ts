@@ -92,7 +92,11 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
   }
 
   /** New passwords for the copy: those of the source do not work there. */
-  function usersFor(service: ManagedServiceObject, sourceId: string, { now }: NewServiceContext): DatabaseUserObject[] {
+  function usersFor(
+    service: ManagedServiceObject,
+    sourceId: string,
+    { now }: Pick<NewServiceContext, "now">,
+  ): DatabaseUserObject[] {
     const { id: serviceId, organizationId } = service.metadata;
     const engine = service.spec.databaseType;
     const of = { serviceId, organizationId, engine, sealer, now };

@@ -25,7 +25,21 @@ export function isRead({ metadata }: BackupObject, { readersOf }: Pick<ArchiveWo
   return readersOf(metadata.id).length > 0;
 }
 
-export function createExpiry(deps: ArchiveWorkDeps): Expiry {
+type ExpiryDeps = Pick<
+  ArchiveWorkDeps,
+  | "archives"
+  | "backups"
+  | "backupKeys"
+  | "index"
+  | "readersOf"
+  | "expiryDeferred"
+  | "sealer"
+  | "begin"
+  | "clock"
+  | "log"
+>;
+
+export function createExpiry(deps: ExpiryDeps): Expiry {
   const { archives, backups, backupKeys, index, clock, log } = deps;
   const all = (id: string) => index.of(id).map(({ object }) => object);
 

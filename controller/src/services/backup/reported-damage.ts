@@ -33,7 +33,24 @@ interface DamageReport {
 /** Reports whose objects were read; beyond, they are read again. */
 const checkedMax = 10_000;
 
-export function createReportedDamage(deps: ArchiveWorkDeps): ReportedDamage {
+type ReportedDamageDeps = Pick<
+  ArchiveWorkDeps,
+  | "archives"
+  | "backups"
+  | "backupKeys"
+  | "index"
+  | "services"
+  | "fleet"
+  | "drillIndex"
+  | "objects"
+  | "sealer"
+  | "newId"
+  | "begin"
+  | "clock"
+  | "log"
+>;
+
+export function createReportedDamage(deps: ReportedDamageDeps): ReportedDamage {
   const { archives, backupKeys, index, services, fleet, clock, log } = deps;
   /** Reports that changed nothing, so that each is read once by this controller. */
   const checked = new Set<string>();

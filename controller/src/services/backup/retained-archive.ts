@@ -15,7 +15,22 @@ export interface RetainedArchives {
   reconcileDeleted(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome>;
 }
 
-export function createRetainedArchives(deps: ArchiveWorkDeps, expiry: Pick<Expiry, "endAll">): RetainedArchives {
+type RetainedArchivesDeps = Pick<
+  ArchiveWorkDeps,
+  | "archives"
+  | "backups"
+  | "backupKeys"
+  | "index"
+  | "objects"
+  | "machines"
+  | "organizations"
+  | "expiryDeferred"
+  | "begin"
+  | "clock"
+  | "log"
+>;
+
+export function createRetainedArchives(deps: RetainedArchivesDeps, expiry: Pick<Expiry, "endAll">): RetainedArchives {
   const { archives, backups, backupKeys, index, objects, clock, log } = deps;
   const { endAll } = expiry;
 

@@ -10,6 +10,8 @@ import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "../service/service-operations.ts";
 import { firstNodes, isCluster } from "../service/member/peers/first-peer.ts";
 
+type RecreationContext = Pick<NewServiceContext, "now" | "nodeId" | "operationId">;
+
 /**
  * Pure: a deleted service, restored from its backup, with its id, hostname, users and passwords, under a higher term.
  * It has no time to live, because the old one has ended.
@@ -17,7 +19,7 @@ import { firstNodes, isCluster } from "../service/member/peers/first-peer.ts";
 export function undeleted(
   { service, users, backupId }: DeletedService,
   name: string | undefined,
-  context: NewServiceContext,
+  context: RecreationContext,
 ): ServiceDesign {
   const from = { kind: "undelete", backupId: backupId ?? "", targetTime: null } as const;
   const renamed = { ...service, metadata: { ...service.metadata, name: name ?? service.metadata.name } };
@@ -29,7 +31,7 @@ export function undeletedOnDisk(
   deleted: DeletedService,
   name: string | undefined,
   machines: readonly MachineObject[],
-  context: NewServiceContext,
+  context: RecreationContext,
 ): ServiceDesign {
   const { spec, status } = deleted.service;
   const { service, operation, users } = undeleted(deleted, name, context);
@@ -52,7 +54,7 @@ export function undeletedOnDisk(
 export function recreated(
   before: ManagedServiceObject,
   from: Pick<ServiceOrigin, "kind" | "backupId" | "targetTime" | "toLogEnd">,
-  context: Pick<NewServiceContext, "now" | "nodeId" | "operationId">,
+  context: RecreationContext,
 ): Omit<ServiceDesign, "users"> {
   const { now, nodeId, operationId } = context;
   const { spec, status } = before;

@@ -143,7 +143,7 @@ function specOf(request: CreateManagedServiceRequest, context: NewServiceContext
 
 /** The primary, and replicas that copy its data once it has some. */
 function membersOf(
-  { nodeId, replicaIds }: NewServiceContext,
+  { nodeId, replicaIds }: Pick<NewServiceContext, "nodeId" | "replicaIds">,
   count: number,
   hostname: string,
   zone: string,
