@@ -21,4 +21,6 @@ export interface InstancePaths {
   readonly run: string;
   /** Root of the engine's installed version, such as `/usr/lib/postgresql/17`. */
   readonly software: string;
+  /** Base path of the engine's log: its segments are `<log>.<n>`. */
+  readonly log: string;
 }

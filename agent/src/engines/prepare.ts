@@ -11,5 +11,5 @@ const [engine = "", version = "", data = ""] = process.argv.slice(2);
 if (!isEngine(engine)) throw new Error(`no such engine: ${engine}`);
 const driver = await loadDriver(engine, runProgram);
 const spec = create(InstanceSpecSchema, { engine, version });
-const paths = { data, config: "/tmp", tls: "/tmp", run: "/tmp", software: driver.software(version) };
+const paths = { data, config: "/tmp", tls: "/tmp", run: "/tmp", software: driver.software(version), log: "/tmp/log" };
 await driver.bootstrap({ spec, paths }, AbortSignal.timeout(100_000));

@@ -202,3 +202,45 @@ test("reports the number of deleted unread segments", async () => {
   expect(await read({ cursor: first.nextCursor })).toMatchObject({ lostSegments: 3, messages: ["c"] });
   expect(await read({})).toMatchObject({ lostSegments: 0 });
 });
+
+describe("a wait for a line", () => {
+  const never = new AbortController().signal;
+  const isReady = (line: string) => line.endsWith("ready");
+  const waitFor = async (cursor: string, ended = never, signal = AbortSignal.timeout(60_000)) =>
+    logs.nextLine(cursor, { matches: isReady, ended, signal });
+
+  test("resolves to the first matching line since the cursor, across segments", async () => {
+    await writeFile(`${path}.1`, "1 info ready\n");
+    const cursor = await logs.end();
+    const waiting = waitFor(cursor);
+    await appendFile(`${path}.1`, "2 info starting\n3 info al");
+    await appendFile(`${path}.1`, "most re");
+    await writeFile(`${path}.2`, "4 info ready\n5 info ready\n");
+    expect(await waiting).toBe("4 info ready");
+    await appendFile(`${path}.1`, "ady\n");
+    expect(await waitFor(cursor)).toBe("3 info almost ready");
+  });
+
+  test("begins before the log exists", async () => {
+    const waiting = waitFor(await logs.end());
+    await writeFile(`${path}.1`, "1 info ready\n");
+    expect(await waiting).toBe("1 info ready");
+  });
+
+  test("ends with its component, unless that printed the line", async () => {
+    await writeFile(`${path}.1`, "1 info starting\n");
+    const ended = new AbortController();
+    const waiting = waitFor("", ended.signal);
+    ended.abort(new Error("the engine ended"));
+    await expect(waiting).rejects.toThrow("the engine ended");
+    await appendFile(`${path}.1`, "2 info ready\n");
+    expect(await waitFor("", ended.signal)).toBe("2 info ready");
+  });
+
+  test("ends with its signal", async () => {
+    const stopped = new AbortController();
+    const waiting = waitFor("", never, stopped.signal);
+    stopped.abort(new Error("the settings changed"));
+    await expect(waiting).rejects.toThrow("the settings changed");
+  });
+});

@@ -1,4 +1,5 @@
 import { open, stat } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import {
@@ -10,6 +11,7 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { segmentsOf } from "../../keeper/segment-log.ts";
 import type { LogLevel, ParsedLogLine } from "../engines/engine-driver.ts";
+import { watchDirectory } from "../os/directory-watch.ts";
 
 /**
  * Reads the engine's log, which the keeper stores in a bounded number of segments. A cursor survives rotation; one
@@ -21,6 +23,16 @@ export interface LogReader {
   end(): Promise<string>;
   /** The last lines since a cursor, as they were printed. */
   printedSince(cursor: string): Promise<string[]>;
+  /** Waits for the first line since a cursor that matches, and resolves to it as it was printed. */
+  nextLine(cursor: string, options: NextLineOptions): Promise<string>;
+}
+
+export interface NextLineOptions {
+  readonly matches: (line: string) => boolean;
+  /** The end of the component: if nothing that it printed matches, the wait rejects with this signal's reason. */
+  readonly ended: AbortSignal;
+  /** Ends the wait at once, with this signal's reason. */
+  readonly signal: AbortSignal;
 }
 
 export interface LogReaderDeps {
@@ -41,6 +53,9 @@ const maxMessageLength = 8_192;
 const maxEntryLength = 64 << 10;
 /** The lines of one entry are written together, so after this time it is complete. */
 const completeAfterMs = 1_000;
+
+/** Interval in which a wait reads the log without a change of its directory, which may be missed. */
+const readAgainMs = 1_000;
 
 /** Bytes before a cursor without a head in which the head is searched for. */
 const searchBackBytes = 256 << 10;
@@ -108,10 +123,7 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
   }
 
   return {
-    async end() {
-      const segment = segmentsIn(path).at(-1) ?? 0;
-      return segment === 0 ? "" : `${segment}:${(await stat(`${path}.${segment}`)).size}`;
-    },
+    end: () => endOfLog(path),
     async printedSince(cursor) {
       const start = startOf(cursor);
       const printed: string[] = [];
@@ -124,6 +136,7 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
       }
       return printed;
     },
+    nextLine: (cursor, options) => nextLine(path, cursor, options),
     read: (request, signal) => (request.completeEntries ? readEntries(request, signal) : readLines(request, signal)),
   };
 
@@ -226,6 +239,45 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
     }
     if (entry !== undefined && now() - entry.timeMs >= completeAfterMs) close(entry);
     return resultOf(false);
+  }
+}
+
+/** Cursor at the end of the log with this base path. */
+export async function endOfLog(path: string): Promise<string> {
+  const segment = segmentsIn(path).at(-1) ?? 0;
+  return segment === 0 ? "" : `${segment}:${(await stat(`${path}.${segment}`)).size}`;
+}
+
+/**
+ * Waits for the first line since a cursor that matches, in the log with this base path, and resolves to it. Complete
+ * lines are read once; the directory is watched, so that a line is found as soon as it is printed. The keeper drops
+ * output that a disk is too slow or too full for, so a program can run without the line.
+ */
+export async function nextLine(
+  path: string,
+  cursor: string,
+  { matches, ended, signal }: NextLineOptions,
+): Promise<string> {
+  const limit = AbortSignal.any([ended, signal]);
+  const segments = watchDirectory(dirname(path), (name) => name.startsWith(`${basename(path)}.`));
+  let position = startOf(cursor);
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      // Read before the log, which is complete once its component has ended.
+      const isOver = ended.aborted;
+      for (const segment of segmentsIn(path).filter((number) => number >= position.segment)) {
+        if (segment > position.segment) position = { segment, offset: 0 };
+        for await (const { text, end } of linesOf(`${path}.${segment}`, position.offset)) {
+          position = { segment, offset: end };
+          if (matches(text)) return text;
+        }
+      }
+      if (isOver) throw ended.reason;
+      await segments.changed(readAgainMs, limit).catch(() => undefined);
+    }
+  } finally {
+    segments.close();
   }
 }
 

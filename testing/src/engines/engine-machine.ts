@@ -102,7 +102,7 @@ export async function createEngineMachine(
     return { ...piped, signal: (name) => signalChild(argv, name) };
   };
   const driver = await load({ run, runAsEngine: run, pipe, randomBytes });
-  const all = { ...paths, software: driver.software(version) };
+  const all = { ...paths, software: driver.software(version), log: join(paths.data, "engine.log") };
   const [port = 0] = await freePorts(1);
   for (const path of [paths.data, paths.config, paths.tls, paths.run]) await give(path, undefined);
   let spec = create(InstanceSpecSchema, {

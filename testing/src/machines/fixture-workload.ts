@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { LogLevel } from "@holdfast/agent/engines/engine-driver.ts";
 import { createHealthSource } from "@holdfast/agent/workload/health-source.ts";
 import { createLogReader } from "@holdfast/agent/workload/log-reader.ts";
@@ -41,13 +40,19 @@ export function createFixtureWorkload({ directories, keeper, report, clock, log 
       const mark = await logs.end();
       const argv = [process.execPath, join(import.meta.dirname, "fixture-process.ts"), value.message, stateDir];
       const segments = { path: logPath, maxBytes: 1 << 20, keep: 2 };
-      await keeper.order({
-        op: "start",
-        component: { name, argv, env: {}, cwd: stateDir, log: segments, stop, deadlineMs: null },
+      const ended = new AbortController();
+      const watching = keeper.subscribe((component) => {
+        if (component.name !== name || component.state !== "empty") return;
+        ended.abort(new Error("The process ended before it printed a line."));
       });
-      while ((await logs.printedSince(mark)).length === 0) {
-        if (isEmpty()) throw new Error("The process ended before it printed a line.");
-        await sleep(20, undefined, { signal: changed });
+      try {
+        await keeper.order({
+          op: "start",
+          component: { name, argv, env: {}, cwd: stateDir, log: segments, stop, deadlineMs: null },
+        });
+        await logs.nextLine(mark, { matches: () => true, ended: ended.signal, signal: changed });
+      } finally {
+        watching.close();
       }
     }
     status.setState("running");

@@ -3,7 +3,7 @@ import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts
 import { expect, test } from "vitest";
 import { render } from "./render.ts";
 
-const paths = { data: "/data", config: "/etc/h", tls: "/tls", run: "/run/h", software: "/usr" };
+const paths = { data: "/data", config: "/etc/h", tls: "/tls", run: "/run/h", software: "/usr", log: "/log" };
 const member = (number: number, nodeId: string) => ({ number, nodeId, address: `127.0.0.${number}` });
 const spec = create(InstanceSpecSchema, {
   nodeId: "node",

@@ -54,6 +54,7 @@ export function createInstanceFiles({ stateDir, runDir, dataDir, softwareRoot }:
   const directory = join(stateDir, "instance");
   const specFile = join(directory, "spec.bin");
   const appliedFile = join(directory, "applied.json");
+  const log = join(stateDir, "log", "engine.log");
   return {
     async loadSpec() {
       const bytes = await readIfExists(specFile);
@@ -71,8 +72,9 @@ export function createInstanceFiles({ stateDir, runDir, dataDir, softwareRoot }:
       tls: join(directory, "tls"),
       run: join(runDir, "engine"),
       software: join(softwareRoot, software),
+      log,
     }),
-    log: join(stateDir, "log", "engine.log"),
+    log,
   };
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineDeps } from "@holdfast/agent/engines/engine-deps.ts";
 import type { EngineCommand, EngineDriver, Fingerprint, Instance } from "@holdfast/agent/engines/engine-driver.ts";
+import { endOfLog, nextLine } from "@holdfast/agent/workload/log-reader.ts";
 import type { Engine } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { callEtcd } from "./api.ts";
 import { databases } from "./databases.ts";
@@ -30,14 +30,7 @@ export function createEtcdDriver({ run, runAsEngine }: EngineDeps): EngineDriver
       if (!existsSync(ownDirectory(instance))) await makeDirectory(instance);
     },
     command,
-    async ready(instance, signal) {
-      for (;;) {
-        const limit = AbortSignal.any([signal, AbortSignal.timeout(1_000)]);
-        const status = await callEtcd(ownTarget(instance), "maintenance/status", {}, limit).catch(() => undefined);
-        if (status !== undefined) return;
-        await sleep(50, undefined, { signal });
-      }
-    },
+    ready,
     stop: { signal: "SIGTERM", graceMs: 10_000 },
     // It reads its certificate for each connection.
     reload: async () => undefined,
@@ -82,6 +75,19 @@ export function createEtcdDriver({ run, runAsEngine }: EngineDeps): EngineDriver
     databases,
     peers: createPeers({ runAsEngine }),
   };
+}
+
+/** Resolves when the member responds. A started one prints a line then; an adopted one has printed it before. */
+async function ready(instance: Instance, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted();
+    const cursor = await endOfLog(instance.paths.log);
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(1_000)]);
+    const status = await callEtcd(ownTarget(instance), "maintenance/status", {}, limit).catch(() => undefined);
+    if (status !== undefined) return;
+    const matches = (line: string) => line.includes("ready to serve client requests");
+    await nextLine(instance.paths.log, cursor, { matches, ended: signal, signal: limit }).catch(() => undefined);
+  }
 }
 
 async function fingerprint(run: EngineDeps["run"], software: string, signal: AbortSignal): Promise<Fingerprint> {

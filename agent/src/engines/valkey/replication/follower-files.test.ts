@@ -29,7 +29,7 @@ function memberOf(primaryNodeId: string): Instance {
     engine: "valkey",
     replication: { primaryNodeId, members },
   });
-  return { spec, paths: { data, config: data, tls: data, run: data, software: data } };
+  return { spec, paths: { data, config: data, tls: data, run: data, software: data, log: data } };
 }
 
 async function withData(): Promise<void> {
