@@ -264,7 +264,7 @@ describe.skipIf(skipped !== undefined)(
         },
       );
       for (const pid of target.pidsOfCode("backup")) signalIfAlive(pid, "SIGKILL");
-      expect((await converging).failure?.message).toContain("It ended before it was done.");
+      expect((await converging).failure?.message).toContain("The restore ended without an outcome.");
       expect((await target.converge({ source: next })).failure).toBeUndefined();
       const [row] = await sql(target, "SELECT count(*)::int AS count FROM kept");
       expect(row).toEqual({ count: rows });
