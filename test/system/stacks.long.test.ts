@@ -157,11 +157,21 @@ describe("stacks", () => {
     expect((await platform.rest.get<{ services: [] }>("/managed-services")).json.services).toEqual([]);
   }, 90_000);
 
-  it("leave nothing of a failed launch, and are deleted completely", async () => {
+  it("need free names, leave nothing of a failed launch, and are deleted completely", async () => {
     const services = createServices(platform);
-    const taken = await services.create("broken-second", { database_type: "valkey" });
-    const body = { name: "broken", template_name: "two-caches", accepted_monthly_cost: 45.4 };
-    const { id } = expectStatus(await platform.rest.post<Stack>("/stacks", body), 201).json;
+    const launch = (name: string) =>
+      platform.rest.post<Stack & { code?: string }>("/stacks", {
+        name,
+        template_name: "two-caches",
+        accepted_monthly_cost: 45.4,
+      });
+    const before = await services.create("broken-second", { database_type: "valkey" });
+    const refused = await launch("broken");
+    expect([refused.status, refused.json.code]).toEqual([409, "name_taken"]);
+    expect((await platform.rest.get<{ stacks: Stack[] }>("/stacks")).json.stacks).toEqual([]);
+    // The second resource waits for the first one, and its name is taken meanwhile.
+    const { id } = expectStatus(await launch("late"), 201).json;
+    const during = await services.create("late-second", { database_type: "valkey" });
     const failed = await waitUntil(
       "the launch is over",
       async () => {
@@ -172,7 +182,7 @@ describe("stacks", () => {
     );
     expect(failed).toMatchObject({ resources: [], status_detail: expect.stringContaining("second") });
     const { json } = await platform.rest.get<{ services: { id: string }[] }>("/managed-services");
-    expect(json.services.map((service) => service.id)).toEqual([taken.id]);
+    expect(json.services.map((service) => service.id).toSorted()).toEqual([before.id, during.id].toSorted());
     expectStatus(await platform.rest.delete(`/stacks/${id}`), 202);
     const isDeleted = async () => (await platform.rest.get(`/stacks/${id}`)).status === 404;
     await waitUntil("the stack is deleted", isDeleted, { withinMs: 60_000 });
