@@ -17,7 +17,7 @@ import { killAfterWrites, watchWrites } from "@holdfast/testing/composition/kill
 import { dumpEtcd } from "@holdfast/testing/platform/etcd-dump.ts";
 import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
 import { type SecondController, startSecondController } from "@holdfast/testing/platform/second-controller.ts";
-import { createServices, expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 // Each write of a composition, and each write that changes a resource for it, is the last action of its controller: no
@@ -29,7 +29,7 @@ const valkey = (name: string) => ({ logical_name: name, kind: "valkey", spec });
 const project = (name: string, resources: readonly string[] = ["a", "b"]) => ({
   name,
   resources: resources.map(valkey),
-  dependencies: { b: ["a"] },
+  dependencies: { b: ["a"], ...(resources.includes("d") && { d: ["c"] }) },
 });
 const oneCache = (plan: string) => ({
   title: "A cache",
@@ -53,14 +53,12 @@ function unmatched(some: readonly string[], others: readonly string[]): readonly
 
 describe("controllers that die", () => {
   let fixture: DeliveryFixture;
-  let services: Services;
   const dying = createDyingControllers();
 
   beforeAll(async () => {
     const prepare: Parameters<typeof startDeliveryFixture>[0] = (write) =>
       write("stacks", "one-cache", "1.0.0", oneCache("tier-1"));
     fixture = await startDeliveryFixture(prepare, dying.environment);
-    services = createServices(fixture.platform);
   });
   afterAll(async () => {
     await fixture?.remove();
@@ -113,6 +111,15 @@ describe("controllers that die", () => {
 
   /** Services that belong to no composition. */
   const own = new Set<string>();
+
+  /**
+   * Takes the name of a resource that waits for another one, so that its deployment fails: names that are in use before
+   * are refused.
+   */
+  async function take(name: string): Promise<void> {
+    const request = { name, database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 };
+    own.add((await insisted<{ id: string }>("POST", "/managed-services", 202, request)).id);
+  }
 
   /** Services are those of records, machines those of services, and every deployment and operation has ended. */
   async function expectNothingLeft(): Promise<void> {
@@ -174,10 +181,11 @@ describe("controllers that die", () => {
   it(
     "at each write of a failing later deployment affect no running resource",
     async () => {
-      own.add((await services.createRunning("shop-d", { database_type: "valkey" })).service.id);
       const before = await projectNow("shop");
       const states = await dyingAtEach(async () => {
-        const record = await fixture.ended("shop", await deploy(project("shop", ["a", "b", "c", "d"])));
+        const id = await deploy(project("shop", ["a", "b", "c", "d"]));
+        await take("shop-d");
+        const record = await fixture.ended("shop", id);
         expect(record).toMatchObject({ status: "Failed", project_status: "Failed" });
       });
       expect([states[0], states.at(-1)]).toEqual(["Pending", "Failed"]);
@@ -189,9 +197,10 @@ describe("controllers that die", () => {
   it(
     "at each write of a failing first deployment leave nothing of it",
     async () => {
-      own.add((await services.createRunning("brief-b", { database_type: "valkey" })).service.id);
       const states = await dyingAtEach(async () => {
-        const record = await fixture.ended("brief", await deploy(project("brief")));
+        const id = await deploy(project("brief"));
+        await take("brief-b");
+        const record = await fixture.ended("brief", id);
         expect(record).toMatchObject({ status: "Failed", project_status: "Failed" });
       });
       expect([...new Set(states)]).toEqual(["Pending", "Provisioning", "RollingBack", "Failed"]);
