@@ -216,15 +216,36 @@ export const accepted: readonly Accepted[] = [
     `POST ${service}/alerts/rules`,
     `PATCH ${service}/alerts/rules/{rule_id}`,
   ),
+  {
+    ...refused(422, /^not_supported: \w+ has no backups\.$/, "not every engine has backups", `POST ${service}/backups`),
+    isTimed: true,
+  },
   refused(
     422,
-    /^not_possible: /,
-    "the service's state, or the host's disk, prevents it",
+    /^not_possible: (The service already has |storage_size_gb is \d+ and storage can only grow|Host \S+ has no capacity)/,
+    "the size that a service has is the least, or no change, and the most is that of its host",
     "PATCH /managed-services/{id}",
     "POST /managed-services/{id}/resize",
     "POST /managed-services/{id}/storage/expand",
-    `POST ${service}/upgrade`,
   ),
+  {
+    ...refused(
+      422,
+      /^not_possible: Replication in mode \w+ needs a replica: add one first\.$/,
+      "the mode depends on the number of nodes",
+      "PATCH /managed-services/{id}",
+    ),
+    isTimed: true,
+  },
+  {
+    ...refused(
+      422,
+      /^not_possible: The service (has version \S+ already|cannot be restored to any moment yet)\./,
+      "the version and the backups of the service are not those of the document",
+      `POST ${service}/upgrade`,
+    ),
+    isTimed: true,
+  },
   refused(
     422,
     /^(not_possible|engine_refused): /,
