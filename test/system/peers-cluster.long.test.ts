@@ -143,20 +143,15 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
     return most;
   }
 
-  /** The ended operation, with the steps that it had meanwhile. */
-  async function ended(operationId: string): Promise<{ operation: OperationJson; steps: ReadonlySet<string> }> {
-    const steps = new Set<string>();
-    const operation = await waitUntil(
+  const ended = (operationId: string): Promise<OperationJson> =>
+    waitUntil(
       "the operation has ended",
       async () => {
         const now = await maintenance.operation(operationId);
-        if (now.step !== null) steps.add(now.step);
         return now.finished_at !== null && now;
       },
       { withinMs: longMs, everyMs: 100, describe: () => services.describe(id) },
     );
-    return { operation, steps };
-  }
 
   /** Requests a restart; returns the id of its operation. */
   async function restart(): Promise<string> {
@@ -220,12 +215,12 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
     const before = ids.map(engineOf);
     const most = await mostDown(ids, async () => {
       const operationId = await restart();
+      const isRestarting = async () => (await maintenance.operation(operationId)).step === "RestartMembers";
+      await waitUntil("members are restarted", isRestarting);
       const over = ended(operationId);
       await waitUntil("a member has restarted", () => ids.map(engineOf).some((pid, index) => pid !== before[index]));
       killControllers();
-      const { operation, steps } = await over;
-      expect(operation).toMatchObject({ status: "completed", error: null });
-      expect([...steps]).toContain("RestartMembers");
+      expect(await over).toMatchObject({ status: "completed", error: null });
     });
     expect(most).toBeLessThanOrEqual(1);
     expect(ids.map(engineOf).filter((pid, index) => pid === before[index])).toEqual([]);
@@ -254,7 +249,7 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
       expect(rest.map((node) => engineOf(node.id))).toEqual(before);
       await writesGoOn();
       killAtOnce(frozen, "SIGCONT");
-      expect((await ended(operationId)).operation).toMatchObject({ status: "completed" });
+      expect(await ended(operationId)).toMatchObject({ status: "completed" });
     } finally {
       killAtOnce(frozen, "SIGCONT");
     }
@@ -289,7 +284,7 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
       const { json } = expectStatus(await maintenance.apply(id), 202);
       await waitUntil("a member is down", () => ids.map(engineOf).some((pid) => pid === undefined));
       killControllers();
-      expect((await ended(json.id)).operation).toMatchObject({ status: "completed", error: null });
+      expect(await ended(json.id)).toMatchObject({ status: "completed", error: null });
     });
     expect(most).toBeLessThanOrEqual(1);
     expect(ids.map(engineOf).filter((pid, index) => pid === before[index])).toEqual([]);
