@@ -18,6 +18,7 @@ import { requestVerb } from "@holdfast/controller/services/service/service-verbs
 import { type InstanceObservation, InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { runningMachine } from "../machines/machine-object.ts";
 import { partial } from "../partial.ts";
+import { rejection } from "./rolling-scenario.ts";
 import { newServiceObject } from "./service-object.ts";
 
 interface Settings {
@@ -62,6 +63,12 @@ export class PeersScenario {
   /** Stops by an order that an agent refused because the cluster needed the member. */
   refusedStops = 0;
   readonly violations: string[] = [];
+  /** True if each engine rejects a parameter that it reads at its next restart. */
+  rejects = false;
+  /** Members whose engine fails when it starts again. */
+  readonly failing = new Set<string>();
+  /** Members whose engine begins to start again, and never completes it. */
+  readonly hanging = new Set<string>();
   readonly numbersUsed = new Set<number>();
   private readonly drained = new Map<number, number>();
   private ids = 0;
@@ -225,11 +232,15 @@ export class PeersScenario {
     if (own === undefined || own.isLost || own.settings === undefined) return;
     const { settings } = own;
     if (!own.isMember) this.becomeMember(own, settings);
-    else if (own.runs === undefined) own.runs = settings.restarts;
+    else if (own.runs === undefined) this.start(id, own, settings);
     else if (own.runs < settings.restarts) this.restart(own);
     this.write();
     if (this.leader() === own) this.removeNext(settings);
-    this.report(own, settings);
+    this.report(id, own, settings);
+  }
+
+  private start(id: string, own: Member, { restarts }: Settings): void {
+    if (!this.failing.has(id) && !this.hanging.has(id)) own.runs = restarts;
   }
 
   private becomeMember(own: Member, { form, first, restarts }: Settings): void {
@@ -275,7 +286,7 @@ export class PeersScenario {
     if (isMajority) this.cluster = remaining;
   }
 
-  private report(own: Member, settings: Settings): void {
+  private report(id: string, own: Member, settings: Settings): void {
     const isUp = own.runs !== undefined;
     // A member reaches those whose address its settings have.
     const reached = this.up().filter(({ number }) => settings.addressed.includes(number));
@@ -285,12 +296,13 @@ export class PeersScenario {
       return this.cluster.length === 1 || this.hasMajority(member);
     };
     own.reported = create(InstanceObservationSchema, {
-      state: isUp ? "running" : "starting",
-      since: { seconds: BigInt(Math.floor(this.now / 1_000)), nanos: 0 },
+      state: isUp ? "running" : this.failing.has(id) ? "failed" : "starting",
+      since: { seconds: BigInt(Math.floor(this.now / 1_000)) - (this.failing.has(id) ? 20n : 0n), nanos: 0 },
       generation: BigInt(settings.generation),
       restartCount: BigInt(own.runs ?? settings.restarts),
       engineVersion: "17.0",
       checks: [{ name: "liveness", status: "healthy" }],
+      ...(this.rejects && own.runs !== undefined && own.runs > 0 && rejection),
       ...(isUp && {
         peers: {
           isMember: own.isMember,

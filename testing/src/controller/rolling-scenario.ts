@@ -43,6 +43,9 @@ interface Snapshot {
 
 class Stale extends Error {}
 
+/** Part of the report of an engine that runs without a parameter. */
+export const rejection = { rejectedParameters: { shared_buffers: "must be less than the memory" } } as const;
+
 /**
  * A service of several nodes under the real plan and its procedures, with agents and machines that take one step at a
  * time; a controller may act on an old view. Images named `bad` have no engine that starts.
@@ -62,6 +65,8 @@ export class RollingScenario {
   readonly starts = new Map<string, number>();
   /** Members whose engine begins to start with the next restart, and never completes it. */
   readonly hanging = new Set<string>();
+  /** True if each engine rejects a parameter that it reads at its next restart. */
+  rejects = false;
   private seen: Snapshot | undefined;
 
   constructor(ids: readonly string[]) {
@@ -185,6 +190,7 @@ export class RollingScenario {
       restartCount: BigInt(restarts),
       engineVersion: own.runs?.image === "new" ? "17.1" : "17.0",
       checks: [{ name: "liveness", status: "healthy" }],
+      ...(this.rejects && own.runs !== undefined && own.runs.restarts > 0 && rejection),
       replication: wantsNone
         ? { role, dataRole: role, stoppedAt: own.data === "primary" ? "0/8" : "" }
         : { role, state: role === "replica" && isUp ? "streaming" : "" },

@@ -73,6 +73,65 @@ test("a restart waits with its reason while the cluster can spare no member", ()
   expect(check).toMatchObject({ status: "degraded", reason: expect.stringContaining("wait") });
 });
 
+const restartsOfMembers = ({ members }: PeersScenario) => [...members].map(([id, { runs }]) => `${id} ${runs}`);
+const rejected = { state: "failed", error: { code: "rolled_back_parameter_rejected" } };
+
+test("a parameter that a member rejects at its restart reaches no other member", () => {
+  const scenario = formed();
+  scenario.rejects = true;
+  scenario.request("restart");
+  scenario.settle(30);
+  expectSettled(scenario);
+  expect(scenario.operation?.status).toMatchObject(rejected);
+  expect(restartsOfMembers(scenario)).toEqual(["n-1 0", "n-2 1", "n-3 0"]);
+  scenario.rejects = false;
+  scenario.request("restart");
+  scenario.settle(30);
+  expectSettled(scenario);
+  expect(scenario.operation?.status).toMatchObject({ state: "completed", error: null });
+});
+
+test("a parameter that a member rejects reaches no other one either if that member leads by now", () => {
+  const scenario = formed();
+  scenario.rejects = true;
+  scenario.request("restart");
+  for (let round = 0; round < 10 && scenario.members.get("n-2")?.runs !== 1; round += 1) scenario.settle(1);
+  scenario.hanging.add("n-1");
+  scenario.crash("n-1");
+  for (const id of ["n-1", "n-2", "n-3"]) scenario.tick(id);
+  scenario.control();
+  scenario.hanging.clear();
+  expect(scenario.object.status.cluster?.leader).toBe("n-2");
+  scenario.settle(30);
+  expectSettled(scenario);
+  expect(scenario.operation?.status).toMatchObject(rejected);
+  expect(restartsOfMembers(scenario)).toEqual(["n-1 0", "n-2 1", "n-3 0"]);
+});
+
+test("a member whose engine fails after its restart stops the update, and the others run on", () => {
+  const scenario = formed();
+  scenario.failing.add("n-2");
+  scenario.request("restart");
+  scenario.settle(40);
+  expect(scenario.violations).toEqual([]);
+  expect(scenario.operation?.status).toMatchObject({ state: "failed", error: { code: "rolled_back_engine_failed" } });
+  expect(restartsOfMembers(scenario)).toEqual(["n-1 0", "n-2 undefined", "n-3 0"]);
+  expect(scenario.object.status).toMatchObject({ state: "Running", error: null, operationId: null });
+  scenario.failing.clear();
+  scenario.settle(30);
+  expectSettled(scenario);
+});
+
+test("a member that does not come back from its restart stops the update after minutes", () => {
+  const scenario = formed();
+  scenario.hanging.add("n-2");
+  scenario.request("restart");
+  scenario.settle(150, 10_000);
+  expect(scenario.operation?.status).toMatchObject({ state: "failed", error: { code: "rolled_back_not_healthy" } });
+  expect(restartsOfMembers(scenario)).toEqual(["n-1 0", "n-2 undefined", "n-3 0"]);
+  expect(scenario.object.status).toMatchObject({ state: "Running", error: null, operationId: null });
+});
+
 test("a cluster grows to five and shrinks to three, one member at a time", () => {
   const scenario = formed();
   for (const count of [4, 5]) {

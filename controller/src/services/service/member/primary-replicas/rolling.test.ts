@@ -153,6 +153,31 @@ test("an image that does not start never reaches the primary, and the failed nod
   expect(scenario.object.status).toMatchObject({ primaryNodeId: "a", term: 1 });
 });
 
+test("a parameter that a replica rejects at its restart never reaches the primary", async () => {
+  const scenario = new RollingScenario(ids);
+  scenario.rejects = true;
+  restarted(scenario);
+  await toTheEnd(scenario);
+  expect(scenario.operation?.status).toMatchObject({
+    state: "failed",
+    error: {
+      code: "rolled_back_parameter_rejected",
+      message: expect.stringContaining("did not start with shared_buffers"),
+    },
+  });
+  expect([...scenario.members].map(([id, { runs: each }]) => [id, each?.restarts])).toEqual([
+    ["a", 0],
+    ["b", 1],
+    ["c", 0],
+  ]);
+  expect(scenario.object.status).toMatchObject({ state: "Running", operationId: null, primaryNodeId: "a", term: 1 });
+  // A later restart is without the parameter that its user took back, and includes every node.
+  scenario.rejects = false;
+  restarted(scenario);
+  await toTheEnd(scenario);
+  expect(scenario.operation?.status).toMatchObject({ state: "completed", error: null });
+});
+
 test.each([
   ["a", "the last, which was the primary", "stuck"],
   ["c", "a replica", "rolled_back_not_healthy"],
