@@ -292,6 +292,118 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
     await isComplete([1, 2, 3]);
   });
 
+  it("replaces the member of a lost host by a new one, and then removes the lost one", {
+    timeout: longMs,
+  }, async () => {
+    const { nodes } = await services.get(id);
+    const lost = others.get("third");
+    const gone = nodes.find((node) => lost?.processes().machines.some((machine) => machine.id === node.id));
+    for (const pid of lost?.processes().all ?? []) killAtOnce(pid);
+    await writesGoOn();
+    await hostIs("third", ({ state }) => state === "unreachable");
+    const lostOwners = [{ kind: "managed-service", id }];
+    await hosts((rpcs) => rpcs.removeHost({ hostId: "third", destroyed: true, lostOwners }));
+    await waitUntil("a new member exists", async () => (await services.get(id)).nodes.length === 4, {
+      withinMs: longMs,
+      describe: () => services.describe(id),
+    });
+    killControllers();
+    const numbers = nodes.flatMap((node, index) => (node === gone ? [] : [index + 1]));
+    const after = await isComplete([...numbers, 4]);
+    expect(after.nodes.map((node) => node.id)).not.toContain(gone?.id);
+    const [move] = (await services.operations(id)).filter(({ type }) => type === "move_node");
+    expect(move).toMatchObject({ status: "completed", error: null });
+  });
+
+  it("grows to five, one member after the other, though an agent, an engine and controllers are killed", {
+    timeout: longMs,
+  }, async () => {
+    const before = (await services.get(id)).nodes.map((node) => node.id);
+    const add = async () => expectStatus(await platform.rest.post(path("/nodes"), { role: "replica" }), 202);
+    await add();
+    await waitUntil("the new member's agent runs", () => {
+      const added = machines().find((each) => !before.includes(each.id));
+      return added?.agent !== undefined && killAtOnce(added.agent);
+    });
+    killControllers();
+    const four = await services.settled(id, "Running", longMs);
+    expect(four.nodes).toHaveLength(4);
+    await add();
+    killControllers();
+    await waitUntil("the new member's engine runs", () => {
+      const added = machines().find((each) => !four.nodes.some((node) => node.id === each.id));
+      return added?.engine !== undefined && killAtOnce(added.engine);
+    });
+    const five = await services.settled(id, "Running", longMs);
+    const names = await clusterNames(platform, connection);
+    expect(names).toHaveLength(5);
+    expect(five.nodes).toHaveLength(5);
+    await isComplete(names.map((name) => Number(name.slice(2))));
+    const sixth = await platform.rest.post<ProblemJson>(path("/nodes"), { role: "replica" });
+    expect(expectStatus(sixth, 422).json.detail).toContain("1, 3, 4, 5 nodes");
+  });
+
+  it("shrinks to three with its leader among those that leave, each drained first", { timeout: longMs }, async () => {
+    for (const count of [4, 3]) {
+      const service = await services.get(id);
+      const leader = leaderIn(service);
+      expectStatus(await platform.rest.delete(path(`/nodes/${leader}`)), 202);
+      const { operation: started } = await services.get(id);
+      await waitUntil(
+        "the drain is shown",
+        async () => (await maintenance.operation(started?.id ?? "")).step === "DrainMember",
+        { describe: () => services.describe(id) },
+      );
+      killControllers();
+      const other = service.nodes.find((node) => node.id !== leader)?.id ?? "";
+      // First the agent of the member that leaves, then the engine of a member that stays.
+      killAtOnce((count === 4 ? machineOf(leader)?.agent : engineOf(other)) ?? 0);
+      expect((await ended(started?.id ?? "")).operation).toMatchObject({ status: "completed", error: null });
+      const after = await services.settled(id, "Running", longMs);
+      expect(after.nodes.map((node) => node.id)).not.toContain(leader);
+      expect(after.nodes).toHaveLength(count);
+      await isComplete((await clusterNames(platform, connection)).map((name) => Number(name.slice(2))));
+    }
+    const { nodes } = await services.get(id);
+    const refused = await platform.rest.delete<ProblemJson>(path(`/nodes/${nodes[0]?.id}`));
+    expect(expectStatus(refused, 422).json.detail).toContain("1, 3, 4, 5 nodes");
+  });
+
+  it("has its members moved away from a host that is drained", { timeout: longMs }, async () => {
+    const { nodes } = await services.get(id);
+    const onSecond = () =>
+      others
+        .get("second")
+        ?.processes()
+        .machines.map((machine) => machine.id) ?? [];
+    const moving = onSecond().toSorted();
+    expect(moving).not.toEqual([]);
+    await hosts((rpcs) => rpcs.drainHost({ hostId: "second" }));
+    killControllers();
+    await hostIs("second", ({ drain }) => drain?.state === "drained" && drain.left === 0);
+    expect(onSecond()).toEqual([]);
+    const after = await isComplete((await clusterNames(platform, connection)).map((name) => Number(name.slice(2))));
+    const ids = after.nodes.map((node) => node.id);
+    const left = nodes.map((node) => node.id).filter((nodeId) => !ids.includes(nodeId));
+    expect(left.toSorted()).toEqual(moving);
+    expect(ids).toHaveLength(nodes.length);
+  });
+
+  it("stops and starts as a whole, though controllers and an agent are killed", { timeout: longMs }, async () => {
+    expectStatus(await platform.rest.post(path("/stop")), 202);
+    killControllers();
+    await services.settled(id, "Stopped", longMs);
+    expect(machines().filter(({ engine }) => engine !== undefined)).toEqual([]);
+    expectStatus(await platform.rest.post(path("/start")), 202);
+    await waitUntil("a machine's agent runs", () => {
+      const [first] = machines();
+      return first?.agent !== undefined && killAtOnce(first.agent);
+    });
+    killControllers();
+    await services.settled(id, "Running", longMs);
+    await isComplete((await clusterNames(platform, connection)).map((name) => Number(name.slice(2))));
+  });
+
   it("has lost no acknowledged write", { timeout: longMs }, async () => {
     writing.abort();
     await writer.done;
