@@ -39,6 +39,8 @@ finish() {
       [ ! -e "$control" ] || printf '\ntrusted = true\n' >>"$control"
     done
   done
+  # Databases of PostgreSQL are UTF-8, and so are the names of their locales: en_US.UTF-8 is en_US.utf8 here.
+  [ ! -d "$1/usr/lib/locale" ] || find "$1/usr/lib/locale" -mindepth 1 -maxdepth 1 ! -name '*.utf8' -exec rm -rf {} +
   : >"$1/etc/machine-id"
   rm -f "$1/etc/hostname" "$1/etc/resolv.conf" "$1/etc/ssl/certs/ssl-cert-snakeoil.pem"
   : >"$1/etc/resolv.conf"

@@ -190,6 +190,7 @@ describe.skipIf(skipped !== undefined)(
           "defaultdb",
           "holdfast",
           "hostile",
+          "postgres",
           "second",
           "template0",
           "template1",

@@ -37,6 +37,8 @@ describe("backups of a service", () => {
       await its.writeRows();
       const client = await openPostgresql(platform, source.connection, { password: source.password });
       await leaveInvalid(client, "halfway");
+      // Backups of services that began before new ones had this database lack it.
+      await client.query("DROP DATABASE postgres");
       await client.end();
       first = await taken();
       expect(first).toMatchObject({ status: "completed", error_message: null, key_version: 1 });
@@ -91,6 +93,8 @@ describe("backups of a service", () => {
       const databases = `/managed-services/${copy.service.id}/databases`;
       const listed = expectStatus(await platform.rest.get<{ databases: object[] }>(databases), 200).json.databases;
       expect(listed).toContainEqual(expect.objectContaining({ name: "halfway", state: "invalid" }));
+      expect(listed).not.toContainEqual(expect.objectContaining({ name: "postgres" }));
+      expectStatus(await platform.rest.post(databases, { name: "postgres" }), 201);
       const ofDatabases = async () => {
         const path = `/managed-services/${copy.service.id}/health`;
         const health = expectStatus(await platform.rest.get<{ checks: { name: string; status: string }[] }>(path), 200);

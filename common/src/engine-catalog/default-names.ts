@@ -2,3 +2,8 @@
 export const defaultUser = "app_user";
 /** Initial database of every PostgreSQL service. */
 export const defaultDatabase = "defaultdb";
+/**
+ * Database of every new PostgreSQL service beside the default one: clients connect to it to create others, such as
+ * `pg_restore --create`. Users may drop it.
+ */
+export const maintenanceDatabase = "postgres";

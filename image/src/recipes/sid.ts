@@ -5,6 +5,7 @@ export const sid = {
   packages: [
     ...basePackages,
     "haproxy",
+    "locales-all",
     "pgbouncer",
     "postgresql-18",
     "postgresql-18-pgvector",

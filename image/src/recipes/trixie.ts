@@ -7,6 +7,7 @@ export const trixie = {
     "etcd-client",
     "etcd-server",
     "haproxy",
+    "locales-all",
     "pgbouncer",
     "postgresql-17",
     "postgresql-17-pgvector",

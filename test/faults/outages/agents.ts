@@ -52,7 +52,7 @@ export function agentOutages(its: OutageFixture): void {
     for (const id of started) expect(await endOf(its.platform, id)).toMatchObject({ status: "completed" });
     // Changes that were reported in progress are done, changes that were reported failed are not.
     const { databases } = (await its.platform.rest.get<{ databases: { name: string }[] }>(its.path("/databases"))).json;
-    expect(databases.map(({ name }) => name)).toEqual(["defaultdb", "late"]);
+    expect(databases.map(({ name }) => name)).toEqual(["defaultdb", "late", "postgres"]);
     const { users } = (await its.platform.rest.get<{ users: { username: string }[] }>(its.path("/database-users")))
       .json;
     expect(users.map(({ username }) => username)).toEqual(["app_user", "late"]);

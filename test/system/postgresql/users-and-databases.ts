@@ -139,7 +139,7 @@ export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
       const { json } = await its.platform.rest.get<PageJson<"databases", { name: string; owner: string }>>(
         its.path("/databases"),
       );
-      expect(json.databases.map(({ name }) => name)).toEqual(["by_sql", "defaultdb", "orders"]);
+      expect(json.databases.map(({ name }) => name)).toEqual(["by_sql", "defaultdb", "orders", "postgres"]);
       const again = await its.platform.rest.post<ProblemJson>(its.path("/databases"), { name: "orders" });
       expect(expectStatus(again, 409).json.code).toBe("name_taken");
 

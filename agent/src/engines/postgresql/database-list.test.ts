@@ -115,7 +115,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("an engine with databases that r
 
   it("lists each database with its state", async () => {
     expect(await listDatabases(session)).toEqual({
-      ready: ["defaultdb", platform, "pattern", "sorted", "template1"],
+      ready: ["defaultdb", platform, "pattern", "postgres", "sorted", "template1"],
       templates: ["pattern", "template1"],
       closed: ["shut"],
       invalid: ["halfway"],
@@ -124,6 +124,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("an engine with databases that r
     expect(listed?.map(({ name, state }) => `${name} ${state}`)).toEqual([
       "defaultdb ready",
       "halfway invalid",
+      "postgres ready",
       "shut closed",
       "sorted ready",
     ]);

@@ -43,7 +43,7 @@ describe.skipIf(!hasImage)(`sessions of the platform${hasImage ? "" : " (skipped
     for (const { bytes } of source?.streams ?? []) for await (const _ of bytes);
     expect(await source?.end()).toMatchObject({ positions: { branch: "1" } });
     await source?.close();
-    expect(await driver.databases?.list(instance, signal)).toMatchObject([{ name: "defaultdb" }]);
+    expect(await driver.databases?.list(instance, signal)).toMatchObject([{ name: "defaultdb" }, { name: "postgres" }]);
     expect(
       (await driver.databases?.create(instance, { name: "other", owner: "app_user", mark: "" }, signal))?.created,
     ).toBe(true);

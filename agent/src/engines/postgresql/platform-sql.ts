@@ -1,4 +1,4 @@
-import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { defaultDatabase, defaultUser, maintenanceDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { consoleRoleSql, statisticsExtension, statisticsSql } from "./required-objects.ts";
 import { groups, platform, platformSchemas } from "./layout.ts";
 import { createRole } from "./put-user.ts";
@@ -28,7 +28,8 @@ export function platformSql(version: string): string {
     `GRANT ${groups.admin} TO ${defaultUser}`,
     "REVOKE CONNECT, TEMPORARY ON DATABASE template1 FROM PUBLIC",
     `GRANT CONNECT ON DATABASE template1 TO ${groups.admin}`,
-    "DROP DATABASE postgres",
+    // Created again below with the trigger, as a database of users.
+    `DROP DATABASE ${maintenanceDatabase}`,
 
     // Created in template1 so that the platform's database is copied with them; it needs no session of its own.
     `CREATE SCHEMA ${platform}`,
@@ -42,6 +43,7 @@ export function platformSql(version: string): string {
     ...trigger,
     `CREATE DATABASE ${defaultDatabase} OWNER ${defaultUser}`,
     `DROP EXTENSION ${statisticsExtension}`,
+    `CREATE DATABASE ${maintenanceDatabase} OWNER ${defaultUser}`,
     ...consoleRoleSql,
   ];
   return singleUserInput(statements);

@@ -1,3 +1,4 @@
+import { maintenanceDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { inEachDatabase, listDatabases } from "../database-list.ts";
@@ -27,20 +28,25 @@ export function createUpgrade(deps: EngineDeps): UpgradeFacet {
 const statementMs = 120_000;
 /** After this time autovacuum analyzes the remaining tables while clients work. */
 const analyzeMs = 60_000;
+/** OID of the database that initdb creates (PostgresDbOid). */
+const oidOfInitdb = 5;
 
 /**
- * Drops the database `postgres` that initdb creates, updates extensions to the versions of the image, and collects the
- * statistics that pg_upgrade does not carry over. An extension that cannot be updated stays as it is and works as
- * before.
+ * Drops the database `postgres` of initdb if the service has none, updates extensions to the versions of the image, and
+ * collects the statistics that pg_upgrade does not carry over. An extension that cannot be updated stays as it is and
+ * works as before.
  */
 async function finish({ runAsEngine: run }: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   await withSession(
     instance,
     signal,
     async (session) => {
-      // A database of this name that a user created has a higher OID and is left alone.
-      const [own] = await session.rows("SELECT FROM pg_database WHERE datname = 'postgres' AND oid < 16384");
-      if (own !== undefined) await session.rows("DROP DATABASE postgres");
+      // A database of the service has the OID that it had before.
+      const [own] = await session.rows("SELECT FROM pg_database WHERE datname = $1 AND oid = $2", [
+        maintenanceDatabase,
+        oidOfInitdb,
+      ]);
+      if (own !== undefined) await session.rows(`DROP DATABASE ${maintenanceDatabase}`);
     },
     { statementMs },
   );
