@@ -63,6 +63,8 @@ export interface Call {
   readonly ifMatch: string | undefined;
   /** Revision that the caller has seen; the response must be at least as new. */
   readonly minRevision: bigint | undefined;
+  /** Kind of owner of machines that the path names, such as `board`; absent if the owner may be of any kind. */
+  readonly ownerKind?: string | undefined;
   /** Sets a header of the response, such as ETag or Holdfast-Revision. */
   setHeader(name: string, value: string): void;
 }

@@ -20,7 +20,7 @@ export interface ApiDeps
   extends Required<
     Pick<
       GatewayDeps,
-      "services" | "schemaRules" | "authenticator" | "refused" | "storedResponses" | "reached" | "ready"
+      "services" | "ownerPaths" | "schemaRules" | "authenticator" | "refused" | "storedResponses" | "reached" | "ready"
     >
   > {
   readonly controllerId: string;
@@ -57,6 +57,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   });
   const handler = createGateway({
     services: deps.services,
+    ownerPaths: deps.ownerPaths,
     schemaRules: deps.schemaRules,
     authenticator: deps.authenticator,
     rateLimit: { reads: rateReads, changes: rateChanges, messages: rateMessages },

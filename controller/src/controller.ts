@@ -8,6 +8,7 @@ import { uuidv7 } from "uuidv7";
 import { createRefusalAudit } from "#access/audit/refusal-audit.ts";
 import { authenticatorPart } from "#access/authenticator.ts";
 import { rightsPart } from "#access/scopes.ts";
+import { ownerKinds } from "#fleet/owner/owner-kind.ts";
 import { createAssembly } from "#kernel/assembly.ts";
 import { type Installation, installationPart } from "#kernel/installation.ts";
 import { migrationGroups } from "#kernel/history/migrate.ts";
@@ -95,6 +96,11 @@ export async function startController(
   const api = await startApi({
     ...kernel,
     services: systems.flatMap(({ rpcs = [] }) => rpcs).map((served) => timedService(refusals.watch(served), calls)),
+    ownerPaths: assembly
+      .useFor("controller")(ownerKinds)
+      .flatMap(({ kind, monitoring }) =>
+        monitoring?.pathSegment === undefined ? [] : [{ kind, segment: monitoring.pathSegment }],
+      ),
     schemaRules: systems.flatMap(({ schemaRules = [] }) => schemaRules),
     pages: systems.flatMap(({ pages = [] }) => pages),
     authenticator: assembly.useFor("controller")(authenticatorPart),

@@ -4,6 +4,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { StoredResponses } from "./idempotency.ts";
 import type { Mount } from "./mounts.ts";
+import type { OwnerPath } from "./owner-paths.ts";
 import type { SchemaRule } from "./openapi/schema-rules.ts";
 import type { ConcurrencyLimits } from "./concurrency-limit.ts";
 import type { PublicRateLimit } from "./public-rate-limit.ts";
@@ -12,6 +13,8 @@ import type { RateLimitOptions } from "./rate-limit.ts";
 /** Dependencies of the gateway on the process that it runs in. */
 export interface GatewayDeps {
   readonly services: readonly ServedService[];
+  /** Kinds of owners of machines with paths of their own; none when absent. */
+  readonly ownerPaths?: readonly OwnerPath[];
   readonly authenticator: Authenticator;
   /** Requests per second of one credential; no limit when absent. */
   readonly rateLimit?: RateLimitOptions;

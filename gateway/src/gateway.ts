@@ -8,6 +8,7 @@ import { openExchange, send, sendProblem } from "./exchange.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { describeMethods } from "./method.ts";
 import { createDispatch, type Mount } from "./mounts.ts";
+import { ownerMethods } from "./owner-paths.ts";
 import { createOpenApi } from "./openapi/openapi.ts";
 import { createRest } from "./rest.ts";
 import { createRpc } from "./rpc.ts";
@@ -22,9 +23,10 @@ import { createRpc } from "./rpc.ts";
  * Throws at creation when a method declares no scope, has no implementation or cannot be encoded as JSON.
  */
 export function createGateway(deps: GatewayDeps): RequestHandler {
-  const methods = describeMethods(deps.services);
+  const declared = describeMethods(deps.services);
+  const methods = [...declared, ...ownerMethods(declared, deps.ownerPaths ?? [])];
   const guards = createCallGuards(deps);
-  const rpc = createRpc(methods, deps, guards);
+  const rpc = createRpc(declared, deps, guards);
   const openApi = JSON.stringify(createOpenApi(methods, guards.validation, deps.baseUrl, deps));
   const docs = createDocs(methods);
   const fail: Mount["fail"] = (exchange, error) => sendProblem(exchange, error, deps.baseUrl);

@@ -22,6 +22,8 @@ export interface ApiMethod {
   readonly maxBodyBytes: number;
   /** True when the handler looks up the stored response of an Idempotency-Key itself. */
   readonly handlesIdempotency: boolean;
+  /** Kind of owner that the method is limited to, at a path of that kind; undefined at the declared path. */
+  readonly ownerKind?: string;
   /** Undefined for methods without an HTTP rule, which are served over gRPC only. */
   readonly rest: RestRule | undefined;
   /** Checks values beyond the validation rules of the protos; undefined when these suffice. */

@@ -6,6 +6,7 @@ interface Parts {
   readonly idempotency: Idempotency | undefined;
   readonly ifMatch: string | undefined;
   readonly minRevision: bigint | undefined;
+  readonly ownerKind: string | undefined;
 }
 
 /**
@@ -20,17 +21,19 @@ export class RestCall implements Call {
   readonly idempotency: Idempotency | undefined;
   readonly ifMatch: string | undefined;
   readonly minRevision: bigint | undefined;
+  readonly ownerKind: string | undefined;
   readonly responseHeaders: Record<string, string> = {};
   private readonly exchange: Exchange;
   private abortSignal: AbortSignal | undefined;
 
-  constructor(exchange: Exchange, { principal, idempotency, ifMatch, minRevision }: Parts) {
+  constructor(exchange: Exchange, { principal, idempotency, ifMatch, minRevision, ownerKind }: Parts) {
     this.requestId = exchange.requestId;
     this.source = exchange.source;
     this.principal = principal;
     this.idempotency = idempotency;
     this.ifMatch = ifMatch;
     this.minRevision = minRevision;
+    this.ownerKind = ownerKind;
     this.exchange = exchange;
   }
 

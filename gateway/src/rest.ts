@@ -147,7 +147,8 @@ export function createRest(
     const { request } = exchange;
     const ifMatch = readIfMatch(headerOf(request, "if-match"), faults);
     const minRevision = readRevision(headerOf(request, "holdfast-revision"), faults);
-    const call = new RestCall(exchange, { principal, idempotency, ifMatch, minRevision });
+    const { ownerKind } = target.method;
+    const call = new RestCall(exchange, { principal, idempotency, ifMatch, minRevision, ownerKind });
     if (target.method.check !== undefined) faults.add(await target.method.check(input, call));
     if (faults.list.length > 0) {
       const error = invalidRequest(faults);

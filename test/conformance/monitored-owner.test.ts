@@ -27,25 +27,22 @@ let fixture: ControllerFixture;
 let controller: Controller;
 let inside: BoardSystem;
 let rest: Rest;
+let settings: Record<string, string>;
 let receiver: ExportReceiver;
 let board: Board;
 
 beforeAll(async () => {
   receiver = await startExportReceiver((arrival) => reader.taken(arrival));
   fixture = await newControllerFixture("inst-monitored");
-  const settings: Record<string, string> = {
-    ...(await fixture.settingsIn(fixture.directory)),
-    HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8",
-  };
+  settings = { ...(await fixture.settingsIn(fixture.directory)), HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" };
   controller = await startController(
     systemsWithBoards((opened) => {
       inside = opened;
     }),
     settings,
   );
-  const { HOLDFAST_BASE_URL: baseUrl = "", HOLDFAST_CA_FILE: caFile = "" } = settings;
   const { api_key_id: id, api_key_secret: secret } = fixture.bootstrap;
-  rest = createRest({ baseUrl, ca: await readFile(caFile, "utf8"), authorization: basic(id, secret) });
+  rest = await restWith(basic(id, secret));
 });
 afterAll(async () => {
   rest?.close();
@@ -53,6 +50,11 @@ afterAll(async () => {
   await fixture?.close();
   await receiver?.close();
 });
+
+async function restWith(authorization: string): Promise<Rest> {
+  const { HOLDFAST_BASE_URL: baseUrl = "", HOLDFAST_CA_FILE: caFile = "" } = settings;
+  return createRest({ baseUrl, ca: await readFile(caFile, "utf8"), authorization });
+}
 
 const machineId = () =>
   [...inside.fleet.machines.values()].find(({ object }) => isOwnedBy(object, board.metadata.id))?.object.metadata.id;
@@ -67,7 +69,10 @@ async function measure(values: Readonly<Record<string, number>>): Promise<void> 
   });
 }
 
-const path = (rest: string) => `/managed-services/${board.metadata.id}/${rest}`;
+/** Its own path. */
+const path = (rest: string) => `/boards/${board.metadata.id}/${rest}`;
+/** The path of an owner of any kind, which the methods declare. */
+const pathOfAny = (rest: string) => `/managed-services/${board.metadata.id}/${rest}`;
 
 async function list(of: string, member: string): Promise<Json[]> {
   const { status, json } = await rest.get<Record<string, Json[]>>(of);
@@ -160,4 +165,53 @@ test("an owner that is no service is measured, alarmed, exported, and listed wit
 
   // Logs: its machine is found, and has no agent.
   expect((await rest.get<Json>(path("logs"))).json).toMatchObject({ code: "machine_unreachable" });
+
+  // Health history: its events of the type of its kind.
+  const change = inside.begin();
+  const data = { service_id: id, from: "healthy", to: "degraded" };
+  const event = { type: "board.health_changed", organizationId, objectKind: boardKind.name, objectId: id };
+  change.event({ ...event, data });
+  await change.commit();
+  expect(await found(path("health/history"), "events", () => true)).toMatchObject({
+    event_type: "board.health_changed",
+  });
+
+  // Paths: the same methods at those of any owner, and none of services at those of boards.
+  expect((await rest.get<Json>(pathOfAny("health"))).json).toMatchObject({ status: "healthy" });
+  expect((await list(pathOfAny("alerts/rules"), "rules")).length).toBe(3);
+  expect((await rest.get(path("backups"))).status).toBe(404);
+  const absent = await rest.get<Json>(`/boards/${inside.newId()}/health`);
+  expect(absent.json).toMatchObject({ status: 404, detail: "There is no such board in the organization." });
+
+  // A token without the scope of its kind does not see it.
+  const token = { scopes: ["services:read"], ttl_seconds: 60 };
+  const { json: issued } = await rest.post<Json>("/tokens", token);
+  const narrow = await restWith(`Bearer ${issued["token"]}`);
+  expect((await narrow.get(path("health"))).status).toBe(404);
+  expect((await narrow.get<{ alerts: Json[] }>("/alerts/firing")).json.alerts).toEqual([]);
+  narrow.close();
+
+  // Deleted: its alert is resolved, its rules and its own integration go, and its events stay.
+  const stored = inside.boards.get(id);
+  if (stored === undefined) throw new Error("the board is absent");
+  const end = inside.begin();
+  const deletionRequestedAt = inside.clock.now();
+  end.update(boardKind, stored, { ...stored.object, metadata: { ...stored.object.metadata, deletionRequestedAt } });
+  await end.commit();
+  const resolved = await found(`/events?service=${id}`, "events", ({ event_type: type }) => type === "alert.resolved");
+  expect(resolved).toMatchObject({ data: { reason: "board_deleted" } });
+  await waitUntil(
+    "its integration is deleted",
+    async () => (await list("/api/v1/metrics-exports", "integrations")).length === 0,
+  );
+  await waitUntil("it is deleted", async () => (await rest.get(path("health"))).status === 404);
+  expect((await list(path("events"), "events")).some(isFired)).toBe(true);
+  const history = await list(path("health/history"), "events");
+  expect(history.map((event) => event["event_type"])).toEqual(["board.health_changed"]);
+});
+
+test("a service has no path of another kind", async () => {
+  const { status, json } = await rest.get<Json>(`/boards/${fixture.bootstrap.api_key_id}/operations`);
+  expect(json).toMatchObject({ code: "service_not_found", detail: "There is no such board in the organization." });
+  expect(status).toBe(404);
 });

@@ -35,6 +35,11 @@ export function mayTouch(call: Call, kind: string, id: string): boolean {
   return resources === undefined || resources.some((resource) => resource.kind === kind && resource.id === id);
 }
 
+/** True unless the path of the call is that of owners of another kind. */
+export function isOnPath(call: Pick<Call, "ownerKind">, kind: string): boolean {
+  return call.ownerKind === undefined || call.ownerKind === kind;
+}
+
 /** Throws SCOPE_MISSING for a token that is limited to existing objects. */
 export function requireUnlimited(call: Call): void {
   if (call.principal?.resources === undefined) return;

@@ -1,7 +1,7 @@
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
-import { mayTouch, organizationOf } from "#access/caller.ts";
+import { isOnPath, mayTouch, organizationOf } from "#access/caller.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { operationMessage } from "./operation-message.ts";
@@ -18,9 +18,14 @@ export function createOperationApi({ operations, subjects, cursors }: OperationA
   /** The subject with this id, of any kind: ids are unique across kinds. Throws SERVICE_NOT_FOUND. */
   function requireSubject(id: string, call: Call): Subject {
     const organizationId = organizationOf(call);
-    for (const { kind, get } of subjects)
-      if (get(id)?.object.metadata.organizationId === organizationId && mayTouch(call, kind, id)) return { kind, id };
-    throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service in the organization.");
+    for (const { kind, get } of subjects) {
+      const isTheirs = get(id)?.object.metadata.organizationId === organizationId;
+      if (isTheirs && isOnPath(call, kind) && mayTouch(call, kind, id)) return { kind, id };
+    }
+    throw new HoldfastError(
+      "SERVICE_NOT_FOUND",
+      `There is no such ${call.ownerKind ?? "service"} in the organization.`,
+    );
   }
 
   const handlers: Handlers<typeof OperationService> = {

@@ -11,7 +11,7 @@ import { createInputSchemas, type InputSchemas } from "./input-schema.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { jsonValueSchema } from "./limits.ts";
 import { createOutputSchemas } from "./output-schema.ts";
-import { createPathNames, linksOf, pathOf, type PathNames } from "./path-names.ts";
+import { createPathNames, linksOf, operationIdOf, pathOf, type PathNames } from "./path-names.ts";
 import { protoComments } from "./proto-comments.ts";
 
 /** The OpenAPI 3.1 document of all REST methods and webhooks. */
@@ -93,7 +93,7 @@ function operation(
   };
   const required = "required" in body || "minProperties" in body;
   return {
-    operationId: description.localName,
+    operationId: operationIdOf(method),
     summary: summary?.replace(/\.$/, ""),
     description: [text, scopeText(method), rest.events ? followText : undefined]
       .filter((part) => part !== undefined)

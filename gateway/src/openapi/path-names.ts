@@ -31,6 +31,11 @@ export function pathOf(rest: RestRule, names: PathNames): string {
   return `/${parts.join("/")}`;
 }
 
+/** Unique in the document: a method at a path of a kind of owner has that in its id. */
+export function operationIdOf({ description, ownerKind }: ApiMethod): string {
+  return ownerKind === undefined ? description.localName : `${description.localName}-of-${ownerKind}`;
+}
+
 /**
  * OpenAPI links from the response of a creation to methods of the new object: those whose paths begin with its location
  * and have no further variable.
@@ -42,7 +47,8 @@ export function linksOf(
 ): Readonly<Record<string, JsonSchema>> {
   if (rest.location === undefined || rest.verb !== "POST") return {};
   const location = parseTemplate(rest.location);
-  const links = methods.flatMap(({ description, rest: other }) => {
+  const links = methods.flatMap((method) => {
+    const { description, rest: other } = method;
     if (other === undefined || other === rest) return [];
     const fits = location.every((segment, index) => {
       const there = other.segments[index];
@@ -56,7 +62,7 @@ export function linksOf(
       return field === undefined ? [] : [[name, `$response.body#/${field.text}`]];
     });
     if (!fits || parameters.length !== other.pathFields.length) return [];
-    return [[description.name, { operationId: description.localName, parameters: Object.fromEntries(parameters) }]];
+    return [[description.name, { operationId: operationIdOf(method), parameters: Object.fromEntries(parameters) }]];
   });
   return Object.fromEntries(links);
 }

@@ -13,6 +13,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.MethodRules.own_answers": "True when the handler itself stores responses for Idempotency-Keys, so that the gateway does not.",
   "holdfast.v1.MethodRules.sdk_method": "Method of a class of the SDK, such as \"Apps.create\", that is this one request. Programs of users call it, so it is stable. Empty for a method that is written by hand.",
   "holdfast.v1.MethodRules.example": "JSON of an example body. A test decodes it as the gateway does.",
+  "holdfast.v1.MethodRules.of_owner": "True for a method about owners of machines of any kind, such as services. Its path begins with \"/managed-services/{service_id}\"; each kind of owner with paths of its own has it below those, too, such as \"/boards/{service_id}\".",
   "holdfast.v1.MethodRules.rate": "Rate that a call is charged to. Unspecified: reads for a method with read_only, and changes for all others.",
   "holdfast.v1.Rate.RATE_MESSAGES": "Calls about messages of queues, which workers make continually.",
   "holdfast.v1.AlsoStatus.field": "A field of the response, such as \"operation.status\".",

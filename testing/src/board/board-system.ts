@@ -34,6 +34,17 @@ export function systemsWithBoards(opened: (inside: BoardSystem) => void) {
   const boardSystem = declareSystem({
     name: "board",
     gives: [boardsPart],
+    events: {
+      "board.health_changed": {
+        when: "a board's health has a new status",
+        data: {
+          service_id: { type: "uuid", meaning: "the board" },
+          from: { type: "string", meaning: "the status before" },
+          to: { type: "string", meaning: "the new status" },
+        },
+        example: { service_id: "0198f2a4-7a11-7d02-8f6c-2b1e5a4c3d90", from: "healthy", to: "degraded" },
+      },
+    },
     scopes: { boards: { rights: ["read"], completeFrom: "developer" } },
     contribute: contributeBoards,
     open(kernel, use) {
@@ -73,6 +84,7 @@ function createBoardOwners(boards: Collection<Board>, machines: Collection<Machi
     monitoring: monitoringOf(boards, {
       noun: "board",
       readScope: "boards:read",
+      pathSegment: "boards",
       healthEvent: "board.health_changed",
       defaultRules: ["disk", "health"],
       owner: (board) => monitoredBoard(board, machines),

@@ -42,6 +42,11 @@ export interface Monitoring {
    * services, whose scope the methods have.
    */
   readonly readScope?: string;
+  /**
+   * First segment of its owners' own paths, such as `apps`: each method of the API with the option `of_owner` is also
+   * served below it. Absent for services, whose paths the methods declare.
+   */
+  readonly pathSegment?: string;
   /** Type of the event of a change of health, such as `service.health_changed`. */
   readonly healthEvent: string;
   /** Metrics whose default alert rules its owners get. */
@@ -61,7 +66,7 @@ export interface Monitoring {
 /** The monitoring of the objects of a collection. */
 export function monitoringOf<R extends Resource<unknown, unknown>>(
   collection: Pick<Collection<R>, "get" | "getCurrent" | "ids" | "page" | "subscribe" | "ready">,
-  of: Pick<Monitoring, "noun" | "readScope" | "healthEvent" | "defaultRules"> & {
+  of: Pick<Monitoring, "noun" | "readScope" | "pathSegment" | "healthEvent" | "defaultRules"> & {
     owner(object: R): MonitoredOwner;
     health(object: R): MessageInitShape<typeof HealthSchema>;
   },
@@ -70,6 +75,7 @@ export function monitoringOf<R extends Resource<unknown, unknown>>(
   return {
     noun: of.noun,
     ...(of.readScope !== undefined && { readScope: of.readScope }),
+    ...(of.pathSegment !== undefined && { pathSegment: of.pathSegment }),
     healthEvent: of.healthEvent,
     defaultRules: of.defaultRules,
     get: (id) => found(collection.get(id), of.owner),

@@ -1,15 +1,19 @@
 import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { mayTouch, organizationOf } from "#access/caller.ts";
+import { isOnPath, mayTouch, organizationOf } from "#access/caller.ts";
 import { covers } from "#access/scopes.ts";
 import type { MonitoredOwner, Monitoring } from "./monitored-owner.ts";
 import type { MachineOwner, OwnerKind } from "./owner-kind.ts";
 
 /** The monitored owners of all kinds, by their ids, which are unique across kinds. */
-export interface MonitoredOwners extends Omit<Monitoring, "noun" | "readScope" | "healthEvent" | "defaultRules"> {
+export interface MonitoredOwners
+  extends Omit<Monitoring, "noun" | "readScope" | "pathSegment" | "healthEvent" | "defaultRules"> {
   /** The kind of an owner that exists, or existed. */
   readonly kinds: ReadonlyMap<string, Monitoring>;
-  /** True if the caller may see this owner: its token is not limited to others, and has the kind's scope. */
+  /**
+   * True if the caller may see this owner: the path is of its kind or of any, the token is not limited to others, and
+   * has the kind's scope.
+   */
   mayRead(owner: MachineOwner, call: Call): boolean;
   /** Undefined if there is none for the caller. */
   find(id: string, call: Call): MonitoredOwner | undefined;
@@ -33,7 +37,11 @@ export function createMonitoredOwners(ownerKinds: readonly OwnerKind[]): Monitor
 
   function mayRead({ kind, id }: MachineOwner, call: Call): boolean {
     const scope = kinds.get(kind)?.readScope;
-    return mayTouch(call, kind, id) && (scope === undefined || covers(call.principal?.scopes ?? new Set(), scope));
+    return (
+      isOnPath(call, kind) &&
+      mayTouch(call, kind, id) &&
+      (scope === undefined || covers(call.principal?.scopes ?? new Set(), scope))
+    );
   }
 
   function find(id: string, call: Call): MonitoredOwner | undefined {
@@ -60,9 +68,9 @@ export function createMonitoredOwners(ownerKinds: readonly OwnerKind[]): Monitor
     find,
     require(id, call) {
       const found = find(id, call);
-      if (found === undefined)
-        throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service in the organization.");
-      return found;
+      if (found !== undefined) return found;
+      const noun = kinds.get(call.ownerKind ?? "")?.noun ?? "service";
+      throw new HoldfastError("SERVICE_NOT_FOUND", `There is no such ${noun} in the organization.`);
     },
   };
 }

@@ -58,9 +58,15 @@ export interface EventPages {
   page(request: EventsRequest, serviceId: string | undefined, call: Call): Promise<Page>;
   /**
    * A page of the events of a service or another owner, also after its deletion. Throws SERVICE_NOT_FOUND if the
-   * organization never had it.
+   * organization never had it. `typeOf`: the only type of the events, by the owner's kind; otherwise that of the
+   * request.
    */
-  ofService(serviceId: string, request: EventsRequest, call: Call): Promise<Page>;
+  ofService(
+    serviceId: string,
+    request: EventsRequest,
+    call: Call,
+    typeOf?: (kind: string) => string | undefined,
+  ): Promise<Page>;
 }
 
 /** Pages of the events of an organization, or of one owner, read from the history. */
@@ -104,28 +110,26 @@ export function createEventPages({ history, owners, cursors, clock }: EventPages
     if (version !== undefined && !more) lastPages.set(call, { version, at: clock.monotonicMs() });
     return {
       // A token that is limited to objects gets the events of those alone, so its pages can be shorter than the limit.
-      events: items.filter((item) => mayRead(call, item)).map(eventMessage),
+      events: items.filter((item) => mayRead(item, call)).map(eventMessage),
       nextCursor: cursorAt(next ?? beginning),
       hasMore: more,
     };
   }
 
+  /** True if the caller may touch the event's object, or the owner that the event names. */
+  function mayRead({ objectKind, objectId, data }: EventEntry, call: Call): boolean {
+    const ownerId = data["service_id"];
+    if (mayTouch(call, objectKind, objectId)) return true;
+    return typeof ownerId === "string" && [...owners.kinds.keys()].some((kind) => mayTouch(call, kind, ownerId));
+  }
+
   return {
     page,
-    async ofService(serviceId, request, call) {
-      await requireOwner(serviceId, call);
-      return page(request, serviceId, call);
+    async ofService(serviceId, request, call, typeOf) {
+      const kind = await requireOwner(serviceId, call);
+      return page({ ...request, type: typeOf?.(kind) ?? request.type }, serviceId, call);
     },
   };
-}
-
-/** True if the caller may touch the event's object, or the service that the event names. */
-function mayRead(call: Call, { objectKind, objectId, data }: EventEntry): boolean {
-  const serviceId = data["service_id"];
-  return (
-    mayTouch(call, objectKind, objectId) ||
-    (typeof serviceId === "string" && mayTouch(call, "managed-service", serviceId))
-  );
 }
 
 /** The API message of an event. */

@@ -4,8 +4,8 @@ import type { MonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import type { History } from "#kernel/history/history.ts";
 
 /**
- * Returns a check that the organization has, or had, an owner such as a service; a deleted one is found by its events.
- * Throws SERVICE_NOT_FOUND. A call that follows events is checked once.
+ * Returns a function that resolves with the kind of an owner that the organization has, or had, such as a service; a
+ * deleted one is found by its events. It throws SERVICE_NOT_FOUND. A call that follows events is checked once.
  */
 export function createOwnerCheck({
   history,
@@ -13,16 +13,22 @@ export function createOwnerCheck({
 }: {
   readonly history: Pick<History, "events">;
   readonly owners: Pick<MonitoredOwners, "kinds" | "mayRead" | "require">;
-}): (ownerId: string, call: Call) => Promise<void> {
-  const checked = new WeakSet<Call>();
-  return async (ownerId, call) => {
-    if (checked.has(call)) return;
+}): (ownerId: string, call: Call) => Promise<string> {
+  const checked = new WeakMap<Call, string>();
+
+  async function kindOf(ownerId: string, call: Call): Promise<string> {
     const permitted = [...owners.kinds.keys()].filter((kind) => owners.mayRead({ kind, id: ownerId }, call));
-    if (permitted.length === 0) owners.require(ownerId, call);
+    if (permitted.length === 0) return owners.require(ownerId, call).owner.kind;
     const filter = { organizationId: organizationOf(call), objectId: ownerId };
     const first = { after: undefined, limit: 1, order: "oldest first" } as const;
     const { items } = await history.events(filter, first);
-    if (!items.some(({ objectKind }) => permitted.includes(objectKind))) owners.require(ownerId, call);
-    checked.add(call);
+    const past = items.find(({ objectKind }) => permitted.includes(objectKind));
+    return past?.objectKind ?? owners.require(ownerId, call).owner.kind;
+  }
+
+  return async (ownerId, call) => {
+    const kind = checked.get(call) ?? (await kindOf(ownerId, call));
+    checked.set(call, kind);
+    return kind;
   };
 }

@@ -16,13 +16,7 @@ export function createHealthApi({ owners, events }: HealthApiDeps): ServedServic
       return owners.health(serviceId) ?? {};
     },
     listHealthHistory: ({ serviceId, ...request }, call) =>
-      events.ofService(serviceId, { ...request, type: healthEventOf(serviceId) }, call),
+      events.ofService(serviceId, request, call, (kind) => owners.kinds.get(kind)?.healthEvent),
   };
-
-  /** A deleted owner is a service: only events of services outlive their owner in this list. */
-  function healthEventOf(id: string): string {
-    const kind = owners.get(id)?.owner.kind;
-    return (kind === undefined ? undefined : owners.kinds.get(kind)?.healthEvent) ?? "service.health_changed";
-  }
   return serve(HealthService, handlers);
 }

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/options.proto.
  */
 export const file_holdfast_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSLEAgoLTWV0aG9kUnVsZXMSDwoHc3VjY2VzcxgBIAEoDRINCgVzY29wZRgCIAEoCRIWCg5tYXhfYm9keV9ieXRlcxgDIAEoDRIoCglib2R5X2tpbmQYBCABKA4yFS5ob2xkZmFzdC52MS5Cb2R5S2luZBIlCgRhbHNvGAUgAygLMhcuaG9sZGZhc3QudjEuQWxzb1N0YXR1cxIQCghsb2NhdGlvbhgGIAEoCRIRCglyZWFkX29ubHkYByABKAgSDAoEdGV4dBgUIAEoCRIOCgZ1bmtlcHQYCCABKAgSDgoGd2VpZ2h0GAkgASgNEhMKC293bl9hbnN3ZXJzGAogASgIEhIKCnNka19tZXRob2QYCyABKAkSDwoHZXhhbXBsZRgMIAEoCRIfCgRyYXRlGA0gASgOMhEuaG9sZGZhc3QudjEuUmF0ZSJHCgpBbHNvU3RhdHVzEg0KBWZpZWxkGAEgASgJEgoKAmluGAIgAygJEgwKBGh0dHAYAyABKA0SEAoIbG9jYXRpb24YBCABKAkiowEKCkZpZWxkUnVsZXMSEQoJc2Vuc2l0aXZlGAEgASgIEhAKCHJhd19qc29uGAIgASgIEhEKCWNsZWFyYWJsZRgDIAEoCBIMCgRiYXJlGAQgASgIEg8KB2V4YW1wbGUYBSABKAkSDAoEaGludBgGIAEoCRIQCghzZGtfbmFtZRgHIAEoCRIQCghzZGtfdHlwZRgIIAEoCRIMCgR1dWlkGAkgASgIIjIKDE1lc3NhZ2VSdWxlcxIQCghzZGtfbmFtZRgBIAEoCRIQCghzZGtfcGFnZRgCIAEoCCIdCglFbnVtUnVsZXMSEAoIc2RrX25hbWUYASABKAkiOgoMU2VydmljZVJ1bGVzEioKC3Nka19jbGFzc2VzGAEgAygLMhUuaG9sZGZhc3QudjEuU2RrQ2xhc3MiJwoIU2RrQ2xhc3MSDAoEbmFtZRgBIAEoCRINCgVhYm91dBgCIAEoCSovCgRSYXRlEhQKEFJBVEVfVU5TUEVDSUZJRUQQABIRCg1SQVRFX01FU1NBR0VTEAEqYgoIQm9keUtpbmQSGQoVQk9EWV9LSU5EX1VOU1BFQ0lGSUVEEAASEgoOQk9EWV9LSU5EX0pTT04QARIRCg1CT0RZX0tJTkRfUkFXEAISFAoQQk9EWV9LSU5EX0VWRU5UUxADOlAKBXJ1bGVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYtYcDIAEoCzIYLmhvbGRmYXN0LnYxLk1ldGhvZFJ1bGVzUgVydWxlczpOCgVmaWVsZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYtocDIAEoCzIXLmhvbGRmYXN0LnYxLkZpZWxkUnVsZXNSBWZpZWxkOlYKB21lc3NhZ2USHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYt4cDIAEoCzIZLmhvbGRmYXN0LnYxLk1lc3NhZ2VSdWxlc1IHbWVzc2FnZTpYCgtlbnVtZXJhdGlvbhIcLmdvb2dsZS5wcm90b2J1Zi5FbnVtT3B0aW9ucxi4hwMgASgLMhYuaG9sZGZhc3QudjEuRW51bVJ1bGVzUgtlbnVtZXJhdGlvbjpWCgdzZXJ2aWNlEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGLmHAyABKAsyGS5ob2xkZmFzdC52MS5TZXJ2aWNlUnVsZXNSB3NlcnZpY2ViBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSLWAgoLTWV0aG9kUnVsZXMSDwoHc3VjY2VzcxgBIAEoDRINCgVzY29wZRgCIAEoCRIWCg5tYXhfYm9keV9ieXRlcxgDIAEoDRIoCglib2R5X2tpbmQYBCABKA4yFS5ob2xkZmFzdC52MS5Cb2R5S2luZBIlCgRhbHNvGAUgAygLMhcuaG9sZGZhc3QudjEuQWxzb1N0YXR1cxIQCghsb2NhdGlvbhgGIAEoCRIRCglyZWFkX29ubHkYByABKAgSDAoEdGV4dBgUIAEoCRIOCgZ1bmtlcHQYCCABKAgSDgoGd2VpZ2h0GAkgASgNEhMKC293bl9hbnN3ZXJzGAogASgIEhIKCnNka19tZXRob2QYCyABKAkSDwoHZXhhbXBsZRgMIAEoCRIQCghvZl9vd25lchgOIAEoCBIfCgRyYXRlGA0gASgOMhEuaG9sZGZhc3QudjEuUmF0ZSJHCgpBbHNvU3RhdHVzEg0KBWZpZWxkGAEgASgJEgoKAmluGAIgAygJEgwKBGh0dHAYAyABKA0SEAoIbG9jYXRpb24YBCABKAkiowEKCkZpZWxkUnVsZXMSEQoJc2Vuc2l0aXZlGAEgASgIEhAKCHJhd19qc29uGAIgASgIEhEKCWNsZWFyYWJsZRgDIAEoCBIMCgRiYXJlGAQgASgIEg8KB2V4YW1wbGUYBSABKAkSDAoEaGludBgGIAEoCRIQCghzZGtfbmFtZRgHIAEoCRIQCghzZGtfdHlwZRgIIAEoCRIMCgR1dWlkGAkgASgIIjIKDE1lc3NhZ2VSdWxlcxIQCghzZGtfbmFtZRgBIAEoCRIQCghzZGtfcGFnZRgCIAEoCCIdCglFbnVtUnVsZXMSEAoIc2RrX25hbWUYASABKAkiOgoMU2VydmljZVJ1bGVzEioKC3Nka19jbGFzc2VzGAEgAygLMhUuaG9sZGZhc3QudjEuU2RrQ2xhc3MiJwoIU2RrQ2xhc3MSDAoEbmFtZRgBIAEoCRINCgVhYm91dBgCIAEoCSovCgRSYXRlEhQKEFJBVEVfVU5TUEVDSUZJRUQQABIRCg1SQVRFX01FU1NBR0VTEAEqYgoIQm9keUtpbmQSGQoVQk9EWV9LSU5EX1VOU1BFQ0lGSUVEEAASEgoOQk9EWV9LSU5EX0pTT04QARIRCg1CT0RZX0tJTkRfUkFXEAISFAoQQk9EWV9LSU5EX0VWRU5UUxADOlAKBXJ1bGVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYtYcDIAEoCzIYLmhvbGRmYXN0LnYxLk1ldGhvZFJ1bGVzUgVydWxlczpOCgVmaWVsZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYtocDIAEoCzIXLmhvbGRmYXN0LnYxLkZpZWxkUnVsZXNSBWZpZWxkOlYKB21lc3NhZ2USHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYt4cDIAEoCzIZLmhvbGRmYXN0LnYxLk1lc3NhZ2VSdWxlc1IHbWVzc2FnZTpYCgtlbnVtZXJhdGlvbhIcLmdvb2dsZS5wcm90b2J1Zi5FbnVtT3B0aW9ucxi4hwMgASgLMhYuaG9sZGZhc3QudjEuRW51bVJ1bGVzUgtlbnVtZXJhdGlvbjpWCgdzZXJ2aWNlEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGLmHAyABKAsyGS5ob2xkZmFzdC52MS5TZXJ2aWNlUnVsZXNSB3NlcnZpY2ViBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * @generated from message holdfast.v1.MethodRules
@@ -111,6 +111,15 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
    * @generated from field: string example = 12;
    */
   example: string;
+
+  /**
+   * True for a method about owners of machines of any kind, such as services. Its path begins with
+   * "/managed-services/{service_id}"; each kind of owner with paths of its own has it below those, too, such as
+   * "/boards/{service_id}".
+   *
+   * @generated from field: bool of_owner = 14;
+   */
+  ofOwner: boolean;
 
   /**
    * Rate that a call is charged to. Unspecified: reads for a method with read_only, and changes for all others.
@@ -215,6 +224,15 @@ export type MethodRulesJson = {
    * @generated from field: string example = 12;
    */
   example?: string;
+
+  /**
+   * True for a method about owners of machines of any kind, such as services. Its path begins with
+   * "/managed-services/{service_id}"; each kind of owner with paths of its own has it below those, too, such as
+   * "/boards/{service_id}".
+   *
+   * @generated from field: bool of_owner = 14;
+   */
+  ofOwner?: boolean;
 
   /**
    * Rate that a call is charged to. Unspecified: reads for a method with read_only, and changes for all others.
