@@ -30,7 +30,7 @@ export function progressOf(
   };
 }
 
-function markOf({ machine, connected, instance, silentHost }: ObservedNode): string {
+function markOf({ node, machine, connected, instance, silentHost }: ObservedNode): string {
   const { size } = machine?.status ?? {};
   return [
     ...(size === undefined ? [] : [`${size.vcpu} ${size.memoryBytes} ${size.diskBytes}`]),
@@ -44,6 +44,10 @@ function markOf({ machine, connected, instance, silentHost }: ObservedNode): str
     ...(silentHost === undefined ? [] : [silentHost]),
     ...(instance?.replication === undefined ? [] : [replicationMarkOf(instance.replication)]),
     ...(instance?.peers === undefined ? [] : [peersMarkOf(instance.peers)]),
+    // A new member of a cluster reports no copied bytes: its disk shows them.
+    ...(node.joining === true && instance !== undefined && instance.replication === undefined
+      ? [instance.dataBytes]
+      : []),
     ...(instance?.restore === undefined ? [] : [restoreMarkOf(instance.restore)]),
   ].join("/");
 }

@@ -62,6 +62,8 @@ export interface MemberStrategy {
   readonly steps: MemberSteps;
   /** Pure: reason why no member changes now, as a step; undefined if there is none. */
   obstacle(service: ManagedServiceObject, observed: ObservedService): string | undefined;
+  /** Pure: the share of the service's data that a joining member has, from 0 to 1. */
+  copied(observed: ObservedService, member: ObservedNode): number;
   /** Pure: progress of the removal of a member. */
   removal(observed: ObservedService, node: NodeSpec | undefined): StepProgress;
   /** Pure: milliseconds until members must be checked again; null if there is no reason to. */

@@ -112,15 +112,15 @@ function addProgress(
   operation: OperationObject,
 ): StepProgress {
   const member = memberOf(observed, operation);
-  const primary = observed.nodes.find(({ isReplica }) => isReplica !== true);
   if (member?.machine === undefined || member.machine.status.address === "")
     return { step: "SetupNetwork", progressPct: 5 };
   if (member.machine.status.state !== "running") return { step: "SetupServer", progressPct: 15 };
   if (!member.connected || member.instance === undefined) return { step: "SetupAgent", progressPct: 25 };
   if (nodeOf(service, operation)?.joining === undefined) return { step: "SetupDNS", progressPct: 90 };
-  const copied = Number(member.instance.replication?.copiedBytes ?? 0n);
-  const all = Math.max(1, Number(primary?.instance?.dataBytes ?? 0n));
-  return { step: "SyncReplica", progressPct: 30 + Math.floor(50 * Math.min(1, copied / all)) };
+  return {
+    step: "SyncReplica",
+    progressPct: 30 + Math.floor(50 * strategyOf(service).copied(observed, member)),
+  };
 }
 
 function failoverProgress(

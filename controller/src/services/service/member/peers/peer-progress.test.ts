@@ -1,10 +1,21 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { observedNode, observedService } from "@holdfast/testing/controller/observed-service.ts";
+import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { partial } from "@holdfast/testing/partial.ts";
-import { expect, test } from "vitest";
-import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
+import { expect, test, vi } from "vitest";
+import { newOperation } from "#operation/operation-definition.ts";
+import { type ManagedServiceObject, type NodeSpec, serviceSubject } from "../../managed-service.ts";
+import { progressOf } from "../../managed-service-progress.ts";
 import type { ObservedNode, ObservedService } from "../../observed-service.ts";
-import { obstacleOf, removalOf } from "./peer-progress.ts";
+import { serviceOperations } from "../../service-operations.ts";
+import { copiedBy, obstacleOf, removalOf } from "./peer-progress.ts";
+
+// No engine on offer elects its leader yet.
+vi.mock("@holdfast/common/engine-catalog/engine-catalog.ts", async (original) => ({
+  ...(await original<typeof import("@holdfast/common/engine-catalog/engine-catalog.ts")>()),
+  topologyOf: () => "peers",
+}));
 
 interface Seen {
   readonly safeToRestart?: number[];
@@ -76,4 +87,36 @@ test("a removal progresses with the bytes that have moved", () => {
   ]);
   expect(removalOf(observed({}), second)).toEqual({ step: "DrainMember", progressPct: 5 });
   expect(removalOf(observed({ members: [1] }), second)).toEqual({ step: "RemoveServer", progressPct: 80 });
+});
+
+test("an addition progresses with the data that the member has of those of the others", () => {
+  const four: NodeSpec[] = [1, 2, 3, 4].map((number) => ({
+    id: `n-${number}`,
+    hostname: `db-${number}.local`,
+    zone: "local",
+    number,
+    ...(number === 4 && { joining: true }),
+  }));
+  const of = runningService({}, { nodes: four }, { cluster: { formed: true, leader: "n-1" } });
+  const subject = serviceSubject(of.metadata.id);
+  const begun = { id: "op", subject, organizationId: "o", now: 1, work: { nodeId: "n-4" } };
+  const operation = newOperation({ ...begun, type: serviceOperations.add_node });
+  const marks = new Set<string>();
+  const steps = [10n, 500n, 900n, 1_200n].map((dataBytes) => {
+    const seen = four.map((node) => ({
+      ...observedNode(node, { state: "running", dataBytes: node.number === 4 ? dataBytes : 1_000n }),
+      isReplica: true as const,
+    }));
+    const { step, progressPct, mark } = progressOf(of, observedService(seen), operation);
+    // A new mark extends the deadline of the operation.
+    marks.add(mark);
+    return `${step} ${progressPct}`;
+  });
+  expect(steps).toEqual(["SyncReplica 30", "SyncReplica 55", "SyncReplica 75", "SyncReplica 80"]);
+  expect(marks.size).toBe(4);
+});
+
+test("a member without a report has none of the data", () => {
+  const seen = observed({});
+  expect(copiedBy(seen, partial<ObservedNode>({ node: partial<NodeSpec>({ id: "n-4" }) }))).toBe(0);
 });

@@ -1,5 +1,5 @@
 import type { ManagedServiceObject, NodeSpec } from "../../managed-service.ts";
-import type { ObservedService } from "../../observed-service.ts";
+import type { ObservedNode, ObservedService } from "../../observed-service.ts";
 import type { StepProgress } from "../../procedure/procedure.ts";
 import { disconnectedAfterMs, numberOf } from "../members.ts";
 import { awaitsRollout } from "../rollout-state.ts";
@@ -19,6 +19,12 @@ export function obstacleOf(service: ManagedServiceObject, { nodes }: ObservedSer
   const waiting = nodes.filter((seen) => awaitsRollout(spec, seen.node) && isPeerInSync(seen));
   const isBlocked = waiting.every(({ node }) => !report.safeToRestart.includes(numberOf(node)));
   return waiting.length > 0 && isBlocked ? "WaitForMember" : undefined;
+}
+
+/** Pure: the disk space that a joining member uses, as a share of what the largest other member uses. */
+export function copiedBy({ nodes }: ObservedService, { node, instance }: ObservedNode): number {
+  const others = nodes.filter((each) => each.node.id !== node.id).map((each) => Number(each.instance?.dataBytes ?? 0n));
+  return Math.min(1, Number(instance?.dataBytes ?? 0n) / Math.max(1, ...others));
 }
 
 /** Pure: progress of a removal: the member's data move to the others, then its machine is deleted. */

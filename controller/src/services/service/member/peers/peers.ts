@@ -7,7 +7,7 @@ import { nodeEvent } from "../node-event.ts";
 import { withRolloutStep } from "../rolling-update.ts";
 import { clusterReportOf, peerReportOf } from "./cluster-report.ts";
 import { nextPeerInRollout, planPeers } from "./peer-plan.ts";
-import { obstacleOf, removalOf } from "./peer-progress.ts";
+import { copiedBy, obstacleOf, removalOf } from "./peer-progress.ts";
 import { isForming, isPeerInSync } from "./peer-roles.ts";
 
 /** Members that elect their leader: no terms, no leases and no promotion. A member starts by itself. */
@@ -22,6 +22,7 @@ export const peers: MemberStrategy = {
   isSuspect: () => false,
   steps: { restart: "RestartMembers", restartLast: "RestartLeader" },
   obstacle: obstacleOf,
+  copied: copiedBy,
   removal: removalOf,
   recheckInMs(_service, { nodes }) {
     const delays = nodes.flatMap(({ disconnectedMs: awayMs }) =>

@@ -25,6 +25,11 @@ export const primaryReplicas: MemberStrategy = {
     spec.nodes.length > 1 && isSuspect(detector.leaseReport(status.primaryNodeId)),
   steps: { restart: "RestartReplicas", restartLast: "SwitchOver" },
   obstacle: () => undefined,
+  copied({ nodes }, { instance }) {
+    const primary = nodes.find(({ isReplica }) => isReplica !== true);
+    const all = Math.max(1, Number(primary?.instance?.dataBytes ?? 0n));
+    return Math.min(1, Number(instance?.replication?.copiedBytes ?? 0n) / all);
+  },
   removal: () => ({ step: "RemoveServer", progressPct: 50 }),
   recheckInMs: memberRecheckInMs,
 };
