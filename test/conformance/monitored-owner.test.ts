@@ -180,6 +180,9 @@ test("an owner that is no service is measured, alarmed, exported, and listed wit
   expect((await rest.get<Json>(pathOfAny("health"))).json).toMatchObject({ status: "healthy" });
   expect((await list(pathOfAny("alerts/rules"), "rules")).length).toBe(3);
   expect((await rest.get(path("backups"))).status).toBe(404);
+  const { json: document } = await rest.get<{ paths: Record<string, Json> }>("/openapi.json");
+  expect(document.paths["/boards/{service_id}/health"]).toMatchObject({ get: { operationId: "getHealth-of-board" } });
+  expect(document.paths["/managed-services/{service_id}/health"]).toMatchObject({ get: { operationId: "getHealth" } });
   const absent = await rest.get<Json>(`/boards/${inside.newId()}/health`);
   expect(absent.json).toMatchObject({ status: 404, detail: "There is no such board in the organization." });
 
