@@ -9,7 +9,7 @@ import { etcd as row } from "@holdfast/testing/engines/etcd/row.ts";
 import { type ExtendedCheckout, extendCheckout } from "@holdfast/testing/platform/extended-checkout.ts";
 
 // CONTRIBUTING's "A new engine": etcd, whose members elect their leader, in a copy of the checkout.
-// peers-cluster.long.test.ts runs its services.
+// peers-cluster.long.test.ts and peers-members.long.test.ts run its services.
 
 let extended: ExtendedCheckout;
 beforeAll(() => {

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { createPeersUnderTest, longMs } from "./peers/peers-under-test.ts";
+
+const skipped = await requireRecipes(import.meta.filename, "trixie");
+
+/** Members of a cluster of peers come and go, while controllers, agents and engines are killed. */
+describe.skipIf(skipped)("members of a cluster of peers", () => {
+  const its = createPeersUnderTest();
+  const {
+    hosts,
+    hostIs,
+    path,
+    machines,
+    machineOf,
+    engineOf,
+    killControllers,
+    leaderIn,
+    writesGoOn,
+    isComplete,
+    ended,
+  } = its;
+  beforeAll(async () => {
+    await its.start();
+    await its.form();
+  }, longMs);
+  afterAll(its.remove);
+
+  it("replaces the member of a lost host by a new one, and then removes the lost one", {
+    timeout: longMs,
+  }, async () => {
+    const { nodes } = await its.services.get(its.id);
+    const lost = its.others.get("third");
+    const gone = nodes.find((node) => lost?.processes().machines.some((machine) => machine.id === node.id));
+    for (const pid of lost?.processes().all ?? []) killAtOnce(pid);
+    await writesGoOn();
+    await hostIs("third", ({ state }) => state === "unreachable");
+    const lostOwners = [{ kind: "managed-service", id: its.id }];
+    await hosts((rpcs) => rpcs.removeHost({ hostId: "third", destroyed: true, lostOwners }));
+    await waitUntil("a new member exists", async () => (await its.services.get(its.id)).nodes.length === 4, {
+      withinMs: longMs,
+      describe: () => its.services.describe(its.id),
+    });
+    killControllers();
+    const numbers = nodes.flatMap((node, index) => (node === gone ? [] : [index + 1]));
+    const after = await isComplete([...numbers, 4]);
+    expect(after.nodes.map((node) => node.id)).not.toContain(gone?.id);
+    const [move] = (await its.services.operations(its.id)).filter(({ type }) => type === "move_node");
+    expect(move).toMatchObject({ status: "completed", error: null });
+  });
+
+  it("grows to five, one member after the other, though an agent, an engine and controllers are killed", {
+    timeout: longMs,
+  }, async () => {
+    const before = (await its.services.get(its.id)).nodes.map((node) => node.id);
+    const add = async () => expectStatus(await its.platform.rest.post(path("/nodes"), { role: "replica" }), 202);
+    await add();
+    await waitUntil("the new member's agent runs", () => {
+      const added = machines().find((each) => !before.includes(each.id));
+      return added?.agent !== undefined && killAtOnce(added.agent);
+    });
+    killControllers();
+    const four = await its.services.settled(its.id, "Running", longMs);
+    expect(four.nodes).toHaveLength(4);
+    await add();
+    killControllers();
+    await waitUntil("the new member's engine runs", () => {
+      const added = machines().find((each) => !four.nodes.some((node) => node.id === each.id));
+      return added?.engine !== undefined && killAtOnce(added.engine);
+    });
+    const five = await its.services.settled(its.id, "Running", longMs);
+    expect(five.nodes).toHaveLength(5);
+    await isComplete();
+    const sixth = await its.platform.rest.post<ProblemJson>(path("/nodes"), { role: "replica" });
+    expect(expectStatus(sixth, 422).json.detail).toContain("1, 3, 4, 5 nodes");
+  });
+
+  it("shrinks to three with its leader among those that leave, each drained first", { timeout: longMs }, async () => {
+    for (const count of [4, 3]) {
+      const service = await its.services.get(its.id);
+      const leader = leaderIn(service);
+      expectStatus(await its.platform.rest.delete(path(`/nodes/${leader}`)), 202);
+      const { operation: started } = await its.services.get(its.id);
+      await waitUntil(
+        "the drain is shown",
+        async () => (await its.maintenance.operation(started?.id ?? "")).step === "DrainMember",
+        { describe: () => its.services.describe(its.id) },
+      );
+      killControllers();
+      const other = service.nodes.find((node) => node.id !== leader)?.id ?? "";
+      // First the agent of the member that leaves, then the engine of a member that stays.
+      killAtOnce((count === 4 ? machineOf(leader)?.agent : engineOf(other)) ?? 0);
+      expect(await ended(started?.id ?? "")).toMatchObject({ status: "completed", error: null });
+      const after = await its.services.settled(its.id, "Running", longMs);
+      expect(after.nodes.map((node) => node.id)).not.toContain(leader);
+      expect(after.nodes).toHaveLength(count);
+      await isComplete();
+    }
+    const { nodes } = await its.services.get(its.id);
+    const refused = await its.platform.rest.delete<ProblemJson>(path(`/nodes/${nodes[0]?.id}`));
+    expect(expectStatus(refused, 422).json.detail).toContain("1, 3, 4, 5 nodes");
+  });
+
+  it("has its members moved away from a host that is drained", { timeout: longMs }, async () => {
+    const { nodes } = await its.services.get(its.id);
+    const onSecond = () => {
+      const { machines: own = [] } = its.others.get("second")?.processes() ?? {};
+      return own.map((machine) => machine.id);
+    };
+    const moving = onSecond().toSorted();
+    expect(moving).not.toEqual([]);
+    await hosts((rpcs) => rpcs.drainHost({ hostId: "second" }));
+    killControllers();
+    await hostIs("second", ({ drain }) => drain?.state === "drained" && drain.left === 0);
+    expect(onSecond()).toEqual([]);
+    const after = await isComplete();
+    const ids = after.nodes.map((node) => node.id);
+    const left = nodes.map((node) => node.id).filter((nodeId) => !ids.includes(nodeId));
+    expect(left.toSorted()).toEqual(moving);
+    expect(ids).toHaveLength(nodes.length);
+  });
+
+  it("stops and starts as a whole, though controllers and an agent are killed", { timeout: longMs }, async () => {
+    expectStatus(await its.platform.rest.post(path("/stop")), 202);
+    killControllers();
+    await its.services.settled(its.id, "Stopped", longMs);
+    expect(machines().filter(({ engine }) => engine !== undefined)).toEqual([]);
+    expectStatus(await its.platform.rest.post(path("/start")), 202);
+    await waitUntil("a machine's agent runs", () => {
+      const [first] = machines();
+      return first?.agent !== undefined && killAtOnce(first.agent);
+    });
+    killControllers();
+    await its.services.settled(its.id, "Running", longMs);
+    await isComplete();
+  });
+
+  it("has lost no acknowledged write", { timeout: longMs }, async () => {
+    await its.stopWriting();
+    expect(await its.writer.missing()).toEqual([]);
+  });
+});
