@@ -3,6 +3,7 @@ import { BackupDamaged } from "@holdfast/common/backup/backup-reader.ts";
 import { type OpenedLog, openLog } from "@holdfast/common/backup/log-object.ts";
 import { logObject } from "@holdfast/common/backup/object-names.ts";
 import type { LogReader } from "../engines/backup-facet.ts";
+import { firstObjectAfter } from "../engines/first-object-after.ts";
 import type { RestoreJob } from "./job.ts";
 import { settingsFrom } from "./log-settings.ts";
 import type { JobContext } from "./job-context.ts";
@@ -12,10 +13,12 @@ const urlsAhead = 64;
 
 /**
  * Reads the log objects of a restore as one sequence. Each must continue where the previous one ended; a missing one is
- * damage, never the end.
+ * damage, never the end. `base`: position in the log at which the restored base begins, which is mostly behind the first
+ * object; undefined for a base that has none.
  */
 export function createArchiveReader(
-  { location, logs }: Pick<RestoreJob, "location" | "logs">,
+  { location, logs, target }: Pick<RestoreJob, "location" | "logs" | "target">,
+  base: string | undefined,
   { facet, store, urls, signal }: Pick<JobContext, "facet" | "store" | "urls" | "signal">,
   onObject: () => void,
 ): LogReader | undefined {
@@ -87,17 +90,24 @@ export function createArchiveReader(
     return opening;
   }
 
+  /** Index of the object from which on nothing is replayed; the number of objects if all of them are. */
+  async function replayedCount(): Promise<number> {
+    return target.kind === "time" ? (await firstObjectAfter({ count, at }, new Date(target.timeMs))) + 1 : count;
+  }
+
   /**
-   * Largest values of the settings under which the log was written. The header of a run's last object has those of the
-   * run.
+   * Greatest values of the settings under which the replayed log was written: from the base on, up to the object that
+   * has the target. The header of a run's last object has the settings of the run up to there.
    */
   async function settings(): Promise<Readonly<Record<string, number>>> {
-    const { from } = (await at(0)).header;
+    const from = base ?? (await at(0)).header.from;
+    const replayed = await replayedCount();
     const greatest = new Map<string, number>();
     let end = -1;
     for (const { firstSequence, lastSequence } of runs) {
+      if (end + 1 >= replayed) break;
       end += lastSequence - firstSequence + 1;
-      const { header } = await at(end);
+      const { header } = await at(Math.min(end, replayed - 1));
       for (const { values } of settingsFrom(header.settings ?? [], from, facet.log))
         for (const [name, value] of Object.entries(values))
           greatest.set(name, Math.max(greatest.get(name) ?? 0, value));

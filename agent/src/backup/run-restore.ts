@@ -48,7 +48,8 @@ export async function runRestore(job: RestoreJob, deps: JobContext): Promise<Rep
     else await patch(deps, stream, counted());
   }
   let restoredObjects = 0;
-  const log = createArchiveReader(job, deps, () => update({ restoredObjects: (restoredObjects += 1) }));
+  const base = chain.at(-1)?.manifest.positions?.from;
+  const log = createArchiveReader(job, base, deps, () => update({ restoredObjects: (restoredObjects += 1) }));
   const end = await facet.restore.finish(
     instance,
     {

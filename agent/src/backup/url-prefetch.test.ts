@@ -59,7 +59,12 @@ test("an archive of 150 objects is read with three batches of URLs", async () =>
     await store.objects.put(logObject({ service: "s-1", term: 1 }, sequence), one(sealed));
   }
   const logs = [{ term: 1, firstSequence: 1, lastSequence: count, keys: [key] }];
-  const reader = createArchiveReader({ location, logs }, { ...client(), facet: noFacet }, () => undefined);
+  const reader = createArchiveReader(
+    { location, logs, target: { kind: "log_end" } },
+    undefined,
+    { ...client(), facet: noFacet },
+    () => undefined,
+  );
   for (let index = 0; index < count; index += 1)
     expect((await reader?.at(index))?.header).toMatchObject({ sequence: index + 1 });
   expect(requested).toEqual([64, 64, 22]);

@@ -138,7 +138,10 @@ export interface LogReader {
   readonly count: number;
   /** `index` counts from 0. Throws the store's error, or BackupDamaged. */
   at(index: number): Promise<OpenedLog>;
-  /** The greatest value of each setting that the log was written under; empty if the log does not record them. */
+  /**
+   * The greatest value of each setting that the log was written under between the restored base and the target; empty
+   * if the log does not record them.
+   */
   settings(): Promise<Readonly<Record<string, number>>>;
 }
 

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import type { LogReader } from "../../backup-facet.ts";
+import { firstObjectAfter } from "../../first-object-after.ts";
 import { type LogBytes, type LogRecord, readRecords } from "./log-records.ts";
 import { parseLsn } from "./lsn.ts";
 
@@ -64,17 +65,4 @@ async function* bytesOf(log: LogReader, first: number): AsyncGenerator<LogBytes>
     const { header, log: bytes } = await log.at(index);
     yield { from: parseLsn(header.from), bytes };
   }
-}
-
-/** Index of the first object whose header has a later commit time; the last object if none does. */
-async function firstObjectAfter(log: LogReader, time: Date): Promise<number> {
-  let low = 0;
-  let high = log.count - 1;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const { header } = await log.at(middle);
-    if (header.time !== "" && Date.parse(header.time) > time.getTime()) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
