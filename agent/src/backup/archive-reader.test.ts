@@ -2,6 +2,7 @@ import { newLogSecrets, sealLog, type LogSettings } from "@holdfast/common/backu
 import { logObject } from "@holdfast/common/backup/object-names.ts";
 import { describe, expect, test } from "vitest";
 import { createArchiveReader } from "./archive-reader.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 import type { JobTarget } from "./job.ts";
 import { settingsWith } from "./log-settings.ts";
 
@@ -31,7 +32,7 @@ function archiveWith(values: Readonly<Record<number, number>>) {
     read(base: string | undefined, target: JobTarget = { kind: "log_end" }) {
       const keys = [{ id: key.id, secret: key.secret.toString("base64") }];
       const logs = [1, 2].map((term) => ({ term, firstSequence: 1, lastSequence: split, keys }));
-      const deps = {
+      const deps = partial<Parameters<typeof createArchiveReader>[2]>({
         facet: { log: { distance } },
         store: {
           async get(name: string) {
@@ -47,7 +48,7 @@ function archiveWith(values: Readonly<Record<number, number>>) {
         },
         urls: { prefetch: () => undefined },
         signal: new AbortController().signal,
-      } as unknown as Parameters<typeof createArchiveReader>[2];
+      });
       const location = { service, backup: "b-1", attempt: 1 };
       return createArchiveReader({ location, logs, target }, base, deps, () => undefined)?.settings();
     },

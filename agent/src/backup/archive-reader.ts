@@ -13,8 +13,9 @@ const urlsAhead = 64;
 
 /**
  * Reads the log objects of a restore as one sequence. Each must continue where the previous one ended; a missing one is
- * damage, never the end. `base`: position in the log at which the restored base begins, which is mostly behind the first
- * object; undefined for a base that has none.
+ * damage, never the end.
+ *
+ * `base`: position at which the restored base begins, mostly behind the first object; undefined for a base without one.
  */
 export function createArchiveReader(
   { location, logs, target }: Pick<RestoreJob, "location" | "logs" | "target">,

@@ -22,15 +22,22 @@ export class JobFailed extends Error {
   readonly code: JobFailure;
   /** Key of the object that is lost or changed, with the code "damaged". */
   readonly object: string | undefined;
+  /** Memory of a machine that can replay the log, with the code "plan_too_small"; 0 if that is unknown. */
+  readonly requiredMemoryBytes: number;
 
   constructor(
     code: JobFailure,
     message: string,
-    { object, ...options }: ErrorOptions & { object?: string | undefined } = {},
+    {
+      object,
+      requiredMemoryBytes = 0,
+      ...options
+    }: ErrorOptions & { object?: string | undefined; requiredMemoryBytes?: number } = {},
   ) {
     super(message, options);
     this.code = code;
     this.object = object;
+    this.requiredMemoryBytes = requiredMemoryBytes;
   }
 
   /** Maps a known error to its code, and any other to the given code. */
@@ -42,7 +49,10 @@ export class JobFailed extends Error {
     if (error instanceof BackupDamaged)
       return new JobFailed("damaged", message, { cause: error, object: error.object });
     if (error instanceof TargetNotReached) return new JobFailed("target_not_reached", message, { cause: error });
-    if (error instanceof PlanTooSmall) return new JobFailed("plan_too_small", message, { cause: error });
+    if (error instanceof PlanTooSmall) {
+      const { requiredBytes: requiredMemoryBytes } = error;
+      return new JobFailed("plan_too_small", message, { cause: error, requiredMemoryBytes });
+    }
     if (error instanceof StoreRefused) return new JobFailed("store_failed", message, { cause: error });
     const output = error instanceof ProgramFailed ? error.output : text;
     if (/ENOSPC|No space left on device/.test(output))

@@ -71,6 +71,7 @@ export function restoreObservation(timed: TimedReport): RestoreObservation {
     position: text("position"),
     errorCode: text("errorCode"),
     damagedObject: text("damagedObject"),
+    requiredMemoryBytes: big("requiredMemoryBytes"),
     lockedUsers: Array.isArray(locked) ? locked.map(String) : [],
     findings: Array.isArray(findings) ? findings.map((finding: string) => JSON.parse(finding) as Finding) : [],
     warnings: Array.isArray(warnings) ? warnings.map(String) : [],

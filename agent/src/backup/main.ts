@@ -44,12 +44,21 @@ try {
   link.end(report);
   process.exitCode = 0;
 } catch (error) {
-  const { code, message, cause, object } = JobFailed.from("failed", end.signal.aborted ? end.signal.reason : error);
+  const { code, message, cause, object, requiredMemoryBytes } = JobFailed.from(
+    "failed",
+    end.signal.aborted ? end.signal.reason : error,
+  );
   const reason = cause instanceof Error ? cause.message : undefined;
   process.stderr.write(programOutputOf(cause));
   process.stderr.write(`${JSON.stringify({ time: Date.now(), name: job.kind, code, msg: message, reason })}\n`);
   const state = code === "cancelled" ? "cancelled" : "failed";
-  link.end({ state, errorCode: code, error: message, ...(object !== undefined && { damagedObject: object }) });
+  link.end({
+    state,
+    errorCode: code,
+    error: message,
+    ...(object !== undefined && { damagedObject: object }),
+    ...(requiredMemoryBytes > 0 && { requiredMemoryBytes }),
+  });
   process.exitCode = 1;
 }
 // Gives data written to an agent time to leave.

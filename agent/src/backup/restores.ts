@@ -8,6 +8,7 @@ import type {
 } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Instance } from "../engines/engine-driver.ts";
+import { recoveryMemoryOf } from "../engines/recovery-memory.ts";
 import type { JobKey, JobTarget, Report, RestoreJob, StoredBackup } from "./job.ts";
 import type { JobComponent } from "./job-component.ts";
 import { restoreObservation, type TimedReport } from "./job-observations.ts";
@@ -33,19 +34,34 @@ export interface RestoresDeps {
   readonly onChange: (isStateChange: boolean) => void;
 }
 
+/** The restore of the settings, with its last report. */
+interface CurrentRestore {
+  readonly restoreId: string;
+  readonly latest: TimedReport;
+  /** Memory of the machine when it began. */
+  readonly memoryBytes: bigint;
+}
+
 /** True for a failure that a retry would repeat. */
 const isPermanent = (code: unknown) =>
   code === "damaged" || code === "absent" || code === "target_not_reached" || code === "plan_too_small";
 
 export function createRestores({ component, now, onChange }: RestoresDeps): Restores {
-  let current: { readonly restoreId: string; readonly latest: TimedReport } | undefined;
+  let current: CurrentRestore | undefined;
+
+  /** True if the restore failed for good: one that lacked memory is tried again once the machine has more. */
+  function hasFailed({ source, ...spec }: InstanceSpec): boolean {
+    if (current === undefined || current.restoreId !== source?.restoreId) return false;
+    const code = current.latest.report["errorCode"];
+    return isPermanent(code) && !(code === "plan_too_small" && recoveryMemoryOf(spec) > current.memoryBytes);
+  }
 
   function record(report: Report): void {
     if (current === undefined) return;
     const { restoreId, latest } = current;
     const isStateChange = latest.report.state !== report.state;
     current = {
-      restoreId,
+      ...current,
       latest: { report: { ...report, restoreId }, sinceMs: isStateChange ? now() : latest.sinceMs },
     };
     onChange(isStateChange);
@@ -65,7 +81,11 @@ export function createRestores({ component, now, onChange }: RestoresDeps): Rest
     // A restore that an earlier agent started continues; one for other settings is stopped.
     const isRunning = current?.restoreId === source.restoreId && !component.isEmpty;
     if (!isRunning) {
-      current = { restoreId: source.restoreId, latest: { report: { state: "fetching" }, sinceMs: now() } };
+      current = {
+        restoreId: source.restoreId,
+        latest: { report: { state: "fetching" }, sinceMs: now() },
+        memoryBytes: recoveryMemoryOf(instance.spec),
+      };
       onChange(true);
       await component.stop();
       await component.start(jobOf(instance, source));
@@ -93,14 +113,13 @@ export function createRestores({ component, now, onChange }: RestoresDeps): Rest
         if (source !== undefined && current?.restoreId !== source.restoreId) {
           const { findings = [], warnings = [] } = (await readMarker(instance.paths.data)) ?? {};
           const report = { state: "finished", findings, warnings };
-          current = { restoreId: source.restoreId, latest: { report, sinceMs: now() } };
+          const memoryBytes = recoveryMemoryOf(instance.spec);
+          current = { restoreId: source.restoreId, latest: { report, sinceMs: now() }, memoryBytes };
           onChange(true);
         }
         return;
       }
-      if (current?.restoreId === source.restoreId && isPermanent(current.latest.report["errorCode"])) {
-        throw new Error(`The restore failed: ${String(current.latest.report["error"])}`);
-      }
+      if (hasFailed(instance.spec)) throw new Error(`The restore failed: ${String(current?.latest.report["error"])}`);
       const report = await run(instance, source, signal);
       const code = report["errorCode"];
       record(

@@ -128,9 +128,16 @@ export class TargetNotReached extends Error {
   override readonly name = "TargetNotReached";
 }
 
-/** Replay needs more memory than the plan has. Permanent: retrying does not help. */
+/** Replay needs more memory than the machine has. Permanent: retrying does not help. */
 export class PlanTooSmall extends Error {
   override readonly name = "PlanTooSmall";
+  /** Memory of a machine that can replay the log; 0 if that is unknown. */
+  readonly requiredBytes: number;
+
+  constructor(message: string, requiredBytes = 0) {
+    super(message);
+    this.requiredBytes = requiredBytes;
+  }
 }
 
 /** The archived log as verified objects, contiguous from the first to the last. */

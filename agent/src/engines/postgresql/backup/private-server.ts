@@ -7,6 +7,7 @@ import { PlanTooSmall } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { dataDirectory, platform, program } from "../layout.ts";
+import { recoveryMemoryOf } from "../../recovery-memory.ts";
 import { controlSettings, greatestOf, printSettings, type RequiredSettings } from "../required-settings.ts";
 import { codeOf, type Session, withSession } from "../session.ts";
 
@@ -67,16 +68,19 @@ export async function startPrivateServer(
     { required: needed, buffersMib: buffersOf(instance) },
     { required: needed, buffersMib: replayBuffersMib },
   ];
-  let hasCapacity = false;
+  let requiredMib = 0;
   for (const { required, buffersMib } of choices) {
     const all = { ...ownSettings(instance, scratch, socket), ...recovery, ...required };
     await writeFile(config, configOf(all, buffersMib));
-    hasCapacity = await fits(run, instance, config, signal);
-    if (hasCapacity) break;
+    requiredMib = await requiredMemoryMib(run, instance, config, signal);
+    if (requiredMib <= machineMibOf(instance)) break;
   }
-  if (!hasCapacity) {
+  if (requiredMib > machineMibOf(instance)) {
     const message = `The log was written under ${printSettings(needed)}: replay needs more memory than this plan has.`;
-    throw new PlanTooSmall(`${message} Restore to a larger plan.`);
+    throw new PlanTooSmall(
+      `${message} Restore to a larger plan, or resize the service to one and start it.`,
+      Number.isFinite(requiredMib) ? requiredMib * mib : 0,
+    );
   }
   await writeFile(join(scratch, "pg_hba.conf"), `local all ${platform} peer map=${platform}\n`);
   await writeFile(join(scratch, "pg_ident.conf"), `${platform} /^.*$ ${platform}\n`);
@@ -173,19 +177,29 @@ function configOf(settings: Readonly<Record<string, string | number>>, buffersMi
     .join("");
 }
 
-const memoryMibOf = ({ spec }: Instance) => Number(spec.memoryBytes / 1_048_576n);
+const mib = 1_048_576;
+const memoryMibOf = ({ spec }: Instance) => Number(spec.memoryBytes) / mib;
+/** Memory for the replay: a machine may have more than its plan while it restores. */
+const machineMibOf = ({ spec }: Instance) => Number(recoveryMemoryOf(spec)) / mib;
 const buffersOf = (instance: Instance) => Math.max(replayBuffersMib, Math.floor(memoryMibOf(instance) / 8));
 
-/** Compares the shared memory that the engine computes for these settings with the machine's memory. */
-async function fits(run: EngineDeps["run"], instance: Instance, config: string, signal: AbortSignal): Promise<boolean> {
+/**
+ * Memory of a machine for the shared memory that the engine computes for these settings; infinite if no machine has as
+ * much, 0 if the engine prints none.
+ */
+async function requiredMemoryMib(
+  run: EngineDeps["run"],
+  instance: Instance,
+  config: string,
+  signal: AbortSignal,
+): Promise<number> {
   const args = ["-D", dataDirectory(instance), "-c", `config_file=${config}`, "-C", "shared_memory_size"];
   try {
     const printed = await run([program(instance, "postgres"), ...args], { env: { LC_ALL: "C" }, signal });
-    const mib = /^(\d+)$/m.exec(printed)?.[1];
-    return mib === undefined || Number(mib) <= memoryMibOf(instance) * replayShare;
+    return Math.ceil(Number(/^(\d+)$/m.exec(printed)?.[1] ?? 0) / replayShare);
   } catch (error) {
     if (error instanceof ProgramFailed && /shared memory size overflows|Cannot allocate/.test(error.output))
-      return false;
+      return Number.POSITIVE_INFINITY;
     throw error;
   }
 }
