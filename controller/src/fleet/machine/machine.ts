@@ -59,6 +59,8 @@ export interface MachineSpecObject {
   readonly machineStarts?: number;
   readonly vcpu: number;
   readonly memoryBytes: number;
+  /** Its memory by its owner's plan, while it has more for a restore; absent otherwise. */
+  readonly ownMemoryBytes?: number | undefined;
   /** Size of its root file system, if the provider gives it one. It never shrinks. */
   readonly rootBytes: number;
   readonly diskBytes: number;

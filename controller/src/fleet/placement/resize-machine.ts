@@ -4,7 +4,7 @@ import { type HostCapacityDeps, reserveCapacity } from "./host-capacity.ts";
 import { memoryRefusal, reservationsOn } from "./host-reservations.ts";
 import { firstRefusal, freeSpaceRefusal, reservationRefusal, rootProblem } from "./storage-shares.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { machineKind, type MachineObject, type MachineSize } from "../machine/machine.ts";
+import { machineKind, type MachineObject, type MachineSize, type MachineSpecObject } from "../machine/machine.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 
 export interface MachineResizeDeps extends HostCapacityDeps {
@@ -19,7 +19,7 @@ export interface MachineResizeDeps extends HostCapacityDeps {
  */
 export async function resizeMachine(
   machineId: string,
-  size: MachineSize,
+  size: MachineSize & Pick<MachineSpecObject, "ownMemoryBytes">,
   unit: Changes,
   deps: MachineResizeDeps,
   signal?: AbortSignal,
@@ -39,7 +39,9 @@ export async function resizeMachine(
   const resized = { ...metadata, generation: metadata.generation + 1 };
   // A root never shrinks, also with a smaller plan.
   const rootBytes = Math.max(spec.rootBytes, size.rootBytes);
-  unit.update(machineKind, machine, { ...machine.object, metadata: resized, spec: { ...spec, ...size, rootBytes } });
+  const { ownMemoryBytes } = size;
+  const after = { ...spec, ...size, rootBytes, ownMemoryBytes };
+  unit.update(machineKind, machine, { ...machine.object, metadata: resized, spec: after });
 }
 
 async function reserveGrowth(

@@ -28,6 +28,7 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     running,
     vcpu: plan.vcpu,
     memoryBytes: BigInt(plan.memoryGb * gib),
+    recoveryMemoryBytes: BigInt(args.recoveryMemoryBytes),
     storageBytes: BigInt(spec.storageSizeGb * gib),
     parameters: { ...spec.parameters },
     allowedCidrs: isClosed ? [] : [...spec.allowedCidrs],

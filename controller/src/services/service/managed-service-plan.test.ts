@@ -4,6 +4,8 @@ import { expect, test } from "vitest";
 import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
 import { newServiceObject, node, runningService } from "@holdfast/testing/controller/service-object.ts";
 import { observedNode, observedService, replicaOf } from "@holdfast/testing/controller/observed-service.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
+import type { ObservedNode } from "./observed-service.ts";
 import { serviceSubject } from "./managed-service.ts";
 import { engineFailedForMs, faultOf, isHealthy, planManagedService } from "./managed-service-plan.ts";
 import { newOperation } from "#operation/operation-definition.ts";
@@ -46,6 +48,39 @@ test.each([
   const operation = createdAt === undefined ? undefined : newOperation({ ...request, now: createdAt });
   const failed = observedNode(node, { state: "failed", reason: "It ended.", since: { seconds: 0n, nanos: 0 } });
   expect(faultOf(observedService([failed]), operation, now)?.code).toBe(code);
+});
+
+test("the machine of a restore that lacks memory has it until the data are there", () => {
+  const gib = 1024 ** 3;
+  const origin = { kind: "recover", restoreId: "r-1", serviceId: "s-1", backupId: "b-1", targetTime: null } as const;
+  const service = runningService({}, { nodes: [node], origin: { ...origin, finishedAt: null } });
+  const generation = BigInt(service.spec.instanceGeneration);
+  const restore = { restoreId: "r-1", state: "failed", errorCode: "plan_too_small", reason: "Too little memory." };
+  const replayMemory = { bytes: 8 * gib, refused: undefined };
+  const stepsOf = (observed: ObservedNode) => planManagedService(service, observedService([observed]));
+  const machineOf = (memoryGib: number, sizedGib: number): MachineObject => {
+    const machine = runningMachine(node.id, { memoryBytes: memoryGib * gib, ownMemoryBytes: gib });
+    const { vcpu, rootBytes, diskBytes } = machine.spec;
+    const size = { vcpu, rootBytes, diskBytes, memoryBytes: sizedGib * gib };
+    return { ...machine, status: { ...machine.status, size } };
+  };
+
+  const failed = observedNode(node, { state: "failed", generation, restore }, { replayMemory });
+  expect(stepsOf(failed)).toContainEqual({ kind: "raiseMemory", node, memoryBytes: 8 * gib });
+  expect(stepsOf({ ...failed, machine: machineOf(8, 1) }).map(({ kind }) => kind)).not.toContain("converge");
+  expect(stepsOf({ ...failed, machine: machineOf(8, 8) })).toContainEqual(
+    expect.objectContaining({ kind: "converge", node, running: true }),
+  );
+  expect(faultOf(observedService([failed]), undefined, 0)).toBeUndefined();
+  const refused = { ...failed, replayMemory: { bytes: 8 * gib, refused: "The host is full." } };
+  expect(faultOf(observedService([refused]), undefined, 0)).toEqual({
+    code: "restore_failed",
+    message: "Too little memory. The host is full.",
+  });
+
+  const finished = observedNode(node, { state: "running", generation, restore: { ...restore, state: "finished" } });
+  const [step] = stepsOf({ ...finished, machine: machineOf(8, 8) });
+  expect(step).toMatchObject({ kind: "fitMachine", size: { memoryBytes: gib } });
 });
 
 test.each([

@@ -8,7 +8,8 @@ import { unfinishedOrigin } from "./service-origin.ts";
 import { isStaying, disconnectedAfterMs } from "./member/members.ts";
 import { restartsOf } from "./member/restarts.ts";
 import { hasDifferentImage, hasOutdatedData, lacksServiceImage } from "./canary/node-image.ts";
-import { isSized, planSize, type SizeStep } from "../scaling/size-plan.ts";
+import type { MachineObject, MachineSize } from "#fleet/machine/machine.ts";
+import { hasRequestedSize, isSized, planSize, type SizeStep } from "../scaling/size-plan.ts";
 import { replacementOf } from "./service-operations.ts";
 import { stuckFault } from "./stuck-fault.ts";
 import { memberOperations } from "./service-operations.ts";
@@ -62,7 +63,7 @@ function planDeletion(observed: ObservedService): ServiceStep[] {
 
 /** `waits`: the write fence must be stored before the machine stops. */
 function planNode(service: ManagedServiceObject, observed: ObservedNode, waits: boolean): ServiceStep[] {
-  const { node, machine, connected, instance } = observed;
+  const { node, machine, connected, instance, replayMemory } = observed;
   const { power, instanceGeneration: generation } = service.spec;
   if (machine === undefined) return [{ kind: "createMachine", node }];
   // The agent gets no new settings: after the drain its engine runs with the current ones. The keeper shuts the engine
@@ -80,12 +81,32 @@ function planNode(service: ManagedServiceObject, observed: ObservedNode, waits: 
   if (machine.spec.power === "off") return [{ kind: "powerMachine", node, power: "on" }];
   const sizing = planSize(service.spec, observed, hasSettings(service, observed));
   if (sizing !== undefined) return resizeSteps(sizing, node);
+  if (replayMemory !== undefined && replayMemory.refused === undefined)
+    return planReplayMemory(replayMemory.bytes, observed, machine, generation);
+  const { ownMemoryBytes } = machine.spec;
+  if (ownMemoryBytes !== undefined && connected && instance !== undefined && hasItsData(service, instance))
+    return [{ kind: "fitMachine", node, size: { ...sizeOf(machine), memoryBytes: ownMemoryBytes } }];
   // A failed service retains its snapshot, which its repair may need.
   if (machine.spec.snapshot != null && service.status.operationId === null && service.status.state === "Running")
     return [{ kind: "deleteSnapshot", node }];
   return connected && !hasGeneration(generation, instance)
     ? [{ kind: "converge", node, running: true, generation }]
     : [];
+}
+
+/** The machine of a restore that lacks memory gets it first; then its agent may use it. */
+function planReplayMemory(
+  memoryBytes: number,
+  { node, connected }: ObservedNode,
+  machine: MachineObject,
+  generation: number,
+): ServiceStep[] {
+  if (machine.spec.memoryBytes < memoryBytes) return [{ kind: "raiseMemory", node, memoryBytes }];
+  return connected && hasRequestedSize(machine) ? [{ kind: "converge", node, running: true, generation }] : [];
+}
+
+function sizeOf({ spec: { vcpu, memoryBytes, rootBytes, diskBytes } }: MachineObject): MachineSize {
+  return { vcpu, memoryBytes, rootBytes, diskBytes };
 }
 
 /** No step while the machine's provider is still resizing. */
@@ -218,14 +239,16 @@ export function faultOf(
   // A machine that the canary kept from starting stays failed until it has the old image: the rollback ends by its own
   // deadline.
   const isRollingBack = operation?.status.rollback !== undefined;
-  for (const { isReplica, machine, instance, connected, isCurrent } of observed.nodes) {
+  for (const { isReplica, machine, instance, connected, isCurrent, replayMemory } of observed.nodes) {
     // A failed replica is reported by its own status and by the service's health.
     if (isReplica) continue;
     if (machine?.status.state === "failed" && !isRollingBack)
       return { code: "machine_failed", message: machine.status.reason };
     const restore = instance?.restore;
-    if (restore?.state === "failed" && restore.errorCode !== "retrying")
-      return { code: "restore_failed", message: restoreFailure(restore) };
+    // A restore that lacks memory is tried again once its machine has it.
+    const isRaised = replayMemory !== undefined && replayMemory.refused === undefined;
+    if (restore?.state === "failed" && restore.errorCode !== "retrying" && !isRaised)
+      return { code: "restore_failed", message: restoreFailure(restore, replayMemory?.refused) };
     // A restore that is retried reports that itself; a restore without progress is stuck.
     if (restore !== undefined && restore.state !== "finished") continue;
     if (

@@ -1,5 +1,6 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { MachineObject, MachineSize } from "#fleet/machine/machine.ts";
+import type { ReplayMemory } from "../backup/replay-memory.ts";
 import type { NodeSpec } from "./managed-service.ts";
 
 /** Observed state of one service, read anew in each round of its reconciler. */
@@ -45,6 +46,8 @@ export interface ObservedNode {
   readonly silentHost: string | undefined;
   /** Its host is drained or lost: a service with other nodes replaces this one on another host. */
   readonly mustMove?: true;
+  /** Memory that it needs until its restore is finished; absent while its own suffices. */
+  readonly replayMemory?: ReplayMemory;
   /** The report is of the machine's current boot; an earlier report describes an engine that has ended. */
   readonly isCurrent: boolean;
   /** Replica only: time for which this controller has seen it not follow. */
@@ -63,6 +66,8 @@ export type ServiceStep =
   | { readonly kind: "installImage"; readonly node: NodeSpec }
   /** Resizes a machine to the size that its service needs now. */
   | { readonly kind: "fitMachine"; readonly node: NodeSpec; readonly size: MachineSize }
+  /** Gives a machine more memory until its restore is finished. */
+  | { readonly kind: "raiseMemory"; readonly node: NodeSpec; readonly memoryBytes: number }
   /** The snapshot of the machine's data is no longer needed. */
   | { readonly kind: "deleteSnapshot"; readonly node: NodeSpec }
   | { readonly kind: "deleteMachine"; readonly node: NodeSpec }

@@ -11,6 +11,7 @@ import type { ServiceBackups } from "./service-backups.ts";
 import type { FailureDetector } from "./member/primary-replicas/failure-detector.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import { allNamesOf, namesOf, type ServiceName } from "./service-names.ts";
+import { replayMemoryOf } from "../backup/replay-memory.ts";
 import { isInSync, isNeeded } from "./member/member-roles.ts";
 import { strategyOf } from "./member/strategies.ts";
 
@@ -37,6 +38,7 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
     const up = machine !== undefined && isUp(machine);
     const session = deps.fleet.session(node.id);
     const observation = deps.fleet.observation(node.id);
+    const replayMemory = replayMemoryOf(observation?.instance.restore, machine, deps);
     const seen: ObservedNode = {
       node,
       ...(!isNeeded(service, node) && { isReplica: true }),
@@ -46,6 +48,7 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
       stoppedForDrain: isAlone && host !== undefined && stopsSingleNodes(host),
       ...(host !== undefined && isBeingVacated(host) && { mustMove: true }),
       silentHost: host !== undefined && isUnreachable(host) ? host.metadata.id : undefined,
+      ...(replayMemory !== undefined && { replayMemory }),
       isCurrent: observation !== undefined && observation.bootId === session?.bootId,
     };
     if (isAlone || isNeeded(service, node)) return seen;

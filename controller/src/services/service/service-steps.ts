@@ -24,6 +24,8 @@ import type { FenceOrders } from "./member/primary-replicas/fence-orders.ts";
 import type { FailureDetector } from "./member/primary-replicas/failure-detector.ts";
 import { changePrimary } from "./member/primary-replicas/change-primary.ts";
 import { switchOver } from "./member/primary-replicas/switch-over.ts";
+import { resizeMachine } from "#fleet/placement/resize-machine.ts";
+import type { HostObject } from "#fleet/host/host.ts";
 import { replicationSecretOf } from "./member/new-replica.ts";
 import { newMachine } from "./service-machine.ts";
 import { namesOf } from "./service-names.ts";
@@ -34,6 +36,7 @@ import { takesBackups } from "./member/member-roles.ts";
 export interface StepDeps {
   readonly begin: () => UnitOfWork;
   readonly machines: Collection<MachineObject>;
+  readonly hosts: Pick<Collection<HostObject>, "getCurrent">;
   readonly records: Collection<DnsRecordObject>;
   readonly zone: ZoneRecords;
   readonly users: Collection<DatabaseUserObject>;
@@ -81,8 +84,18 @@ export async function performServiceStep(
       });
     case "fitMachine":
       return changeMachine(step.node.id, service, deps, signal, (machine) =>
-        withSpec(machine, step.size, deps.clock.now()),
+        withSpec(machine, { ...step.size, ownMemoryBytes: undefined }, deps.clock.now()),
       );
+    case "raiseMemory": {
+      const machine = deps.machines.get(step.node.id)?.object;
+      if (machine === undefined) return;
+      const { vcpu, memoryBytes, rootBytes, diskBytes, ownMemoryBytes = memoryBytes } = machine.spec;
+      const size = { vcpu, memoryBytes: step.memoryBytes, rootBytes, diskBytes, ownMemoryBytes };
+      const unit = beginFor(service, deps);
+      await resizeMachine(step.node.id, size, unit, deps, signal);
+      await settle(unit, deps.machines, signal);
+      return;
+    }
     case "deleteSnapshot":
       return changeMachine(step.node.id, service, deps, signal, (machine) =>
         withSpec(machine, { snapshot: null }, deps.clock.now()),
@@ -96,7 +109,8 @@ export async function performServiceStep(
       // Each kind has its own watch: objects of one transaction may reach memory at different times.
       const { modRevision } = service;
       await Promise.all([deps.machines.reached(modRevision, 1_000), deps.users.reached(modRevision, 1_000)]);
-      const { address = "", publicAddress = "" } = deps.machines.get(step.node.id)?.object.status ?? {};
+      const machine = deps.machines.get(step.node.id)?.object;
+      const { address = "", publicAddress = "" } = machine?.status ?? {};
       const addresses = { address, publicAddress };
       const users = usersOfService(deps.users, id);
       const { node, running, generation } = step;
@@ -104,7 +118,8 @@ export async function performServiceStep(
       const replicationSecret = replicationSecretOf(object, deps.sealer);
       const leaseProtocol = deps.fleet.session(node.id)?.primaryLeaseVersion ?? 0;
       const { catalog } = deps;
-      const target = { service: object, node, running, generation, leaseProtocol };
+      const recoveryMemoryBytes = machine?.spec.ownMemoryBytes === undefined ? 0 : machine.spec.memoryBytes;
+      const target = { service: object, node, running, generation, leaseProtocol, recoveryMemoryBytes };
       const args = { ...target, addresses, addressOf, users, replicationSecret, catalog };
       const value = { ...instanceSpecOf(args), ...(takesBackups(object, node) && deps.backups.instanceOf(object)) };
       deps.delivery.deliver(node.id, { workload: { case: "engine", value } });

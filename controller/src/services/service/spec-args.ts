@@ -21,4 +21,6 @@ export interface SpecArgs {
    * without one.
    */
   readonly leaseProtocol: number;
+  /** Memory of the node's machine while it has more than its plan for a restore; 0 otherwise. */
+  readonly recoveryMemoryBytes: number;
 }

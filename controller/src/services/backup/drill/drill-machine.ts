@@ -11,8 +11,8 @@ import { generationOf } from "./drill-plan.ts";
 const gib = 1024 ** 3;
 
 /**
- * Pure: the machine of a drill, as large as the service's. It has no DNS name and no policy rule admits anyone. The
- * engine's certificate has a name under `.invalid` (RFC 6761).
+ * Pure: the machine of a drill, as large as the service's at first. It has no DNS name and no policy rule admits
+ * anyone. The engine's certificate has a name under `.invalid` (RFC 6761).
  */
 export function machineOf(drill: DrillObject, id: string, catalog: CatalogData, now: number): MachineObject {
   const { source } = drill.spec;
@@ -62,6 +62,7 @@ export function instanceOf(
     running: true,
     vcpu: plan.vcpu,
     memoryBytes: BigInt(plan.memoryGb * gib),
+    recoveryMemoryBytes: BigInt(machine.spec.memoryBytes),
     storageBytes: BigInt(storageSizeGb * gib),
     parameters: { ...parameters },
     address,

@@ -125,6 +125,31 @@ test("a drill that finds damage records the object, and says what to do", () => 
   expect(drill.status.error?.message).toMatch(/^it is absent\. .* restore to a moment before it, or after /);
 });
 
+test("the machine of a drill that lacks memory gets it, and its restore is tried again", () => {
+  const gib = 1024 ** 3;
+  const instance = report("r-1", 1n);
+  Object.assign(instance.restore ?? {}, { state: "failed", errorCode: "plan_too_small", reason: "Too little memory." });
+  const replayMemory = { bytes: 8 * gib, refused: undefined };
+  const { vcpu, rootBytes, diskBytes } = machine.spec;
+  const larger = { ...machine, spec: { ...machine.spec, memoryBytes: 8 * gib } };
+  const size = { vcpu, rootBytes, diskBytes, memoryBytes: 8 * gib };
+  const sized = { ...larger, status: { ...larger.status, size } };
+  const { steps, drill } = looks(
+    { machine: undefined },
+    { instance, replayMemory },
+    { instance, replayMemory, machine: larger },
+    { instance, replayMemory, machine: sized },
+    { instance: report("r-1", 1n), machine: sized },
+  );
+  expect(steps).toEqual(["begin", "raiseMemory", "wait", "deliver", "examined"]);
+  expect(drill.status.error).toBeNull();
+  const refused = looks({ machine: undefined }, { instance, replayMemory: { bytes: 1, refused: "The host is full." } });
+  expect(refused.drill.status.error).toEqual({
+    code: "plan_too_small",
+    message: "Too little memory. The host is full.",
+  });
+});
+
 test("a drill without progress fails, whatever it waits for", () => {
   for (const status of [fresh.status, { ...fresh.status, state: "running", machineId: "m-1" } as const]) {
     const late = planDrill({ ...fresh, status }, { ...wellSeen, hasCapacity: false, connected: false }, 31 * minuteMs);

@@ -1,6 +1,8 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { restoreFailure } from "../../service/restore-failure.ts";
+import { hasRequestedSize } from "../../scaling/size-plan.ts";
+import type { ReplayMemory } from "../replay-memory.ts";
 import { type DrillCheck, type DrillObject, isFinished, originOf } from "./drill.ts";
 
 /** Observed state of one drill, read at each reconcile. */
@@ -14,6 +16,8 @@ export interface ObservedDrill {
   readonly serviceExists: boolean;
   /** Fewer drills run than the limit. */
   readonly hasCapacity: boolean;
+  /** Memory that its machine needs for the current restore; absent while its own suffices. */
+  readonly replayMemory?: ReplayMemory;
 }
 
 export type DrillStep =
@@ -21,6 +25,8 @@ export type DrillStep =
   /** The machine is created in the transaction that changes the drill. */
   | { readonly kind: "begin" }
   | { readonly kind: "deliver" }
+  /** Its machine gets more memory in the transaction that changes the drill. */
+  | { readonly kind: "raiseMemory"; readonly memoryBytes: number }
   | { readonly kind: "follow"; readonly step: string; readonly mark: string }
   | { readonly kind: "examined"; readonly checks: readonly DrillCheck[] }
   | {
@@ -60,7 +66,8 @@ export function planDrill(drill: DrillObject, observed: ObservedDrill, now: numb
   return planRunning(drill, observed, now);
 }
 
-function planRunning(drill: DrillObject, { machine, connected, instance }: ObservedDrill, now: number): DrillStep {
+function planRunning(drill: DrillObject, observed: ObservedDrill, now: number): DrillStep {
+  const { machine, connected, instance, replayMemory } = observed;
   const origin = originOf(drill);
   if (machine === undefined) return fail("machine_lost", "The drill's machine was lost.");
   if (machine.status.state === "failed") return fail("machine_failed", machine.status.reason);
@@ -70,9 +77,19 @@ function planRunning(drill: DrillObject, { machine, connected, instance }: Obser
   if (instance === undefined || restore === undefined) return { kind: "wait", step: "WaitForMachine" };
   const of: DrillCheck["of"] = origin.targetTime === null ? "backup" : "target";
   const code = restore.errorCode;
+  if (replayMemory !== undefined && replayMemory.refused === undefined) {
+    const { bytes: memoryBytes } = replayMemory;
+    if (machine.spec.memoryBytes < memoryBytes) return { kind: "raiseMemory", memoryBytes };
+    return hasRequestedSize(machine) ? { kind: "deliver" } : { kind: "wait", step: "WaitForMachine" };
+  }
   if (restore.state === "failed" && code !== "" && code !== "retrying") {
     const { damagedObject } = restore;
-    return { kind: "fail", code, message: restoreFailure(restore), ...(damagedObject !== "" && { damagedObject }) };
+    return {
+      kind: "fail",
+      code,
+      message: restoreFailure(restore, replayMemory?.refused),
+      ...(damagedObject !== "" && { damagedObject }),
+    };
   }
   if (restore.state !== "finished") {
     const mark = `${restore.state} ${restore.restoredBytes} ${restore.restoredObjects} ${restore.position}`;

@@ -3,7 +3,9 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { RestoreSource } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import type { Fleet } from "#fleet/fleet.ts";
+import type { HostObject } from "#fleet/host/host.ts";
 import { isUp, machineKind, type MachineObject } from "#fleet/machine/machine.ts";
+import { resizeMachine } from "#fleet/placement/resize-machine.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
 import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
@@ -14,6 +16,7 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { WorkloadDelivery } from "#fleet/task/workload-delivery.ts";
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import type { ServiceOrigin } from "../../service/service-origin.ts";
+import { replayMemoryOf } from "../replay-memory.ts";
 import { type DrillIndex, drillKind, type DrillObject, isFinished, originOf } from "./drill.ts";
 import { instanceOf, machineOf } from "./drill-machine.ts";
 import { type ObservedDrill, planDrill } from "./drill-plan.ts";
@@ -24,6 +27,7 @@ export interface DrillWorkDeps {
   readonly drillIndex: DrillIndex;
   readonly services: Collection<ManagedServiceObject>;
   readonly machines: Collection<MachineObject>;
+  readonly hosts: Pick<Collection<HostObject>, "get" | "getCurrent">;
   readonly operations: Collection<OperationObject>;
   readonly fleet: Pick<Fleet, "session" | "observation" | "subscribe">;
   readonly delivery: WorkloadDelivery;
@@ -76,6 +80,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
       logTransition(drill, after.drill);
       if (after.drill.status.state !== drill.status.state || step.kind === "examined") return again(0, step.kind);
     }
+    if (step.kind === "raiseMemory") return raiseMemory(drill, step.memoryBytes, signal);
     if (step.kind === "deliver") deliver(drill);
     return again(step.kind === "deliver" ? soonMs : recheckMs, step.kind);
   }
@@ -88,13 +93,28 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
     const session = machineId === null ? undefined : fleet.session(machineId);
     const observation = machineId === null ? undefined : fleet.observation(machineId);
     const isCurrent = session !== undefined && observation?.bootId === session.bootId;
+    const { restore } = (isCurrent ? observation?.instance : undefined) ?? {};
+    const isOfCurrent = restore?.restoreId === originOf(drill)?.restoreId;
+    const replayMemory = isOfCurrent ? replayMemoryOf(restore, machine, deps) : undefined;
     return {
+      ...(replayMemory !== undefined && { replayMemory }),
       machine,
       connected: machine !== undefined && isUp(machine) && session !== undefined,
       instance: isCurrent ? observation.instance : undefined,
       serviceExists: service !== undefined && service.metadata.deletionRequestedAt === undefined,
       hasCapacity: drillIndex.running() < runningMax,
     };
+  }
+
+  async function raiseMemory(drill: DrillObject, memoryBytes: number, signal: AbortSignal): Promise<Outcome> {
+    const machine = machines.get(drill.status.machineId ?? "");
+    if (machine === undefined) return again(soonMs, "memory is stale");
+    const { vcpu, rootBytes, diskBytes } = machine.object.spec;
+    const unit = deps.begin();
+    await resizeMachine(machine.object.metadata.id, { vcpu, memoryBytes, rootBytes, diskBytes }, unit, deps, signal);
+    await machines.reached(await unit.commit(signal), 1_000);
+    log.info("drill's machine gets more memory", { drill: drill.metadata.id, memoryBytes });
+    return again(soonMs, "its machine gets more memory");
   }
 
   function deliver(drill: DrillObject): void {
