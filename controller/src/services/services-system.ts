@@ -272,6 +272,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
         firstBackupAfterMs: settings.firstBackupAfterS * 1_000,
         finalBackupWithinMs: settings.finalBackupWithinS * 1_000,
         sealer,
+        catalog,
         log,
       }),
       createDescriptorSyncWork({

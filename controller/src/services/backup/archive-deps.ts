@@ -1,5 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
@@ -35,6 +36,7 @@ export interface ArchiveWorkDeps extends BackupCreation {
   /** Milliseconds for which a final backup that fails is repeated. */
   readonly finalBackupWithinMs: number;
   readonly sealer: Sealer;
+  readonly catalog: CatalogData;
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
   readonly log: Log;

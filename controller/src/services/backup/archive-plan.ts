@@ -1,3 +1,4 @@
+import type { PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
 import { hash } from "#kernel/runtime/ownership.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ArchiveObject, nextDaily, settingsOf } from "./archive.ts";
@@ -5,6 +6,7 @@ import { type BackupObject, type BackupSpec, hasEnded } from "./backup.ts";
 import { withoutDamaged } from "./backup-chain.ts";
 import { currentRange } from "./log-archive.ts";
 import { withoutHoles } from "./log-holes.ts";
+import { needsLowerBase } from "./lowered-settings.ts";
 import { logAfter } from "./restorable.ts";
 
 const minuteMs = 60_000;
@@ -36,7 +38,11 @@ export function dueBackup(
   service: ManagedServiceObject,
   archive: ArchiveObject,
   backups: readonly BackupObject[],
-  { now, finalBackupWithinMs }: { readonly now: number; readonly finalBackupWithinMs: number },
+  {
+    now,
+    finalBackupWithinMs,
+    plan,
+  }: { readonly now: number; readonly finalBackupWithinMs: number; readonly plan?: PlanSize | undefined },
 ): Due {
   const automated = backups.filter(({ spec }) => spec.backupType === "automated");
   if (service.metadata.deletionRequestedAt !== undefined) {
@@ -44,7 +50,7 @@ export function dueBackup(
     return dueFinal(service, automated, now, isFinished);
   }
   if (automated.some((backup) => !hasEnded(backup))) return { kind: "none" };
-  const isDueSooner = !isCovered(archive, backups) || isUpgraded(archive);
+  const isDueSooner = !isCovered(archive, backups) || isUpgraded(archive) || needsLowerBase(archive, service, plan);
   const at = isDueSooner ? repeatAt(backups, now) : nextAutomatedAt(archive, backups);
   if (at > now) return { kind: "at", at };
   // A due backup waits until the service is Running and has no operation in progress.

@@ -23,6 +23,7 @@ import { backupKind, type BackupObject, newBackupObject } from "./backup.ts";
 import { restorableOf } from "./restorable.ts";
 import { taskTarget } from "../service/member/member-roles.ts";
 import { partial } from "@holdfast/testing/partial.ts";
+import { defaultCatalog } from "#catalog/catalog.ts";
 
 const service = runningService({});
 const { id, organizationId } = service.metadata;
@@ -48,6 +49,7 @@ test("a service that is undeleted during a reconcile of its archive keeps its au
   };
   const work = createArchiveWork(
     partial<ArchiveWorkDeps>({
+      catalog: defaultCatalog,
       ...noReports,
       services: {
         by: () => [],
@@ -90,13 +92,14 @@ test("a log with a gap continues as another archive, and one event is emitted", 
   const reached = async () => undefined;
   const work = createArchiveWork(
     partial<ArchiveWorkDeps>({
+      catalog: defaultCatalog,
       ...noReports,
       services: { by: () => [], get: () => stored(service) },
       archives: { get: () => stored(archive), reached },
       backups: { reached },
       backupKeys: { get: () => stored(key), reached },
       index: { of: () => [] },
-      fleet: { observation: () => ({ instance: { archive: report } }) },
+      fleet: { observation: () => ({ instance: { archive: report, effectiveParameters: {} } }) },
       objects: createDirectoryStore(directory),
       readersOf: () => [],
       expiryDeferred: () => false,
@@ -169,13 +172,14 @@ test("a pause of deletions retains expired backups and log, and new log is recor
   let isPaused = true;
   const work = createArchiveWork(
     partial<ArchiveWorkDeps>({
+      catalog: defaultCatalog,
       ...noReports,
       services: { by: () => [], get: () => stored(service) },
       archives: { get: () => stored(archive), reached },
       backups: { get: (backupId: string) => stored(all.get(backupId)), reached },
       backupKeys: { get: () => stored(key), reached },
       index: { of: () => [...all.values()].map(stored) },
-      fleet: { observation: () => ({ instance: { archive: report } }) },
+      fleet: { observation: () => ({ instance: { archive: report, effectiveParameters: {} } }) },
       objects,
       readersOf: () => [],
       expiryDeferred: () => isPaused,
@@ -233,6 +237,7 @@ test("an upgrade ends the log's archive once it can no longer be rolled back", a
   const reached = async () => undefined;
   const work = createArchiveWork(
     partial<ArchiveWorkDeps>({
+      catalog: defaultCatalog,
       ...noReports,
       services: { by: () => [], get: () => stored(current) },
       archives: { get: () => stored(archive), reached },
@@ -271,6 +276,7 @@ test("a manual backup before the first automated one starts the log", async () =
   const reached = async () => undefined;
   const work = createArchiveWork(
     partial<ArchiveWorkDeps>({
+      catalog: defaultCatalog,
       ...noReports,
       services: { by: () => [], get: () => stored(service) },
       archives: { get: () => stored(archive), reached },
@@ -353,6 +359,7 @@ describe("an object that a machine reports as damaged", () => {
     const reached = async () => undefined;
     const work = createArchiveWork(
       partial<ArchiveWorkDeps>({
+        catalog: defaultCatalog,
         services: {
           by: (_: unknown, source: string) => (source === id ? [stored(restoring)] : []),
           get: () => stored(service),
@@ -371,8 +378,13 @@ describe("an object that a machine reports as damaged", () => {
         fleet: {
           observation: (machine: string) =>
             machine === taskTarget(restoring).id
-              ? { instance: { restore: { restoreId: "r-1", damagedObject: reported.byRestore ?? "" } } }
-              : { instance: { archive: report } },
+              ? {
+                  instance: {
+                    restore: { restoreId: "r-1", damagedObject: reported.byRestore ?? "" },
+                    effectiveParameters: {},
+                  },
+                }
+              : { instance: { archive: report, effectiveParameters: {} } },
         },
         objects,
         readersOf: () => [],

@@ -5,6 +5,10 @@ import type { Stored } from "#kernel/store/resource.ts";
 import { archiveKind, type ArchiveObject, newArchive } from "./archive.ts";
 import { dueBackup, firstDueAt } from "./archive-plan.ts";
 import { awaitsUpgradeOutcome, withSource } from "./archive-source.ts";
+import { planSizeOf } from "#catalog/catalog.ts";
+import { logSettings } from "../configuration/replica-minimums.ts";
+import { taskTarget } from "../service/member/member-roles.ts";
+import { withSettings } from "./lowered-settings.ts";
 import { newBackup } from "./backup-creation.ts";
 import { nextBase } from "./backup-chain.ts";
 import { hasBackups } from "./service-backups.ts";
@@ -76,12 +80,22 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
       await archives.reached(await unit.commit(signal), 1_000);
       return again(0, "source recorded");
     }
+    const { instance } = deps.fleet.observation(taskTarget(service).id) ?? {};
+    const noted = withSettings(archive.object, logSettings(service.spec, instance), now);
+    if (noted !== undefined) {
+      const unit = deps.begin();
+      unit.update(archiveKind, archive, noted);
+      await archives.reached(await unit.commit(signal), 1_000);
+      return again(0, "settings recorded");
+    }
     await Promise.all([backups.reached(archive.modRevision, 1_000), backupKeys.reached(archive.modRevision, 1_000)]);
     const damaged = await damage.record(archive, signal);
     if (damaged !== undefined) return damaged;
     const logged = await logs.maintain(service, archive, signal);
     if (logged !== undefined) return logged;
-    const due = dueBackup(service, archive.object, all(id), { now, finalBackupWithinMs: deps.finalBackupWithinMs });
+    const { finalBackupWithinMs } = deps;
+    const plan = planSizeOf(deps.catalog, service.spec.planName, service.spec.storageSizeGb);
+    const due = dueBackup(service, archive.object, all(id), { now, finalBackupWithinMs, plan });
     const waiting =
       due.kind === "now"
         ? await logs.awaitFollowed(service, archive, due.trigger, signal)

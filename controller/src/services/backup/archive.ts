@@ -120,12 +120,24 @@ export interface ArchiveStatus {
   readonly lastAutomatedAt: number | null;
   /** Time of the last change of the image; absent if there was none. A backup follows each change. */
   readonly imageChangedAt?: number;
+  /** Absent until an engine reported its settings, and for engines whose replay depends on none. */
+  readonly settings?: ArchivedSettings;
   /** Raised with each backup, so that two transactions that count backups and add one conflict. */
   readonly requests: number;
   /** Recorded ranges of the log, oldest first. */
   readonly log: readonly LogRange[];
   /** Data for an undelete; null while the service exists, and if it cannot be undeleted. */
   readonly deleted: DeletedService | null;
+}
+
+/** Settings that the archived log was written under; a replay needs at least as much of each. */
+export interface ArchivedSettings {
+  /** Those of the running engine. */
+  readonly current: Readonly<Record<string, string>>;
+  /** The last time at which one of them became lower, in milliseconds since 1970; null if none did. */
+  readonly loweredAt: number | null;
+  /** The greatest values before that, since the base of then. */
+  readonly before: Readonly<Record<string, string>>;
 }
 
 /** A deleted service, with everything that an undelete needs. Times are milliseconds since 1970. */

@@ -1,0 +1,55 @@
+import { canReplay } from "@holdfast/common/engine-catalog/plan-limits.ts";
+import type { PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import type { ArchivedSettings, ArchiveObject } from "./archive.ts";
+
+type Settings = Readonly<Record<string, string>>;
+
+/** Pure: the archive with the settings that the engine runs with; undefined if nothing changes. */
+export function withSettings(archive: ArchiveObject, current: Settings, now: number): ArchiveObject | undefined {
+  if (Object.keys(current).length === 0) return undefined;
+  const { status } = archive;
+  const settings = settingsAfter(status.settings, current, status.lastAutomatedAt, now);
+  return settings === status.settings ? undefined : { ...archive, status: { ...status, settings } };
+}
+
+function settingsAfter(
+  known: ArchivedSettings | undefined,
+  current: Settings,
+  lastBaseAt: number | null,
+  now: number,
+): ArchivedSettings {
+  if (known === undefined) return { current, loweredAt: null, before: {} };
+  const isLower = (name: string) => Number(lookUp(current, name)) < Number(lookUp(known.current, name));
+  const names = Object.keys(known.current);
+  if (names.some(isLower)) {
+    // Values before the last base no longer count.
+    const isCovered = known.loweredAt === null || (lastBaseAt !== null && lastBaseAt > known.loweredAt);
+    return { current, loweredAt: now, before: greatest(isCovered ? {} : known.before, known.current) };
+  }
+  const isSame =
+    names.length === Object.keys(current).length && names.every((name) => current[name] === known.current[name]);
+  return isSame ? known : { ...known, current };
+}
+
+function greatest(one: Settings, other: Settings): Settings {
+  const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
+  const valueOf = (settings: Settings, name: string) => Number(lookUp(settings, name) ?? 0);
+  return Object.fromEntries(names.map((name) => [name, String(Math.max(valueOf(one, name), valueOf(other, name)))]));
+}
+
+/**
+ * Pure: true if the log since the last base was written under settings that this plan has too little memory for, and
+ * they are lower by now: the next base needs less.
+ */
+export function needsLowerBase(
+  { status: { settings, lastAutomatedAt } }: ArchiveObject,
+  { spec: { databaseType, version } }: ManagedServiceObject,
+  plan: PlanSize | undefined,
+): boolean {
+  if (settings === undefined || settings.loweredAt === null || plan === undefined) return false;
+  if (lastAutomatedAt === null || lastAutomatedAt > settings.loweredAt) return false;
+  const { before, current } = settings;
+  return !canReplay(databaseType, version, plan, before) && canReplay(databaseType, version, plan, current);
+}
