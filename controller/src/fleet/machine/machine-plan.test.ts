@@ -2,7 +2,14 @@ import { describe, expect, it } from "vitest";
 import type { MachineFacts } from "@holdfast/compute/compute-provider.ts";
 import type { MachineObject } from "./machine.ts";
 import { isNextOutcome } from "./machine-snapshot.ts";
-import { lostAfterMs, type ObservedMachine, planMachine, restartDelayMs, silenceTimeoutMs } from "./machine-plan.ts";
+import {
+  lostAfterMs,
+  type ObservedMachine,
+  planMachine,
+  foundEvent,
+  restartDelayMs,
+  silenceTimeoutMs,
+} from "./machine-plan.ts";
 
 const now = 1_000_000;
 const running: MachineFacts = {
@@ -275,5 +282,25 @@ describe("a snapshot of the data", () => {
   ])("may be recorded as %s: %#", (_name, object, outcome, may) => {
     expect(isNextOutcome(object, { name: "op-1", outcome, reason: "" })).toBe(may);
     expect(isNextOutcome(object, { name: "op-9", outcome, reason: "" })).toBe(false);
+  });
+});
+
+describe("a machine that ended five times within ten minutes", () => {
+  const often = { deathsAgoMs: [400_000, 300_000, 200_000, 100_000, 0] };
+
+  // biome-ignore format: a table
+  it.each([
+    ["has failed before it is started again",        machine("on"),  "stopped", undefined, "failed"],
+    ["has failed until its agent connects",          machine("on"),  "running", undefined, "failed"],
+    ["runs once its agent is connected",             machine("on"),  "running", 5_000,     "foundRunning"],
+  ] as const)("%s", (_, object, state, connectedMs, event) => {
+    expect(foundEvent(object, state, { ...often, connectedMs })).toBe(event);
+  });
+
+  it("counts fewer ends as a restart", () => {
+    const once = { deathsAgoMs: [0], connectedMs: undefined };
+    expect(foundEvent(machine("on"), "stopped", once)).toBeUndefined();
+    expect(foundEvent(machine("on"), "running", once)).toBe("foundRunning");
+    expect(foundEvent(machine("off"), "stopped", once)).toBe("foundStopped");
   });
 });

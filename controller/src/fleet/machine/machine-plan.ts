@@ -1,5 +1,6 @@
 import type { MachineFacts } from "@holdfast/compute/compute-provider.ts";
 import type { MachineObject } from "./machine.ts";
+import type { MachineEvent } from "./machine-lifecycle.ts";
 import { planSnapshotRemovals, type RemovalStep } from "./snapshot-removal.ts";
 import { planSnapshot, type SnapshotStep } from "./machine-snapshot.ts";
 
@@ -13,6 +14,8 @@ export interface ObservedMachine {
   readonly silentMs: number;
   /** Ages of its deaths within the last ten minutes, the most recent last. */
   readonly deathsAgoMs: readonly number[];
+  /** Time of the last death, in milliseconds since 1970; absent before the first one. */
+  readonly diedAt?: number | undefined;
   /**
    * True if this controller delivered the stored enrollment to the machine. A controller that crashed between the write
    * and the delivery left an enrollment that the machine never got.
@@ -67,8 +70,25 @@ export const reportedWithinMs = 2_000;
 const poolStartDelayMs = 5_000;
 /** Older deaths do not count. */
 export const deathWindowMs = 600_000;
-/** Number of deaths after which the machine's state is failed, although it is still restarted. */
-export const deathsMax = 5;
+/** Number of deaths from which on the machine's state is failed until its agent connects; it is still restarted. */
+const deathsMax = 5;
+
+/** Pure: true if the machine ends again and again: its state is failed while its agent is not connected. */
+export function diesOften({ deathsAgoMs, connectedMs }: Pick<ObservedMachine, "deathsAgoMs" | "connectedMs">): boolean {
+  return deathsAgoMs.length >= deathsMax && connectedMs === undefined;
+}
+
+/** Pure: the event of a machine as the provider reports it; undefined while it waits for a restart. */
+export function foundEvent(
+  { spec }: Pick<MachineObject, "spec">,
+  state: MachineFacts["state"],
+  observed: Pick<ObservedMachine, "deathsAgoMs" | "connectedMs">,
+): MachineEvent | undefined {
+  if (diesOften(observed)) return "failed";
+  if (state === "running")
+    return spec.owner === null && (observed.connectedMs ?? 0) > reportedWithinMs ? "foundWaiting" : "foundRunning";
+  return observed.deathsAgoMs.length > 0 && spec.power === "on" ? undefined : "foundStopped";
+}
 
 /** Pure: the next steps that bring the machine to its spec. */
 export function planMachine(machine: MachineObject, observed: ObservedMachine): MachineStepPlan {

@@ -6,15 +6,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { Owners } from "../owner/owners.ts";
 import { isUp, type MachineObject, type MachineStatus } from "./machine.ts";
-import type { MachineEvent } from "./machine-lifecycle.ts";
-import {
-  deathWindowMs,
-  deathsMax,
-  type MachineStep,
-  type ObservedMachine,
-  planMachine,
-  reportedWithinMs,
-} from "./machine-plan.ts";
+import { deathWindowMs, foundEvent, type MachineStep, type ObservedMachine, planMachine } from "./machine-plan.ts";
 import { addressesOf, type MachineStepDeps, performMachineStep, stopGraceMs, writeStatus } from "./machine-steps.ts";
 
 /** The part of a host's object that machines depend on. */
@@ -31,11 +23,13 @@ export interface MachineReconcilerDeps extends MachineStepDeps {
 interface Memory {
   readonly silentSince: number | undefined;
   readonly deaths: readonly number[];
+  /** Time of the last death, in milliseconds since 1970; undefined before the first one. */
+  readonly diedAt: number | undefined;
   /** True if this controller delivered the stored enrollment to the machine. */
   readonly enrollmentDelivered: boolean;
 }
 
-const emptyMemory: Memory = { silentSince: undefined, deaths: [], enrollmentDelivered: false };
+const emptyMemory: Memory = { silentSince: undefined, deaths: [], diedAt: undefined, enrollmentDelivered: false };
 
 const retryFailureMs = 15_000;
 const retryPendingMs = 1_000;
@@ -57,8 +51,11 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
     const isSilent = facts?.state === "running" && session === undefined;
     const silentSince = isSilent ? (memory.silentSince ?? at) : undefined;
     const died = isDead(machine, facts);
-    const deaths = (died ? [...memory.deaths, at] : memory.deaths).filter((death) => at - death < deathWindowMs);
-    memories.set(id, { ...memory, silentSince, deaths });
+    // A machine that is shut down begins with a new count.
+    const counted = machine.spec.power === "off" ? [] : memory.deaths;
+    const deaths = (died ? [...counted, at] : counted).filter((death) => at - death < deathWindowMs);
+    const diedAt = died ? now : memory.diedAt;
+    memories.set(id, { ...memory, silentSince, deaths, diedAt });
     if (died) await writeStatus(id, "died", { reason: "The machine ended and is restarted." }, deps, signal);
     const silentMs = silentSince === undefined ? 0 : at - silentSince;
     const deathsAgoMs = deaths.map((death) => at - death);
@@ -69,6 +66,7 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
       connectedMs,
       silentMs,
       deathsAgoMs,
+      diedAt,
       enrollmentDelivered,
       now,
       uptimeMs,
@@ -182,25 +180,30 @@ function isDead(machine: MachineObject, facts: MachineFacts | undefined): boolea
 
 /** Writes the machine's state and size as the provider reports them after the steps. */
 async function writeObserved(
-  { metadata: { id, generation }, spec }: MachineObject,
-  { deathsAgoMs: deaths, connectedMs = 0 }: ObservedMachine,
+  machine: MachineObject,
+  observed: ObservedMachine,
   sizeProblem: string,
   deps: MachineReconcilerDeps,
   signal: AbortSignal,
 ): Promise<void> {
+  const {
+    metadata: { id, generation },
+    spec,
+  } = machine;
+  const { deathsAgoMs: deaths, diedAt } = observed;
   const facts = await deps.provider.get(id, signal);
   if (facts === undefined) return;
-  const waits = spec.owner === null && connectedMs > reportedWithinMs;
-  const running: MachineEvent = waits ? "foundWaiting" : "foundRunning";
-  const found: MachineEvent = facts.state === "running" ? running : "foundStopped";
-  const diesOften = deaths.length >= deathsMax;
-  const reason = diesOften ? `The machine ended ${deaths.length} times within ten minutes.` : "";
-  // During the back-off before a restart the state does not change.
-  const awaitsRestart = deaths.length > 0 && facts.state === "stopped" && spec.power === "on";
-  const event = diesOften ? "failed" : awaitsRestart ? undefined : found;
+  const event = foundEvent(machine, facts.state, observed);
+  const reason = event === "failed" ? `The machine ended ${deaths.length} times within ten minutes.` : "";
   const { vcpu, memoryBytes, rootBytes = spec.rootBytes } = facts.plan;
   const size = { vcpu, memoryBytes, rootBytes, diskBytes: facts.diskBytes };
-  const change: Partial<MachineStatus> = { size, sizeProblem, ...(awaitsRestart && !diesOften ? {} : { reason }) };
+  const change: Partial<MachineStatus> = {
+    size,
+    sizeProblem,
+    // During the back-off before a restart the state does not change.
+    ...(event !== undefined && { reason }),
+    ...(event === "failed" && diedAt !== undefined && { diedAt }),
+  };
   const options = { ofGeneration: generation };
   await writeStatus(id, event, { ...change, ...addressesOf(facts) }, deps, signal, options);
 }

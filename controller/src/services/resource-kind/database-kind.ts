@@ -22,7 +22,7 @@ import { canonicalCidrs } from "../service/allowed-cidrs.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../service/managed-service.ts";
 import { newService } from "../service/new-service.ts";
 import type { ServiceCreation } from "../service/service-creation.ts";
-import { requestDeletion } from "../service/service-deletion.ts";
+import { isReachable, requestDeletion } from "../service/service-deletion.ts";
 import { databaseAliases, databaseSchema, type DatabaseSpec, normalizedDatabase } from "./database-spec.ts";
 import {
   absent,
@@ -181,7 +181,12 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
       if (service === undefined || service.object.metadata.deletionRequestedAt !== undefined) return false;
       const current = await inProgress(service.object, signal);
       const now = clock.now();
-      const requested = { operationId: newId(), now, skipFinalBackup: !isOrderly };
+      const requested = {
+        operationId: newId(),
+        now,
+        skipFinalBackup: !isOrderly,
+        isReachable: isReachable(service.object, deps.fleet),
+      };
       const { after, operation } = requestDeletion(service.object, requested);
       if (current !== undefined) unit.update(operationKind, current, cancelled(current.object, now));
       unit.create(operationKind, operation);

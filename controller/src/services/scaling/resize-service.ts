@@ -14,7 +14,7 @@ import type { Changes } from "#kernel/store/unit-of-work.ts";
 export interface ResizeDeps extends MachineResizeDeps {
   readonly quotas: Pick<Quotas, "claim">;
   readonly catalog: CatalogData;
-  readonly fleet: Pick<Fleet, "observation">;
+  readonly fleet: Pick<Fleet, "observation" | "session">;
   readonly clock: Clock;
   readonly newId: () => string;
 }

@@ -42,6 +42,7 @@ import type { DeletedServices } from "./deleted-services.ts";
 import type { ServiceAccess } from "./service-access.ts";
 import type { ServiceCreation } from "./service-creation.ts";
 import { requirePooler } from "./pooler.ts";
+import { isReachable } from "./service-deletion.ts";
 import { requestVerb, type Verb } from "./service-verbs.ts";
 import { updateService, updateServiceFaults } from "./update-service.ts";
 import { type ResizeDeps, resizeService } from "../scaling/resize-service.ts";
@@ -106,8 +107,13 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
       checkIfMatch(call, service.object);
       const current = await access.inProgress(service.object, call.signal);
       const { skipFinalBackup = false } = input;
-      const ids = { operationId: deps.newId(), skipFinalBackup, now: deps.clock.now() };
-      const outcome = requestVerb(service.object, name, current?.object, ids);
+      const request = {
+        operationId: deps.newId(),
+        skipFinalBackup,
+        isReachable: isReachable(service.object, deps.fleet),
+        now: deps.clock.now(),
+      };
+      const outcome = requestVerb(service.object, name, current?.object, request);
       if (outcome.kind === "inProgress") return { unchanged: await message(service, call) };
       if (current !== undefined && outcome.ended !== undefined) unit.update(operationKind, current, outcome.ended);
       unit.create(operationKind, outcome.operation);

@@ -242,7 +242,7 @@ export function faultOf(
   for (const { isReplica, machine, instance, connected, isCurrent, replayMemory } of observed.nodes) {
     // A failed replica is reported by its own status and by the service's health.
     if (isReplica) continue;
-    if (machine?.status.state === "failed" && !isRollingBack)
+    if (machine?.status.state === "failed" && !isRollingBack && !isStartedAgain(machine, operation))
       return { code: "machine_failed", message: machine.status.reason };
     const restore = instance?.restore;
     // A restore that lacks memory is tried again once its machine has it.
@@ -263,6 +263,11 @@ export function faultOf(
   return operation !== undefined && memberOperations.some((type) => type.is(operation))
     ? undefined
     : stuckFault(operation, now);
+}
+
+/** True if the machine ended often before the operation, which fails only if it ends again. */
+function isStartedAgain({ status: { diedAt } }: MachineObject, operation: OperationObject | undefined): boolean {
+  return operation !== undefined && diedAt !== undefined && diedAt < operation.metadata.createdAt;
 }
 
 /** The operation may repair an earlier failure, so the time counts from its begin at the earliest. */

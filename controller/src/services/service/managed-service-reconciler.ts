@@ -18,7 +18,7 @@ import { warningsRecheckInMs } from "./member/member-warnings.ts";
 import { growStorage, type StorageGrowthDeps } from "../scaling/grow-storage.ts";
 import { autoscaleDueInMs } from "../scaling/autoscale-target.ts";
 import { healthRecheckInMs } from "./managed-service-health.ts";
-import { requestDeletion } from "./service-deletion.ts";
+import { isReachable, requestDeletion } from "./service-deletion.ts";
 import { serviceEvent } from "./service-events.ts";
 import { expiryOf } from "./service-expiry.ts";
 import type { ServiceMaintenance } from "./service-maintenance.ts";
@@ -138,7 +138,11 @@ async function settleExpiry(
   if (expiry.action === "none") return undefined;
   const unit = deps.begin();
   if (expiry.action === "delete") {
-    const { after, operation } = requestDeletion(object, { operationId: deps.newId(), now });
+    const { after, operation } = requestDeletion(object, {
+      operationId: deps.newId(),
+      now,
+      isReachable: isReachable(object, deps.fleet),
+    });
     const current = await findOperation(deps.operations, object.status.operationId, signal);
     if (current !== undefined) unit.update(operationKind, current, cancelled(current.object, now));
     unit.create(operationKind, operation);

@@ -42,6 +42,15 @@ test.each([
   expect(steps(2n)).toEqual(["withdrawNames"]);
 });
 
+test.each([
+  ["whose engine responds has a final backup", true, "wanted"],
+  ["whose engine does not respond has none", false, undefined],
+])("a service in Error %s", (_, isReachable, finalBackup) => {
+  const service = runningService({}, {}, { state: "Error" });
+  const { after } = requestDeletion(service, { operationId: "op-1", now: 1, isReachable });
+  expect(after.spec.finalBackup).toBe(finalBackup);
+});
+
 test("a service that comes back admits its clients again", () => {
   const { after } = requestDeletion(runningService(), { operationId: "op-1", now: 1 });
   const from = { kind: "undelete", backupId: "b", targetTime: null } as const;

@@ -1,5 +1,7 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { OperationObject } from "#operation/operation.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import { taskTarget } from "./member/member-roles.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { type ManagedServiceObject, type ManagedServiceSpec, serviceSubject } from "./managed-service.ts";
 import { newOperation } from "#operation/operation-definition.ts";
@@ -11,12 +13,21 @@ export interface DeletionRequest {
   readonly now: number;
   /** The service cannot be undeleted, and its automated backups are deleted. */
   readonly skipFinalBackup?: boolean;
+  /** True if the primary's engine responds, in whatever state the service is. */
+  readonly isReachable?: boolean;
+}
+
+/** True if the engine of the primary runs and its agent is connected. */
+export function isReachable(service: ManagedServiceObject, fleet: Pick<Fleet, "observation" | "session">): boolean {
+  const { id } = taskTarget(service);
+  const [session, observation] = [fleet.session(id), fleet.observation(id)];
+  return session !== undefined && observation?.bootId === session.bootId && observation.instance.state === "running";
 }
 
 /** Pure: the service with its deletion requested, and the operation that performs it. */
 export function requestDeletion(
   service: ManagedServiceObject,
-  { operationId, now, skipFinalBackup = false }: DeletionRequest,
+  { operationId, now, skipFinalBackup = false, isReachable: reachable = false }: DeletionRequest,
 ): { after: ManagedServiceObject; operation: OperationObject } {
   const { metadata, spec, status } = service;
   const operation = newOperation({
@@ -29,21 +40,27 @@ export function requestDeletion(
   const after = {
     ...service,
     metadata: { ...nextMetadata(metadata, now), deletionRequestedAt: now },
-    spec: { ...spec, ...finalBackupOf(service, skipFinalBackup) },
+    spec: { ...spec, ...finalBackupOf(service, skipFinalBackup, reachable) },
     status: { ...status, operationId },
   };
   return { after, operation };
 }
 
 /**
- * A final backup needs a running service; any other one is undeleted from its newest backup. It begins once no client
- * is connected, so that it has all acknowledged writes.
+ * A final backup needs an engine that responds; any other service is undeleted from its newest backup. It begins once
+ * no client is connected, so that it has all acknowledged writes.
  */
-function finalBackupOf({ spec, status }: ManagedServiceObject, skipped: boolean): Partial<ManagedServiceSpec> {
+function finalBackupOf(
+  { spec, status }: ManagedServiceObject,
+  skipped: boolean,
+  reachable: boolean,
+): Partial<ManagedServiceSpec> {
   if (skipped) return { finalBackup: "skipped" };
   // During a canary the engine may be off, and a deletion does not start it again.
   const hasCanary = spec.canary !== undefined;
-  const isUp = spec.power === "on" && !hasCanary && (status.state === "Running" || status.state === "Upgrading");
+  const { state } = status;
+  const responds = state === "Running" || state === "Upgrading" || (state === "Error" && reachable);
+  const isUp = spec.power === "on" && !hasCanary && responds;
   if (!isUp || engineOf(spec.databaseType)?.backups === undefined) return {};
   return { finalBackup: "wanted", closed: true, instanceGeneration: spec.instanceGeneration + 1 };
 }
