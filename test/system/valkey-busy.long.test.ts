@@ -75,6 +75,8 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     const script = await begin(endless);
     const failover = await platform.rest.post<ProblemJson>(path(`/nodes/${before.replica}/failover`), {});
     expect(expectStatus(failover, 503).json.detail).toContain("SCRIPT KILL");
+    const stored = await platform.rest.post<{ password: string }>(path("/database-users/app_user/reveal-password"));
+    expect(expectStatus(stored, 200).json.password).toBe(cache.password);
     const backup = expectStatus(await platform.rest.post<{ id: string }>(path("/backups")), 202).json;
     const parameters = { "maxmemory-policy": "allkeys-lru" };
     const [user, configuration] = await Promise.all([

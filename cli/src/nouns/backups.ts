@@ -1,4 +1,5 @@
 import type { BackupStatus, BackupType } from "@holdfast/sdk/responses.ts";
+import { NotFound } from "@holdfast/sdk/errors.ts";
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -49,7 +50,15 @@ export function addBackups(backups: CliCommand): void {
     .description("moments that a service can be restored to, and the gaps between them")
     .example("backups restorable orders")
     .does(async ({ client, output, serviceId }, name: string) => {
-      const { backups: summary } = await client.services.get(await serviceId(name));
+      const id = await serviceId(name);
+      const service = await client.services.get(id).catch(async (error: unknown) => {
+        // A deleted service has backups, and no log that goes on.
+        if (!(error instanceof NotFound) || (await take(client.backups.list(id, {}), 1)).length === 0) throw error;
+        return undefined;
+      });
+      if (service === undefined)
+        return output.info(`${name} is deleted; \`backups list ${id}\` has the moments of its backups in restores_to`);
+      const { backups: summary } = service;
       if (summary === null) return output.info(`${name} has no backups`);
       output.show(output.format === "table" ? withMoments(summary) : summary, momentFields);
     });

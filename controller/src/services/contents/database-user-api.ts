@@ -34,6 +34,7 @@ import {
   roleName,
 } from "./user/database-user.ts";
 import { engineProfileOf } from "../engine/engine-profiles.ts";
+import { checkPassword } from "./user/check-password.ts";
 import { newUser } from "./user/new-user.ts";
 
 export interface DatabaseUserApiDeps {
@@ -196,7 +197,7 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
         const key = running ? "PASSWORD_NOT_KNOWN" : "DATABASE_USER_NOT_FOUND";
         throw new HoldfastError(key, `The platform has no password of ${username}.`);
       }
-      if (running) await checkPassword(object, managed, call);
+      if (running) await checkPassword(object, managed, call, deps);
       await deps.auditNow(auditOf(call, "database-user.reveal-password", "database-user", managed.metadata.id));
       const password = deps.sealer.open(managed.spec.sealedPassword, keyOf(databaseUserKind, managed.metadata.id));
       return passwordMessage(serviceId, username, password);
@@ -219,15 +220,4 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
     },
   };
   return serve(DatabaseUserService, handlers);
-
-  async function checkPassword(service: ManagedServiceObject, managed: DatabaseUserObject, call: Call): Promise<void> {
-    const { username, verifier } = managed.spec;
-    const value = { $typeName: "holdfast.agent.v1.CheckEnginePassword", username, verifier } as const;
-    const { exists, matches } = await tasks.run(service, { case: "checkEnginePassword", value }, call.signal);
-    // A new password that the engine already has is returned once its operation has ended.
-    if (!matches) changes.refuseWhileChanging(service, { kind: "user", name: username });
-    if (!exists) throw new HoldfastError("DATABASE_USER_NOT_FOUND", `The engine has no user ${username}.`);
-    if (!matches)
-      throw new HoldfastError("PASSWORD_NOT_KNOWN", `The password of ${username} was changed in the engine; reset it.`);
-  }
 }
