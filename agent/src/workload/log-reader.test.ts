@@ -1,9 +1,9 @@
-import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { ReadLogsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { ReadLogsResultSchema, ReadLogsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LogLevel } from "../engines/engine-driver.ts";
 import { createLogReader, type LogReader } from "./log-reader.ts";
@@ -35,6 +35,21 @@ async function read(request: { cursor?: string; level?: string; limit?: number; 
 test("nothing is read from an empty log", async () => {
   expect(await read({})).toMatchObject({ messages: [], hasMore: false });
   expect(await logs.end()).toBe("");
+});
+
+test("lines without a head, which a failed recovery prints first, are sent", async () => {
+  await writeFile(`${path}.1`, "no head\n1 info a\n");
+  // The time that a file system notes has fractions of a millisecond.
+  await utimes(`${path}.1`, 1_764_316_800.1234567, 1_764_316_800.1234567);
+  for (const completeEntries of [false, true]) {
+    const result = await logs.read(create(ReadLogsSchema, { completeEntries }), AbortSignal.timeout(60_000));
+    const { lines } = fromBinary(ReadLogsResultSchema, toBinary(ReadLogsResultSchema, result));
+    expect(lines[0]).toMatchObject({ message: "no head", level: "info" });
+    const { nextCursor: cursor } = result;
+    await appendFile(`${path}.1`, "nor here\n");
+    const next = await logs.read(create(ReadLogsSchema, { completeEntries, cursor }), AbortSignal.timeout(60_000));
+    toBinary(ReadLogsResultSchema, next);
+  }
 });
 
 test("a cursor continues across segments, including deleted ones", async () => {

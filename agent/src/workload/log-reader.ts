@@ -97,7 +97,9 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
       if (found !== undefined) return found;
     }
     const oldest = available[0];
-    return { level: "info", timeMs: oldest === undefined ? 0 : (await stat(`${path}.${oldest}`)).birthtimeMs };
+    // The file system's time has fractions, which no Timestamp can have.
+    const { birthtimeMs } = oldest === undefined ? { birthtimeMs: 0 } : await stat(`${path}.${oldest}`);
+    return { level: "info", timeMs: Math.trunc(birthtimeMs) };
   }
 
   /**

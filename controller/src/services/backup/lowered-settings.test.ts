@@ -13,8 +13,11 @@ const little = { max_connections: "100", max_locks_per_transaction: "64", max_pr
 /** The archive after an engine ran with these settings, one after the other, a second each; its base is at 500. */
 function archiveAfter(...settings: readonly Readonly<Record<string, string>>[]): ArchiveObject {
   const made = newArchive(service, 0, 0);
-  const based = { ...made, status: { ...made.status, lastAutomatedAt: 500 } };
-  return settings.reduce((archive, each, index) => withSettings(archive, each, (index + 1) * 1_000) ?? archive, based);
+  const based: ArchiveObject = { ...made, status: { ...made.status, lastAutomatedAt: 500 } };
+  return settings.reduce<ArchiveObject>(
+    (archive, each, index) => withSettings(archive, each, (index + 1) * 1_000) ?? archive,
+    based,
+  );
 }
 
 function due(archive: ArchiveObject, plan = small) {

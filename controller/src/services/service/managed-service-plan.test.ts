@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import { partial } from "@holdfast/testing/partial.ts";
 import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
 import { newServiceObject, node, runningService } from "@holdfast/testing/controller/service-object.ts";
 import { observedNode, observedService, replicaOf } from "@holdfast/testing/controller/observed-service.ts";
@@ -57,10 +56,11 @@ test.each([
   ["fails the operation without a time", undefined, "machine_failed"],
 ])("a machine that ended often %s", (_, diedAt, code) => {
   const machine = runningMachine(node.id, {});
-  const status = { ...machine.status, state: "failed", reason: "It ended 5 times.", diedAt } as const;
+  const died = diedAt === undefined ? {} : { diedAt };
+  const status = { ...machine.status, state: "failed", reason: "It ended 5 times.", ...died } as const;
   const request = { id: "op", subject: serviceSubject("s-1"), organizationId: "org", type: serviceOperations.start };
   const operation = newOperation({ ...request, now: 2_000 });
-  const failed = observedNode(node, {}, { machine: { ...machine, status: partial(status) } });
+  const failed = observedNode(node, {}, { machine: { ...machine, status } });
   expect(faultOf(observedService([failed]), operation, 2_500)?.code).toBe(code);
   expect(faultOf(observedService([failed]), undefined, 2_500)?.code).toBe("machine_failed");
 });

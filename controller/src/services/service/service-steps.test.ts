@@ -56,6 +56,7 @@ async function makeService({ withMachine }: { withMachine: boolean }) {
     failureDetector: { leaseReport: () => undefined, trueForMs: () => 0, forget() {} },
     fences: { isEnded: () => expect.unreachable("no machine is fenced") },
     machines,
+    hosts: collections.hosts,
     records,
     operations,
     users,
