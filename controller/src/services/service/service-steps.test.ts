@@ -91,11 +91,14 @@ async function change(before: Stored<ManagedServiceObject>): Promise<void> {
   await collections.reached(await unit.commit(), 60_000);
 }
 
+const gib = 1024 ** 3;
+
 test.each<[string, ServiceStep, boolean]>([
   ["makes no machine", { kind: "createMachine", node }, false],
   ["turns none off", { kind: "powerMachine", node, power: "off" }, true],
   ["puts no image under it", { kind: "installImage", node }, true],
   ["drops no snapshot", { kind: "deleteSnapshot", node }, true],
+  ["gives none memory", { kind: "raiseMemory", node, memoryBytes: 8 * gib }, true],
   ["publishes no names", { kind: "publishNames" }, true],
 ])("a decision on an earlier version of a service %s once the service changes", async (_what, step, withMachine) => {
   const { service, perform, revision } = await makeService({ withMachine });
@@ -103,6 +106,19 @@ test.each<[string, ServiceStep, boolean]>([
   const before = await revision();
   await expect(perform(step, service)).rejects.toBeInstanceOf(Conflict);
   expect(await revision()).toBe(before);
+});
+
+test("a machine gets memory for a restore, beside a note of its own, and gives it back", async () => {
+  const { service, perform } = await makeService({ withMachine: true });
+  const spec = () => retained.collections.machines.get(node.id)?.object.spec;
+  const { vcpu = 0, memoryBytes = 0, rootBytes = 0, diskBytes = 0 } = spec() ?? {};
+  for (const raised of [8 * gib, 16 * gib]) {
+    await perform({ kind: "raiseMemory", node, memoryBytes: raised }, service);
+    expect(spec()).toMatchObject({ memoryBytes: raised, ownMemoryBytes: memoryBytes });
+  }
+  await perform({ kind: "fitMachine", node, size: { vcpu, memoryBytes, rootBytes, diskBytes } }, service);
+  expect(spec()).toMatchObject({ memoryBytes });
+  expect(spec()).not.toHaveProperty("ownMemoryBytes");
 });
 
 test("a service is not forgotten while a machine of its is there that was not seen when that was decided", async () => {
