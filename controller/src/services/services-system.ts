@@ -143,7 +143,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
   /** Parts of every change of a service, which has an operation. */
   const changing = { begin, newId, clock, services, operations };
   const updates: MaintenanceContextDeps = { nodeImages, machines, hosts, fleet, restorePointOf };
-  const resizing: ResizeDeps = { machines, hosts, quotas, catalog, fleet, clock, newId };
+  const resizing: ResizeDeps = { archives, machines, hosts, quotas, catalog, fleet, clock, newId };
   const drilling = { drills, drillIndex, archives, index, liveArchive, upSince, random, newId, clock };
   const waitMs = engineTimeoutMs;
   const tasks = createEngineTasks({ fleet, services, clock });
@@ -240,6 +240,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
         zone,
         catalog,
         quotas,
+        archives,
         fleet,
         sealer,
         automationPauses,

@@ -1,8 +1,9 @@
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { expect, test } from "vitest";
+import { defaultCatalog } from "#catalog/catalog.ts";
 import { type ArchiveObject, newArchive } from "./archive.ts";
 import { dueBackup } from "./archive-plan.ts";
-import { withSettings } from "./lowered-settings.ts";
+import { smallerPlanWarnings, withSettings } from "./lowered-settings.ts";
 
 const gib = 1024 ** 3;
 const service = runningService({}, { parameters: {} });
@@ -40,6 +41,20 @@ test.each([
   ["for an engine without reported settings", archiveAfter(large, {}), small],
 ])("no base begins %s", (_, archive, plan) => {
   expect(due(archive, plan).kind).toBe("at");
+});
+
+test("a smaller plan is warned of earlier moments that need a larger one", () => {
+  const lowered = archiveAfter(large, little);
+  const range = { archiveId: "a", term: 1, firstSequence: 1, lastSequence: 2, keys: [], checkpoints: [] };
+  const withLog = (fromTime: number) => ({
+    ...lowered,
+    status: { ...lowered.status, log: [{ ...range, fromTime, toTime: 9_000 }] },
+  });
+  const onPlan = (planName: string) => runningService({}, { planName, storageSizeGb: 1 });
+  const [warning] = smallerPlanWarnings(withLog(500), onPlan("tier-1"), defaultCatalog);
+  expect(warning).toMatch(/^Log of before 1970-01-01T00:00:02\.000Z .*max_connections = 8000.* tier-1 has/);
+  expect(smallerPlanWarnings(withLog(500), onPlan("tier-16"), defaultCatalog)).toEqual([]);
+  expect(smallerPlanWarnings(withLog(5_000), onPlan("tier-1"), defaultCatalog)).toEqual([]);
 });
 
 test("a base after the lowering ends the demand", () => {

@@ -1,5 +1,6 @@
 import { canReplay } from "@holdfast/common/engine-catalog/plan-limits.ts";
 import type { PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
+import { type CatalogData, planSizeOf } from "#catalog/catalog.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ArchivedSettings, ArchiveObject } from "./archive.ts";
@@ -37,6 +38,24 @@ function greatest(one: Settings, other: Settings): Settings {
   const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
   const valueOf = (settings: Settings, name: string) => Number(lookUp(settings, name) ?? 0);
   return Object.fromEntries(names.map((name) => [name, String(Math.max(valueOf(one, name), valueOf(other, name)))]));
+}
+
+/** Pure: sentences about moments whose restore needs more memory than the service's plan has. */
+export function smallerPlanWarnings(
+  { status: { settings, log } }: ArchiveObject,
+  { spec: { databaseType, version, planName, storageSizeGb } }: ManagedServiceObject,
+  catalog: CatalogData,
+): string[] {
+  const plan = planSizeOf(catalog, planName, storageSizeGb);
+  if (settings === undefined || settings.loweredAt === null || plan === undefined) return [];
+  const { before, loweredAt } = settings;
+  const isRetained = (log[0]?.fromTime ?? Number.POSITIVE_INFINITY) < loweredAt;
+  if (!isRetained || canReplay(databaseType, version, plan, before)) return [];
+  const values = Object.entries(before).map(([name, value]) => `${name} = ${value}`);
+  const cause = `Log of before ${new Date(loweredAt).toISOString()} was written under ${values.join(", ")}`;
+  return [
+    `${cause}: a restore of it needs more memory than ${planName} has, which its machine gets until its data are there. A new base backup begins soon, and later moments need no more than the plan.`,
+  ];
 }
 
 /**

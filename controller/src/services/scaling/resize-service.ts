@@ -4,7 +4,10 @@ import type { Quotas } from "#access/organization/quotas.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import { type MachineResizeDeps, resizeMachine } from "#fleet/placement/resize-machine.ts";
-import { operationKind, type OperationObject } from "#operation/operation.ts";
+import { operationKind, type OperationObject, warned } from "#operation/operation.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { ArchiveObject } from "../backup/archive.ts";
+import { smallerPlanWarnings } from "../backup/lowered-settings.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { refuseWhileBusy } from "../service/service-verbs.ts";
 import { type RequestedSize, beginResizing, hasSize, requireResizable, requireSize } from "./size-request.ts";
@@ -12,6 +15,7 @@ import { machineSizeOf, sizeChangeOf, sizeForBoth } from "./service-size.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 
 export interface ResizeDeps extends MachineResizeDeps {
+  readonly archives: Pick<Collection<ArchiveObject>, "get">;
   readonly quotas: Pick<Quotas, "claim">;
   readonly catalog: CatalogData;
   readonly fleet: Pick<Fleet, "observation" | "session">;
@@ -57,8 +61,12 @@ export async function resizeService(
   for (const { id } of service.spec.nodes) await resizeMachine(id, size, unit, deps, signal);
   const asOf = { operationId: deps.newId(), now: clock.now() };
   const { after, operation } = beginResizing(service, to, catalog, asOf);
-  unit.create(operationKind, operation);
-  return { after, operation };
+  const archive = deps.archives.get(service.metadata.id)?.object;
+  const isOtherPlan = to.planName !== service.spec.planName;
+  const warnings = archive === undefined || !isOtherPlan ? [] : smallerPlanWarnings(archive, after, catalog);
+  const noted = warned(operation, warnings);
+  unit.create(operationKind, noted);
+  return { after, operation: noted };
 }
 
 function sameSizeMessage({ spec }: ManagedServiceObject, { planName }: RequestedSize): string {

@@ -30,6 +30,7 @@ import { strategyOf } from "./member/strategies.ts";
 export interface ManagedServiceReconcilerDeps extends StepDeps, ObserverDeps {
   readonly hosts: StepDeps["hosts"] & ObserverDeps["hosts"] & StorageGrowthDeps["hosts"] & MoveDeps["hosts"];
   readonly quotas: StorageGrowthDeps["quotas"];
+  readonly archives: StorageGrowthDeps["archives"];
   readonly services: Collection<ManagedServiceObject>;
   readonly maintenance: ServiceMaintenance;
   readonly automationPauses: AutomaticFailoverDeps["automationPauses"];
