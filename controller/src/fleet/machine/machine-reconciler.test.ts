@@ -85,6 +85,9 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     },
   });
 
+  /** Ids of machines whose agents are connected. */
+  const connected = new Set<string>();
+
   function watchMachines(): void {
     machines = createCollection(store, machineKind);
     objects = createCollection(store, hostKind);
@@ -112,7 +115,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
       installationId: "i",
       caFingerprint: () => "ff",
       controllers: () => ["127.0.0.1:7001"],
-      session: () => undefined,
+      session: (id) => (connected.has(id) ? { connectedAt: Date.now() } : undefined),
       onSession: () => ({ close() {} }),
     });
     runner = createRunner({ loops: [work], ownership: soleOwner, clock, log: silentLog, random: Math.random });
@@ -205,6 +208,32 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     await expect.poll(starts).toBe(3);
     now = 0;
   });
+
+  it("has failed after five ends, runs once its agent is connected, and counts anew after a stop", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    for (let ends = 1; ends <= 5; ends += 1) {
+      // Only a running machine ends; the back-off before the fifth restart is 4 s.
+      await expect.poll(() => status(id)?.state, { interval: 10, timeout: 30_000 }).toBe("running");
+      await hosts.crash(id);
+      await expect.poll(() => status(id)?.state, { interval: 10 }).not.toBe("running");
+    }
+    await expect.poll(() => status(id)?.state, { interval: 10, timeout: 30_000 }).toBe("failed");
+    expect(status(id)?.reason).toMatch(/ended 5 times within ten minutes/);
+    expect(status(id)?.diedAt).toBeGreaterThan(0);
+    const touch = () =>
+      change(id, (m) => ({ ...m, metadata: { ...m.metadata, generation: m.metadata.generation + 1 } }));
+    await expect.poll(async () => (await hosts.provider.get(id, signal))?.state, { timeout: 30_000 }).toBe("running");
+    connected.add(id);
+    await touch();
+    await becomes(id, "running");
+    expect(status(id)).not.toHaveProperty("diedAt");
+    connected.delete(id);
+    await power(id, "off");
+    await becomes(id, "stopped");
+    await power(id, "on");
+    await becomes(id, "running");
+  }, 120_000);
 
   it("reports why a machine cannot be created, and creates it once it can", async () => {
     const id = await newMachine({ software: { name: "postgresql", version: "9" } });

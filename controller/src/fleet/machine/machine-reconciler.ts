@@ -202,7 +202,7 @@ async function writeObserved(
     sizeProblem,
     // During the back-off before a restart the state does not change.
     ...(event !== undefined && { reason }),
-    ...(event === "failed" && diedAt !== undefined && { diedAt }),
+    diedAt: event === "failed" ? diedAt : undefined,
   };
   const options = { ofGeneration: generation };
   await writeStatus(id, event, { ...change, ...addressesOf(facts) }, deps, signal, options);
@@ -228,7 +228,7 @@ async function settleFailure(
   if (reason === undefined) throw error;
   if (error instanceof Error && error.cause !== undefined)
     deps.log.warn("cause of a host failure", { machine: id, error });
-  await writeStatus(id, "failed", { reason }, deps, signal);
+  await writeStatus(id, "failed", { reason, diedAt: undefined }, deps, signal);
   return again(retryFailureMs, reason);
 }
 

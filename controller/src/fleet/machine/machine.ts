@@ -94,8 +94,8 @@ export interface MachineStatus extends EnrolledStatus {
   readonly address: string;
   /** Address for clients outside; the private one if it has no other. */
   readonly publicAddress: string;
-  /** Last end of a machine that ended often, in milliseconds since 1970; absent if it never did. */
-  readonly diedAt?: number;
+  /** Last end of a machine that has failed since it ended often, in milliseconds since 1970; absent otherwise. */
+  readonly diedAt?: number | undefined;
   /** Size that the provider last reported; absent until then. */
   readonly size?: MachineSize;
   /** Reason why a running machine cannot have the size of its spec; absent or empty if nothing prevents it. */

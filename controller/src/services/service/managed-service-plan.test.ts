@@ -56,8 +56,7 @@ test.each([
   ["fails the operation without a time", undefined, "machine_failed"],
 ])("a machine that ended often %s", (_, diedAt, code) => {
   const machine = runningMachine(node.id, {});
-  const died = diedAt === undefined ? {} : { diedAt };
-  const status = { ...machine.status, state: "failed", reason: "It ended 5 times.", ...died } as const;
+  const status = { ...machine.status, state: "failed", reason: "It ended 5 times.", diedAt } as const;
   const request = { id: "op", subject: serviceSubject("s-1"), organizationId: "org", type: serviceOperations.start };
   const operation = newOperation({ ...request, now: 2_000 });
   const failed = observedNode(node, {}, { machine: { ...machine, status } });
