@@ -66,4 +66,30 @@ describe("a log that was written under raised parameters and a larger plan", () 
     },
     longMs,
   );
+
+  it(
+    "is restored and drilled on a plan that has too little memory for it",
+    async () => {
+      const { id } = source.service;
+      const resize = async (planName: string) => {
+        expectStatus(await platform.rest.post(path("/resize"), { plan_name: planName }), 202);
+        await services.settled(id, "Running", longMs);
+      };
+      await resize("tier-4");
+      await configure({ max_connections: "500", max_locks_per_transaction: "8000" });
+      await sql(source, "INSERT INTO noted VALUES (3)");
+      const raised = await durable();
+      await configure({ max_connections: null, max_locks_per_transaction: null });
+      await resize("tier-1");
+      await sql(source, "INSERT INTO noted VALUES (4)");
+      const lowered = await durable();
+      const requested = expectStatus(await platform.rest.post<DrillJson>(pathOf(id, "/drill")), 202).json;
+      const copyAt = (point: string, name: string) =>
+        copyOf("/backups/restore", { restore_point: point, target_service_name: name });
+      expect(await sql(await copyAt(raised, "orders-raised"), all)).toEqual([...rows, { i: 3 }]);
+      expect(await sql(await copyAt(lowered, "orders-lowered"), all)).toEqual([...rows, { i: 3 }, { i: 4 }]);
+      expect(await drilled(platform, id, requested.id)).toMatchObject({ status: "completed", error: null });
+    },
+    longMs,
+  );
 });

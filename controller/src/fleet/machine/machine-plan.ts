@@ -74,7 +74,7 @@ export const deathWindowMs = 600_000;
 const deathsMax = 5;
 
 /** Pure: true if the machine ends again and again: its state is failed while its agent is not connected. */
-export function diesOften({ deathsAgoMs, connectedMs }: Pick<ObservedMachine, "deathsAgoMs" | "connectedMs">): boolean {
+function diesOften({ deathsAgoMs, connectedMs }: Pick<ObservedMachine, "deathsAgoMs" | "connectedMs">): boolean {
   return deathsAgoMs.length >= deathsMax && connectedMs === undefined;
 }
 
