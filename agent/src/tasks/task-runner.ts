@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { createSemaphore } from "@holdfast/common/concurrency/semaphore.ts";
 import type { Log } from "@holdfast/common/log.ts";
@@ -110,7 +110,9 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
       if (remainingMs <= 0) throw late;
       if (kind === undefined) throw new TaskFailed("not_supported", "this agent does not know the kind of the task");
       await admit(task, kind);
-      return await laneOf(task).run(() => perform(kind, task, cancel.signal), { signal: cancel.signal });
+      const result = await laneOf(task).run(() => perform(kind, task, cancel.signal), { signal: cancel.signal });
+      if (task.lane !== LaneName.QUEUE) requireEncodable(result);
+      return result;
     } catch (error) {
       const failed = TaskFailed.from(error, cancel.signal);
       log.info("task failed", { task: task.id, kind, code: failed.code, reason: failed.message });
@@ -222,6 +224,14 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
 
 function isDurable(task: Task): boolean {
   return task.class === TaskClass.DURABLE;
+}
+
+/**
+ * Throws for a result that has no binary form, such as one with a fraction in an integer: sent, it would end the stream
+ * and every other task on it. Queue calls are many, and hold only values that were decoded or checked.
+ */
+function requireEncodable(result: TaskResult): void {
+  toBinary(TaskResultSchema, result);
 }
 
 /** Rejects on abort even if a handler ignores its signal. */
