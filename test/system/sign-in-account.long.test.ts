@@ -15,6 +15,9 @@ describe("the account of an app's user", () => {
   it("requires a second factor that a user set up, each code once, and accepts a recovery code instead", async () => {
     const browser = its.browser();
     const { issuer_url: issuer } = (await its.platform.rest.get<AuthJson>(its.path())).json;
+    // Mails of an address are limited by network, so each browser has its own.
+    const before = its.browser({ from: "127.0.88.1" });
+    await its.signIn("hugo@example.com", {}, before);
     await its.signIn("hugo@example.com", {}, browser);
     const account = await browser.get(`${issuer}/account`);
     expect(account.text).toContain("hugo@example.com");
@@ -24,22 +27,31 @@ describe("the account of an app's user", () => {
     const confirmed = await browser.submit(setUp, { code: totp.generate() });
     const recovery = [...confirmed.text.matchAll(/<code>([0-9a-f]{16})<\/code>/g)].map(([, code = ""]) => code);
     expect(recovery).toHaveLength(10);
-    // The code that confirmed it is used up.
+    // A session that began without the second factor is none, and cannot remove it.
+    expect((await before.post(`${issuer}/account/second-factor/remove`)).url).toMatch(/\/sign-in\/[\w-]+$/);
+    expect((await before.get(`${issuer}/account`)).text).not.toContain("hugo@example.com");
     const config = await its.discover();
+    const silent = await its.begin(before, config, { prompt: "none" });
+    expect(silent.page.url).toContain("error=login_required");
+    // The session that confirmed it goes on, and needs a code to remove it.
+    expect((await browser.get(`${issuer}/account`)).text).toContain("hugo@example.com");
+    const removal = await browser.post(`${issuer}/account/second-factor/remove`);
+    expect(removal.status).toBe(400);
+    // The code that confirmed it is used up.
+    expect(await browser.submit(removal, { code: totp.generate() })).toMatchObject({ status: 400 });
     const started = await its.begin(browser, config, { prompt: "login" });
     await waitUntil(
       "another mail may be requested",
-      async () => {
-        const codePage = await browser.submit(started.page, { email: "hugo@example.com" });
-        return codePage.status === 200;
-      },
+      async () => (await browser.submit(started.page, { email: "hugo@example.com" })).status === 200,
       { everyMs: 3_000 },
     );
-    const { code } = await its.mailTo("hugo@example.com", 2);
+    const { code } = await its.mailTo("hugo@example.com", 3);
     const second = await browser.submit(await browser.get(`${started.page.url}/code`), { code });
     expect(second.text).toContain("Second factor");
     const used = await browser.submit(second, { code: recovery[0] ?? "" }, { stopAt: its.callback });
     const signedIn = await its.tokensOf(config, started, used);
     expect(signedIn.claims()).toMatchObject({ amr: ["otp", "mfa"] });
+    const removed = await browser.submit(removal, { code: recovery[1] ?? "" });
+    expect(removed.text).toContain("Set it up");
   });
 });

@@ -64,10 +64,20 @@ export async function account(app: App, incoming: IncomingRequest): Promise<Outg
 <h2>Second factor</h2>
 ${
   hasFactor
-    ? html`<form method="post" action="/account/second-factor/remove"><p>Codes of an app are asked for at each sign-in.</p><button class="plain">Remove it</button></form>`
+    ? html`<p>Codes of an app are asked for at each sign-in.</p>${removal()}`
     : html`<form method="post" action="/account/second-factor"><p>Have codes of an app asked for at each sign-in.</p><button>Set it up</button></form>`
 }`,
   });
+}
+
+/** The form that removes the second factor, which needs a code of it. */
+function removal(problem = ""): Html {
+  return html`<form method="post" action="/account/second-factor/remove">
+<label for="code">Code of your app, or a recovery code</label>
+${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
+<input type="text" id="code" name="code" autocomplete="one-time-code" required maxlength="40"${problem !== "" && html` aria-describedby="problem" aria-invalid="true"`}>
+<button class="plain">Remove it</button>
+</form>`;
 }
 
 /** POST /account/sessions/end. */
@@ -111,7 +121,7 @@ export async function addSecondFactor(app: App, incoming: IncomingRequest): Prom
 export async function confirm(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {
   requireSameOrigin(app, incoming);
   const session = await requireSession(app, incoming, { isRecent: true });
-  const codes = await confirmSecondFactor(app, session.userId, typedCode(incoming.form.get("code") ?? ""));
+  const codes = await confirmSecondFactor(app, session, typedCode(incoming.form.get("code") ?? ""));
   if (codes === undefined)
     return page(app, {
       status: 400,
@@ -130,6 +140,11 @@ export async function confirm(app: App, incoming: IncomingRequest): Promise<Outg
 export async function remove(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {
   requireSameOrigin(app, incoming);
   const session = await requireSession(app, incoming, { isRecent: true });
-  await removeSecondFactor(app, session.userId);
-  return seeOther("/account");
+  if (await removeSecondFactor(app, session.userId, typedCode(incoming.form.get("code") ?? "")))
+    return seeOther("/account");
+  return page(app, {
+    status: 400,
+    title: "Second factor",
+    body: removal("This is not a code, or it was used."),
+  });
 }

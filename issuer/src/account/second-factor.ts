@@ -3,6 +3,8 @@ import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import { Secret, TOTP } from "otpauth";
 import type { App } from "../app.ts";
 import { seal, unseal } from "../sealed-text.ts";
+import type { Session } from "../sign-in/session.ts";
+import type { Rows } from "../store/database.ts";
 
 const periodS = 30;
 /** Failed attempts after which the user must wait 5 minutes. */
@@ -61,13 +63,13 @@ async function beginTry({ database }: App, userId: string, isConfirmed: boolean)
 }
 
 /** Checks a code. Each time step is accepted once, so an observed code cannot be reused. */
-async function takeStep(app: App, userId: string, code: string, sealed: string): Promise<boolean> {
+async function takeStep(app: App, rows: Rows, userId: string, code: string, sealed: string): Promise<boolean> {
   const secret = unseal(app.keys.sealingKey("totp"), sealed, userId);
   if (secret === undefined) return false;
   const delta = totpOf(secret, app, "").validate({ token: code, window: 1, timestamp: app.now() });
   if (delta === null) return false;
   const step = Math.floor(app.now() / 1_000 / periodS) + delta;
-  const taken = await app.database.rows(
+  const taken = await rows(
     `UPDATE ${s}.mfa_totp SET last_step = $2, confirmed_at = coalesce(confirmed_at, now()), failures = 0
      WHERE user_id = $1 AND last_step < $2 AND sealed_secret = $3 RETURNING user_id`,
     [userId, step, sealed],
@@ -75,16 +77,24 @@ async function takeStep(app: App, userId: string, code: string, sealed: string):
   return taken.length > 0;
 }
 
-/** Confirms a new secret with its first code; returns the recovery codes, which are shown only now. */
+/**
+ * Confirms a new secret with its first code; returns the recovery codes, which are shown only now. The session has the
+ * second factor from then on; other sessions of the user sign in again.
+ */
 export async function confirmSecondFactor(
   app: App,
-  userId: string,
+  { id, userId }: Pick<Session, "id" | "userId">,
   code: string,
 ): Promise<readonly string[] | undefined> {
   const sealed = await beginTry(app, userId, false);
-  if (sealed === undefined || !(await takeStep(app, userId, code, sealed))) return undefined;
+  if (sealed === undefined) return undefined;
   const codes = Array.from({ length: recoveryCodes }, () => randomBytes(8).toString("hex"));
-  await app.database.transaction(async (rows) => {
+  return app.database.transaction(async (rows) => {
+    if (!(await takeStep(app, rows, userId, code, sealed))) return undefined;
+    await rows(
+      `UPDATE ${s}.sessions SET amr = array_remove(amr, 'otp') || ARRAY['otp', 'mfa'] WHERE id = $1 AND 'mfa' <> ALL (amr)`,
+      [id],
+    );
     await rows(`DELETE FROM ${s}.mfa_recovery_codes WHERE user_id = $1`, [userId]);
     for (const each of codes)
       await rows(`INSERT INTO ${s}.mfa_recovery_codes (user_id, code_hash) VALUES ($1, $2)`, [
@@ -92,15 +102,15 @@ export async function confirmSecondFactor(
         recoveryHash(app, each),
       ]);
     await rows(`INSERT INTO ${s}.events (type, user_id) VALUES ('second_factor.added', $1)`, [userId]);
+    return codes;
   });
-  return codes;
 }
 
 /** Checks a code of the app, or a recovery code, which can be used once. */
 export async function passesSecondFactor(app: App, userId: string, typed: string): Promise<boolean> {
   const sealed = await beginTry(app, userId, true);
   if (sealed === undefined) return false;
-  if (/^\d{6}$/.test(typed)) return takeStep(app, userId, typed, sealed);
+  if (/^\d{6}$/.test(typed)) return takeStep(app, app.database.rows, userId, typed, sealed);
   const used = await app.database.rows(
     `WITH used AS (
        UPDATE ${s}.mfa_recovery_codes SET used_at = now()
@@ -111,11 +121,14 @@ export async function passesSecondFactor(app: App, userId: string, typed: string
   return used.length > 0;
 }
 
-export async function removeSecondFactor({ database }: App, userId: string): Promise<void> {
-  await database.rows(
+/** Removes the second factor with one of its codes; false if it is none, or with too many attempts. */
+export async function removeSecondFactor(app: App, userId: string, typed: string): Promise<boolean> {
+  if (!(await passesSecondFactor(app, userId, typed))) return false;
+  await app.database.rows(
     `WITH gone AS (DELETE FROM ${s}.mfa_totp WHERE user_id = $1 RETURNING user_id),
        codes AS (DELETE FROM ${s}.mfa_recovery_codes WHERE user_id = $1)
      INSERT INTO ${s}.events (type, user_id) SELECT 'second_factor.removed', user_id FROM gone`,
     [userId],
   );
+  return true;
 }

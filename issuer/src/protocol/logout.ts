@@ -3,7 +3,7 @@ import { type OutgoingResponse, type IncomingRequest, Refused, seeOther } from "
 import { html } from "../http/html.ts";
 import { page, problemPage } from "../sign-in/page.ts";
 import { requireSameOrigin } from "../sign-in/same-origin.ts";
-import { currentSession, endSession, clearedSessionCookie } from "../sign-in/session.ts";
+import { clearedSessionCookie, endSession, openSessionId } from "../sign-in/session.ts";
 
 /**
  * GET or POST /logout (OpenID Connect RP-Initiated Logout 1.0). An ID token of the session ends it immediately;
@@ -24,11 +24,11 @@ export async function logout(app: App, incoming: IncomingRequest): Promise<Outgo
   const target = requested !== null && client?.postLogoutRedirectUris.includes(requested) === true ? requested : null;
   const isUnregistered = (requested !== null && target === null) || parameters.get("unregistered") === "yes";
   const state = parameters.get("state");
-  const session = await currentSession(app, incoming);
-  const isAuthorized = claims !== undefined && (session === undefined || claims["sid"] === session.id);
+  const sessionId = await openSessionId(app, incoming);
+  const isAuthorized = claims !== undefined && (sessionId === undefined || claims["sid"] === sessionId);
   const isConfirmed = incoming.method === "POST" && incoming.form.get("confirmed") === "yes";
   if (isConfirmed) requireSameOrigin(app, incoming);
-  if (!isAuthorized && !isConfirmed && session !== undefined)
+  if (!isAuthorized && !isConfirmed && sessionId !== undefined)
     return page(app, {
       title: "Sign out?",
       ...(target !== null && { leadsTo: target }),
@@ -41,7 +41,7 @@ ${isUnregistered && html`<input type="hidden" name="unregistered" value="yes">`}
 <button>Sign out</button>
 </form>`,
     });
-  const ended = typeof claims?.["sid"] === "string" ? claims["sid"] : session?.id;
+  const ended = typeof claims?.["sid"] === "string" ? claims["sid"] : sessionId;
   if (ended !== undefined) await endSession(app, ended);
   const cookies = { "set-cookie": [clearedSessionCookie()] };
   if (target === null) {

@@ -19,16 +19,40 @@ const lifeDays = 90;
 
 const hashOf = (secret: string) => createHash("sha256").update(secret).digest();
 
-/** The session of the browser; undefined if there is none. */
-export async function currentSession({ database }: App, { cookies }: IncomingRequest): Promise<Session | undefined> {
+interface SessionRow {
+  readonly id: string;
+  readonly user_id: string;
+  readonly auth_time: Date;
+  readonly created_at: Date;
+  readonly lacks_second_factor: boolean;
+}
+
+async function readSession({ database }: App, { cookies }: IncomingRequest): Promise<SessionRow | undefined> {
   const secret = cookies.get(cookie);
   if (secret === undefined || secret.length > 64) return undefined;
-  const [row] = await database.rows<{ id: string; user_id: string; auth_time: Date; created_at: Date }>(
+  const [row] = await database.rows<SessionRow>(
     `UPDATE ${s}.sessions SET last_seen_at = now()
-     WHERE secret_hash = $1 AND revoked_at IS NULL AND expires_at > now() RETURNING id, user_id, auth_time, created_at`,
+     WHERE secret_hash = $1 AND revoked_at IS NULL AND expires_at > now()
+     RETURNING id, user_id, auth_time, created_at, 'mfa' <> ALL (amr) AND EXISTS (SELECT FROM ${s}.mfa_totp AS factor
+       WHERE factor.user_id = sessions.user_id AND factor.confirmed_at IS NOT NULL) AS lacks_second_factor`,
     [hashOf(secret)],
   );
-  return row && { id: row.id, userId: row.user_id, authTime: row.auth_time, createdAt: row.created_at };
+  return row;
+}
+
+/** Id of the browser's session, for its end. It may be older than the user's second factor. */
+export async function openSessionId(app: App, incoming: IncomingRequest): Promise<string | undefined> {
+  return (await readSession(app, incoming))?.id;
+}
+
+/**
+ * The session of the browser; undefined if there is none. A session that began without the second factor that its user
+ * has by now is none either: the user signs in again.
+ */
+export async function currentSession(app: App, incoming: IncomingRequest): Promise<Session | undefined> {
+  const row = await readSession(app, incoming);
+  if (row === undefined || row.lacks_second_factor) return undefined;
+  return { id: row.id, userId: row.user_id, authTime: row.auth_time, createdAt: row.created_at };
 }
 
 /**
