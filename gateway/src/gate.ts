@@ -122,8 +122,10 @@ function adds({ readOnly, scope, description }: ApiMethod): boolean {
   return !readOnly && !scope.startsWith("platform:") && !/^(Delete|Remove|Revoke|Stop|Cancel)/.test(description.name);
 }
 
-function checkScope({ scope }: ApiMethod, { scopes, needsOrganization }: Principal): void {
-  if (scope === signedIn || hasScope(scopes, scope)) return;
+function checkScope(method: ApiMethod, { scopes, needsOrganization }: Principal): void {
+  const required = [method.scope, ...method.furtherScopes];
+  const scope = required.find((each) => each !== signedIn && !hasScope(scopes, each));
+  if (scope === undefined) return;
   if (needsOrganization === true && !scope.startsWith("platform:")) {
     throw new HoldfastError("ORGANIZATION_REQUIRED", "Holdfast-Organization must name one of your organizations.");
   }

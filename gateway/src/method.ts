@@ -13,6 +13,8 @@ export interface ApiMethod {
   readonly description: DescMethod;
   /** "public" needs no credential. */
   readonly scope: string;
+  /** Scopes that it needs as well. */
+  readonly furtherScopes: readonly string[];
   readonly readOnly: boolean;
   /** True when responses are stored by Idempotency-Key; false for reads and for methods with the option `unkept`. */
   readonly storesResponse: boolean;
@@ -69,6 +71,7 @@ export function describeMethods(services: readonly ServedService[]): ApiMethod[]
         name,
         description,
         scope: rules.scope,
+        furtherScopes: rules.furtherScopes,
         readOnly: rules.readOnly,
         handlesIdempotency: rules.ownAnswers,
         rate: rules.rate === Rate.MESSAGES ? "messages" : rules.readOnly ? "reads" : "changes",

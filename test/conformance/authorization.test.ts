@@ -162,6 +162,11 @@ describe("authorization", () => {
         expect([undefined, 403]).toContain(await overRest(caller, method));
       });
 
+      it.each([...getOption(method, rules).furtherScopes])("rejects a caller without %s", async (scope) => {
+        expect(await overGrpc(`all but ${scope}`, method)).toBe(status.PERMISSION_DENIED);
+        expect([undefined, 403]).toContain(await overRest(`all but ${scope}`, method));
+      });
+
       const { stranger } = caseOf(method);
       if (stranger === "own") return;
       it("rejects the owner of another organization", async () => {

@@ -471,6 +471,14 @@ describe("projects, stacks and pipelines", () => {
     const orders = await idOf("orders");
     await rest.patch(`/managed-services/${orders}`, { deletion_protection: true, tags: { team: "other" } });
     expect(await printed("projects", "drift", "shop")).toMatch(/orders\s+tags\.team\s+shop\s+other/);
+    const scopes = ["projects:write", "stacks:write", "pipelines:write"];
+    const { token } = expectStatus(
+      await rest.post<{ token: string }>("/tokens", { scopes, ttl_seconds: 60 }),
+      201,
+    ).json;
+    const bundlesOnly = rest.as(`Bearer ${token}`);
+    for (const path of ["/projects/shop", `/stacks/${(await stackNow()).id}`, `/pipelines/${(await pipelineNow()).id}`])
+      expect((await bundlesOnly.delete(path)).json).toMatchObject({ code: "scope_missing", scope: "services:write" });
     const refused = await rest.delete("/projects/shop");
     expect([refused.status, refused.json]).toMatchObject([409, { code: "deletion_protected", resource: "orders" }]);
     await rest.patch(`/managed-services/${orders}`, { deletion_protection: false });

@@ -55,7 +55,11 @@ export function requireByName(
 }
 
 /** Throws SCOPE_MISSING unless the caller has the scopes of all members' kinds. */
-export function requireKindScopes(kinds: ResourceKinds, members: readonly DesiredMember[], call: Call): void {
+export function requireKindScopes(
+  kinds: ResourceKinds,
+  members: readonly Pick<DesiredMember, "kind">[],
+  call: Call,
+): void {
   requireScopes(call, new Set(members.flatMap(({ kind }) => kinds.of(kind).scopes)));
 }
 

@@ -8,10 +8,11 @@ import { protectedMember } from "#composition/member.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { mutate } from "#access/mutate.ts";
+import { requireKindScopes } from "./composition-access.ts";
 
 /**
  * Starts the deletion of a composition and all its resources, in any state; a deployment in progress is aborted. Throws
- * DELETION_PROTECTED that names a protected resource.
+ * SCOPE_MISSING without the scopes of the resources, and DELETION_PROTECTED that names a protected resource.
  */
 export async function deleteComposition<M extends AnyMessage>(
   { compositions, deployments, kinds, begin, clock }: CompositionSystem & Pick<Kernel, "begin" | "clock">,
@@ -19,7 +20,9 @@ export async function deleteComposition<M extends AnyMessage>(
   message: (composition: CompositionObject) => Promise<M>,
   call: Call,
 ): Promise<M> {
-  const { kind } = find().object.spec;
+  const { spec, status } = find().object;
+  const { kind } = spec;
+  requireKindScopes(kinds, status.members, call);
   const mutation = { action: `${kind}.delete`, kind: compositionKind.name, see: [compositions, deployments] };
   return mutate({ begin }, call, mutation, async (unit) => {
     const composition = find();

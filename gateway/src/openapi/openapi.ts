@@ -215,7 +215,11 @@ const followText =
 
 function scopeText(method: ApiMethod): string {
   if (method.scope === "signed-in") return "Needs a credential with any scope.";
-  return method.scope === "public" ? "Needs no credential." : `Needs the scope \`${method.scope}\`.`;
+  return method.scope === "public" ? "Needs no credential." : `Needs ${scopesText([method.scope, ...method.furtherScopes])}.`;
+}
+
+function scopesText(scopes: readonly string[]): string {
+  return `the scope${scopes.length > 1 ? "s" : ""} ${scopes.map((scope) => `\`${scope}\``).join(" and ")}`;
 }
 
 function sentenceOf(name: string): string {

@@ -15,6 +15,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.MethodRules.example": "JSON of an example body. A test decodes it as the gateway does.",
   "holdfast.v1.MethodRules.of_owner": "True for a method about owners of machines of any kind, such as services. Its path begins with \"/managed-services/{service_id}\"; each kind of owner with paths of its own has it below those, too, such as \"/boards/{service_id}\".",
   "holdfast.v1.MethodRules.rate": "Rate that a call is charged to. Unspecified: reads for a method with read_only, and changes for all others.",
+  "holdfast.v1.MethodRules.further_scopes": "Scopes that the method needs as well, since it reads or changes resources of another kind: a credential gets nothing through one resource that it cannot get directly.",
   "holdfast.v1.Rate.RATE_MESSAGES": "Calls about messages of queues, which workers make continually.",
   "holdfast.v1.AlsoStatus.field": "A field of the response, such as \"operation.status\".",
   "holdfast.v1.AlsoStatus.location": "Location of such a response; empty for that of the method.",

@@ -186,6 +186,8 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
       mutate(deps, call, { action: "project.abort", kind, see: [compositions] }, async (unit) => {
         const { project, record } = await requireDeployment(name, deploymentId, call);
         const { object } = project;
+        // The rollback changes and deletes resources.
+        requireKindScopes(kinds, object.status.members, call);
         const isCurrent = object.status.deploymentId === deploymentId && !isEnded(record);
         if (!isCurrent || object.status.deadline === null || object.status.state === "RollingBack")
           throw new HoldfastError("WRONG_STATE", "The deployment has ended, or is being rolled back.", {

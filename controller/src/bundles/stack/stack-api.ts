@@ -196,7 +196,7 @@ export function createStackApi(deps: StackApiDeps): ServedService {
         if (reasons.length > 0)
           throw new HoldfastError("UPGRADE_BLOCKED", reasons.join(" "), { members: { blocked_reasons: reasons } });
         requireAccepted(acceptedMonthlyCost, cents);
-        requireKindScopes(kinds, descriptor.members, call);
+        requireKindScopes(kinds, [...descriptor.members, ...object.status.members], call);
         const [deploymentId, now] = [newId(), clock.now()];
         const upgrade = {
           monthlyCents: cents,

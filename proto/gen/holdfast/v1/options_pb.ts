@@ -127,6 +127,14 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
    * @generated from field: holdfast.v1.Rate rate = 13;
    */
   rate: Rate;
+
+  /**
+   * Scopes that the method needs as well, since it reads or changes resources of another kind: a credential gets
+   * nothing through one resource that it cannot get directly.
+   *
+   * @generated from field: repeated string further_scopes = 15;
+   */
+  furtherScopes: string[];
 };
 
 /**
@@ -240,6 +248,14 @@ export type MethodRulesJson = {
    * @generated from field: holdfast.v1.Rate rate = 13;
    */
   rate?: RateJson;
+
+  /**
+   * Scopes that the method needs as well, since it reads or changes resources of another kind: a credential gets
+   * nothing through one resource that it cannot get directly.
+   *
+   * @generated from field: repeated string further_scopes = 15;
+   */
+  furtherScopes?: string[];
 };
 
 /**
