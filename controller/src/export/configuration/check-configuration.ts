@@ -3,7 +3,8 @@ import { isPlainText } from "@holdfast/common/plain-text.ts";
 import { parseTarget } from "@holdfast/egress/target.ts";
 import type { ConfigurationFault, Destination } from "../destinations/destination.ts";
 import type { Configuration, ConfigurationValue } from "../metrics-export.ts";
-import { type Field, mask, defaultMost } from "./field.ts";
+import { secretMask } from "#kernel/secrets/destined-secret.ts";
+import { type Field, defaultMost } from "./field.ts";
 
 /** The configuration with its defaults, or all its faults. */
 export type CheckedConfiguration =
@@ -90,7 +91,7 @@ function textFault(value: unknown, most: number, { pattern, requirement, kind }:
     };
   if (kind === "secret" && !/^[\x20-\x7e]*$/.test(value) && pattern === undefined)
     return { code: "invalid_text", detail: "must be plain ASCII" };
-  if (pattern !== undefined && value !== mask && !pattern.test(value))
+  if (pattern !== undefined && value !== secretMask && !pattern.test(value))
     return { code: "invalid_value", detail: `must ${requirement}` };
   return undefined;
 }

@@ -1,7 +1,8 @@
 import { plainPattern } from "@holdfast/common/plain-text.ts";
 import { plainTargetFormat, targetFormat } from "@holdfast/egress/target.ts";
 import type { Destination } from "../destinations/destination.ts";
-import { type Field, mask, defaultMost } from "./field.ts";
+import { secretMask } from "#kernel/secrets/destined-secret.ts";
+import { type Field, defaultMost } from "./field.ts";
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -50,7 +51,7 @@ function valueSchema({ kind, pattern, values, least = 0, most, namePattern, mayH
       return textOf(pattern?.source ?? plainPattern, most ?? defaultMost.text);
     case "secret": {
       const secret = textOf(pattern?.source ?? plainAscii, most ?? defaultMost.secret);
-      return pattern === undefined ? secret : { anyOf: [secret, { const: mask }] };
+      return pattern === undefined ? secret : { anyOf: [secret, { const: secretMask }] };
     }
   }
 }

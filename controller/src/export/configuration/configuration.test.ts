@@ -5,7 +5,7 @@ import { keyOf } from "#kernel/store/resource.ts";
 import { destinations } from "../destinations/destinations.ts";
 import { metricsExportKind } from "../metrics-export.ts";
 import { changedConfiguration, newConfiguration } from "./changed-configuration.ts";
-import { mask } from "./field.ts";
+import { secretMask } from "#kernel/secrets/destined-secret.ts";
 import { openConfiguration, splitConfiguration, sealSecrets, maskedConfiguration } from "./secrets.ts";
 
 const faultsOf = (checked: ReturnType<typeof newConfiguration>) =>
@@ -28,7 +28,7 @@ describe("a new configuration", () => {
     [prometheus, { url: "https://x/#f" },                                        ["url invalid_url"]],
     [prometheus, { url: `https://x/${"a".repeat(2_048)}` },                      ["url too_long"]],
     [prometheus, { url: "https://x/write", bearer_token: "a\r\nX-Evil: 1" },          ["bearer_token invalid_text"]],
-    [prometheus, { url: "https://x/write", bearer_token: mask },                      ["bearer_token invalid_value"]],
+    [prometheus, { url: "https://x/write", bearer_token: secretMask },                      ["bearer_token invalid_value"]],
     [otlp,       { endpoint: "https://x/v1/metrics" },                           ["endpoint invalid_url"]],
     [otlp,       { endpoint: "https://x/?a=b" },                                 ["endpoint invalid_url"]],
     [otlp,       { endpoint: "http://x/" },                                      ["insecure required"]],
@@ -63,8 +63,8 @@ describe("a new configuration", () => {
 describe("a changed configuration", () => {
   const stored = { url: "https://old/write", username: "u", password: "p", tls_skip_verify: false };
 
-  test("merges by key, null clears, and the mask keeps the stored secret", () => {
-    const same = changedConfiguration(prometheus, stored, { password: mask });
+  test("merges by key, null clears, and the secretMask keeps the stored secret", () => {
+    const same = changedConfiguration(prometheus, stored, { password: secretMask });
     expect(same).toEqual({ ok: true, configuration: stored });
     const other = changedConfiguration(prometheus, stored, { username: null, password: null, bearer_token: "t" });
     expect(other).toEqual({
@@ -76,7 +76,7 @@ describe("a changed configuration", () => {
   // biome-ignore format: a table, aligned so that it reads as one
   test.each([
     [{ url: "https://evil/write" },                      ["password secret_required"]],
-    [{ url: "https://evil/write", password: mask },      ["password secret_required"]],
+    [{ url: "https://evil/write", password: secretMask },      ["password secret_required"]],
     [{ tls_skip_verify: true },                     ["password secret_required"]],
     [{ username: "somebody" },                      ["password secret_required"]],
     [{ url: "https://new/write", password: "q" },        []],
@@ -87,12 +87,14 @@ describe("a changed configuration", () => {
 
   test("keeps each masked header", () => {
     const before = { endpoint: "https://x/", headers: { a: "1", b: "2" } };
-    const after = changedConfiguration(otlp, before, { headers: { a: mask, c: "3" } });
+    const after = changedConfiguration(otlp, before, { headers: { a: secretMask, c: "3" } });
     expect(after).toMatchObject({ ok: true, configuration: { headers: { a: "1", c: "3" } } });
-    expect(faultsOf(changedConfiguration(otlp, before, { headers: { z: mask } }))).toEqual(["headers invalid_value"]);
-    expect(faultsOf(changedConfiguration(otlp, before, { endpoint: "https://y/", headers: { a: mask } }))).toEqual([
-      "headers secret_required",
+    expect(faultsOf(changedConfiguration(otlp, before, { headers: { z: secretMask } }))).toEqual([
+      "headers invalid_value",
     ]);
+    expect(
+      faultsOf(changedConfiguration(otlp, before, { endpoint: "https://y/", headers: { a: secretMask } })),
+    ).toEqual(["headers secret_required"]);
   });
 });
 
@@ -126,5 +128,5 @@ test("secrets are sealed for the integration and its target", () => {
     openConfiguration(integration({ ...split.configuration, url: "https://y/" }), prometheus, sealer),
   ).toThrow();
   expect(() => openConfiguration(integration(split.configuration, "other"), prometheus, sealer)).toThrow();
-  expect(maskedConfiguration(prometheus, configuration)).toEqual({ ...configuration, bearer_token: mask });
+  expect(maskedConfiguration(prometheus, configuration)).toEqual({ ...configuration, bearer_token: secretMask });
 });

@@ -21,9 +21,6 @@ export interface Field {
   readonly mayHaveQuery?: true;
 }
 
-/** The text that stands for a secret in responses; in a request it keeps the stored secret. */
-export const mask = "********";
-
 /** Default maximums of values. */
 export const defaultMost = { text: 256, secret: 4_096, url: 2_048, texts: 20, textOfTexts: 1_024 } as const;
 

@@ -16,7 +16,8 @@ import {
   type MetricsExportObject,
   metricsExportKind,
 } from "../metrics-export.ts";
-import { type Field, isSecret, mask } from "./field.ts";
+import { secretMask } from "#kernel/secrets/destined-secret.ts";
+import { type Field, isSecret } from "./field.ts";
 
 type Fields = Pick<Destination, "fields">;
 type Secrets = Readonly<Record<string, ConfigurationValue>>;
@@ -78,13 +79,13 @@ function destinationOf(
   return Object.fromEntries(targets.map(([key, field]) => [key, lookUp(configuration, key) ?? field.default ?? null]));
 }
 
-/** The configuration with a mask in place of each secret. */
+/** The configuration with a secretMask in place of each secret. */
 export function maskedConfiguration({ fields }: Fields, complete: Configuration): Configuration {
   const masked = (key: string, value: ConfigurationValue): ConfigurationValue => {
     const kind = lookUp(fields, key)?.kind;
-    if (kind === "secret") return mask;
+    if (kind === "secret") return secretMask;
     if (kind !== "secretTexts") return value;
-    return Object.fromEntries(Object.keys(value).map((name) => [name, mask]));
+    return Object.fromEntries(Object.keys(value).map((name) => [name, secretMask]));
   };
   return Object.fromEntries(Object.entries(complete).map(([key, value]) => [key, masked(key, value)]));
 }
@@ -97,20 +98,20 @@ export function unmasked({ fields }: Fields, given: Configuration, stored: Secre
     faults.push({
       key,
       code: "invalid_value",
-      detail: `must not be the mask ${mask}: there is no ${part} that it stands for`,
+      detail: `must not be the secretMask ${secretMask}: there is no ${part} that it stands for`,
     });
   const entries = Object.entries(given).map(([key, value]): [string, ConfigurationValue] => {
     const field = lookUp(fields, key);
     if (field === undefined || !isSecret(field)) return [key, value];
     if (field.kind === "secret") {
-      if (value !== mask) return [key, value];
+      if (value !== secretMask) return [key, value];
       if (lookUp(stored, key) === undefined) refuseMask(key, key);
       used.add(key);
       return [key, lookUp(stored, key) ?? value];
     }
     const before = (lookUp(stored, key) ?? {}) as Readonly<Record<string, string>>;
     const texts = Object.entries(value as Readonly<Record<string, string>>).map(([name, text]) => {
-      if (text !== mask) return [name, text] as const;
+      if (text !== secretMask) return [name, text] as const;
       if (lookUp(before, name) === undefined) refuseMask(key, name);
       used.add(key);
       return [name, lookUp(before, name) ?? text] as const;

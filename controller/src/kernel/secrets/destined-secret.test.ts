@@ -1,5 +1,12 @@
 import { expect, test } from "vitest";
-import { changedDestination, type DestinedSecret, openFor, sealFor, secretAfter } from "./destined-secret.ts";
+import {
+  changedDestination,
+  type DestinedSecret,
+  openFor,
+  sealFor,
+  secretAfter,
+  secretMask,
+} from "./destined-secret.ts";
 import { createSealer } from "./sealer.ts";
 
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
@@ -57,6 +64,7 @@ test.each([
   const stored = { sealed: sealFor(sealer, bindingOf(home), "secret"), binding: bindingOf(home) };
   const request = { field: "api_key", stored, binding: bindingOf(after) };
   expect(() => secretAfter(sealer, { ...request, provided: undefined })).toThrow(/^INVALID_REQUEST: api_key: must be given again/);
+  expect(() => secretAfter(sealer, { ...request, provided: secretMask })).toThrow(/api_key: must be given again/);
   const replaced = secretAfter(sealer, { ...request, provided: "other" });
   expect(openFor(sealer, bindingOf(after), replaced)).toBe("other");
 });

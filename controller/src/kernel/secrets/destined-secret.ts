@@ -66,6 +66,9 @@ export function carriedSecretFault(
   return { field, pointer: pointerOf(field), code: "secret_required", detail };
 }
 
+/** Stands for a stored secret in responses; in a request it means that the stored one stays. */
+export const secretMask = "********";
+
 /**
  * The secret after a change: the provided one, or the stored one when the destination is the same. Throws
  * INVALID_REQUEST for the field when there is neither.
@@ -79,7 +82,8 @@ export function secretAfter(
     readonly binding: SecretBinding;
   },
 ): DestinedSecret {
-  const { field, provided, stored, binding } = change;
+  const { field, stored, binding } = change;
+  const provided = change.provided === secretMask ? undefined : change.provided;
   if (provided !== undefined) return sealFor(sealer, binding, provided);
   if (stored === undefined) throw invalid({ field, code: "required", detail: "must be given: there is none yet" });
   const fault = carriedSecretFault(field, stored.binding.destination, binding.destination);

@@ -3,16 +3,16 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type ChannelDeliverySchema, type ChannelSchema, ChannelType } from "@holdfast/proto/holdfast/v1/channel_pb.ts";
 import type { AttemptRecord } from "../webhook/deliveries.ts";
 import { attemptFields } from "../webhook/webhook-message.ts";
+import { secretMask } from "#kernel/secrets/destined-secret.ts";
 import type { ChannelObject, ChannelSpec, ChannelStatus } from "./channel.ts";
 
-const blank = "********";
 const plainWarning = "Alerts over http:// can be read in transit; use https:// where you can.";
 const unconfirmedWarning = "The address gets no alerts until its holder confirms it by the link that was sent to it.";
 
 /** The API message of a channel. Only the response to its creation has the secret. */
 export function channelMessage(
   { metadata, spec, status }: ChannelObject,
-  secret: string = blank,
+  secret: string = secretMask,
 ): Omit<MessageInitShape<typeof ChannelSchema>, "$typeName"> {
   const warning = warningOf(spec, status);
   return {
