@@ -1,0 +1,41 @@
+import { rmSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
+import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { type ReplicatedShop, startReplicatedShop } from "./mysql/replicated-shop.ts";
+
+const longMs = 240_000;
+const skip = await requireRecipes(import.meta.filename, "mysql");
+
+describe.skipIf(skip !== undefined)("a MySQL of two nodes in mode sync whose primary is lost", () => {
+  let its: ReplicatedShop;
+
+  beforeAll(async () => {
+    its = await startReplicatedShop();
+  }, longMs);
+  afterAll(() => its?.remove(), longMs);
+
+  it("fails over when the engine of its primary is killed and has lost its data, which are copied again", async () => {
+    const { primary, replica, term } = await its.rolesNow();
+    await its.follows(replica);
+    await waitUntil("the primary counts on its replica", () =>
+      isFailoverCandidate(its.platform.directory, its.shop.service.id, primary),
+    );
+    const engine = its.engineOf(primary);
+    rmSync(`/proc/${engine}/cwd/mysql.ibd`);
+    killAtOnce(engine);
+    await waitUntil("the replica is the primary", async () => {
+      const now = await its.rolesNow();
+      return now.primary === replica && now.term > term;
+    });
+    await its.writesGoOn();
+    await its.follows(primary);
+  });
+
+  it("has every acknowledged row", async () => {
+    expect(await its.lost()).toEqual([]);
+    expect(its.numbers.length).toBeGreaterThan(20);
+  });
+});

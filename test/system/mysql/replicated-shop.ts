@@ -1,0 +1,132 @@
+import { connect } from "node:net";
+import { type Connection, createConnection } from "mysql2/promise";
+import type { ReplicationStatus } from "@holdfast/sdk";
+import { addressOf } from "@holdfast/testing/api/clients.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+
+interface Login {
+  readonly host?: string;
+  readonly user?: string;
+  readonly password?: string;
+}
+
+/** A MySQL of two nodes in mode `sync`, with a client that writes numbers without a pause. */
+export async function startReplicatedShop() {
+  const platform: Platform = await startPlatform();
+  try {
+    const services = createServices(platform);
+    const settings = { database_type: "mysql", node_count: 2, replication_mode: "sync" };
+    const shop = await services.createRunning("shop", settings);
+    return await writtenShop(platform, services, shop);
+  } catch (error) {
+    await platform.remove();
+    throw error;
+  }
+}
+
+export type ReplicatedShop = Awaited<ReturnType<typeof startReplicatedShop>>;
+
+async function writtenShop(platform: Platform, services: Services, shop: RunningService) {
+  const writing = new AbortController();
+  /** Numbers that were acknowledged. */
+  const numbers: number[] = [];
+
+  const path = (rest: string) => `/managed-services/${shop.service.id}${rest}`;
+  const statusOf = async (nodeId: string) =>
+    expectStatus(await platform.rest.get<ReplicationStatus>(path(`/nodes/${nodeId}/replication-status`)), 200).json;
+  const rolesNow = async () => {
+    const { nodes, primary_node_id: primary, term } = await services.get(shop.service.id);
+    const replica = nodes.find(({ role }) => role === "replica");
+    return { primary, replica: replica?.id ?? "", replicaHost: replica?.hostname ?? "", term };
+  };
+  const engineOf = (nodeId: string) => platform.processes().machines.find(({ id }) => id === nodeId)?.engine ?? 0;
+  const follows = (nodeId: string) =>
+    waitUntil("the node follows", async () => (await statusOf(nodeId)).sync_state === "streaming");
+  const writesGoOn = async () => {
+    const before = numbers.length;
+    await waitUntil("writes go on", () => numbers.length > before + 5);
+  };
+
+  async function open({ user = "app_user", password = shop.password, ...login }: Login = {}): Promise<Connection> {
+    const { port, ca_certificate: ca } = shop.connection;
+    const host = login.host ?? shop.connection.host;
+    const stream = connect({ host: await addressOf(platform, host), port });
+    const client = await createConnection({
+      host,
+      user,
+      password,
+      database: "defaultdb",
+      stream,
+      ssl: { ca, verifyIdentity: true },
+    });
+    client.on("error", () => undefined);
+    return client;
+  }
+
+  async function ask<Row extends object>(sql: string, login?: Login): Promise<Row[]> {
+    const client = await open(login);
+    try {
+      return (await client.query(sql))[0] as Row[];
+    } finally {
+      client.destroy();
+    }
+  }
+
+  /** Writes numbers one after another through the service's name; a number without a response is never used again. */
+  async function write(): Promise<void> {
+    let next = 1;
+    while (!writing.signal.aborted) {
+      const client = await open().catch(() => undefined);
+      const end = () => client?.destroy();
+      writing.signal.addEventListener("abort", end);
+      try {
+        while (client !== undefined && !writing.signal.aborted) {
+          const n = next++;
+          await client.query(`INSERT INTO ledger VALUES (${n})`);
+          numbers.push(n);
+        }
+      } catch {
+        // A primary that ends closes its sessions.
+      } finally {
+        writing.signal.removeEventListener("abort", end);
+        client?.destroy();
+      }
+    }
+  }
+
+  await ask("CREATE TABLE ledger (n INT PRIMARY KEY)");
+  const written = write();
+
+  return {
+    platform,
+    services,
+    shop,
+    numbers,
+    path,
+    statusOf,
+    rolesNow,
+    engineOf,
+    follows,
+    writesGoOn,
+    ask,
+    /** Ends the client. Resolves with the acknowledged numbers that are lost. */
+    async lost(): Promise<number[]> {
+      writing.abort();
+      await written;
+      const rows = await ask<{ n: number }>("SELECT n FROM ledger");
+      const found = new Set(rows.map(({ n }) => n));
+      return numbers.filter((n) => !found.has(n));
+    },
+    async remove(): Promise<void> {
+      writing.abort();
+      await platform.remove();
+    },
+  };
+}
