@@ -8,7 +8,7 @@ import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { type Connection, createConnection } from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { addressOf } from "@holdfast/testing/api/clients.ts";
-import type { PageJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
+import type { PageJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killAtOnce } from "@holdfast/testing/platform/platform-processes.ts";
@@ -20,6 +20,11 @@ import {
   type Services,
 } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+
+interface BackupJson {
+  readonly id: string;
+  readonly status: string;
+}
 
 interface MetricsJson {
   readonly series: readonly { readonly metric: string; readonly points: readonly unknown[] }[];
@@ -43,8 +48,13 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
 
   const path = (rest = "") => `/managed-services/${shop.service.id}${rest}`;
 
-  async function open({ user = "app_user", password = shop.password, plain = false } = {}): Promise<Connection> {
-    const { host, port, ca_certificate: ca } = shop.connection;
+  async function open({
+    of = shop,
+    user = "app_user",
+    password = shop.password,
+    plain = false,
+  } = {}): Promise<Connection> {
+    const { host, port, ca_certificate: ca } = of.connection;
     const stream = connect({ host: await addressOf(platform, host), port });
     const ssl = plain ? {} : { ssl: { ca, verifyIdentity: true } };
     const client = await createConnection({ host, user, password, database: "defaultdb", stream, ...ssl });
@@ -134,9 +144,21 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     expect(rows).toEqual([{ slow: 2, size: 1_048_576 }]);
   });
 
-  it("refuses what it does not have yet, with the engine's name", async () => {
-    const backup = await platform.rest.post<ProblemJson>(path("/backups"), { backup_type: "manual" });
-    expect(expectStatus(backup, 422).json.code).toBe("not_supported");
+  it("is restored from a backup into a new service with other passwords", async () => {
+    const { id } = expectStatus(await platform.rest.post<BackupJson>(path("/backups")), 202).json;
+    const stateOf = async () => (await platform.rest.get<BackupJson>(path(`/backups/${id}`))).json.status;
+    await waitUntil("the backup is complete", async () => (await stateOf()) === "completed");
+    await ask("DELETE FROM items WHERE id = 2");
+    const body = { target_service_name: "before" };
+    const restored = await platform.rest.post<ServiceJson>(path(`/backups/${id}/restore`), body);
+    const before = expectStatus(restored, 202).json.id;
+    await services.settled(before, "Running");
+    const copy = await services.open(before);
+    const found = await ask("SELECT id FROM items ORDER BY id", { of: copy, password: copy.password });
+    expect(found).toEqual([{ id: 1 }, { id: 2 }]);
+    await expect(ask("SELECT 1", { of: copy })).rejects.toThrow("Access denied");
+    await ask("INSERT INTO items VALUES (2, 'two')");
+    await services.delete(before);
   });
 
   it("retains its data over a stop, a start and a killed engine", async () => {

@@ -37,7 +37,7 @@ export async function runBackup(job: BackupJob, deps: JobContext): Promise<Repor
   const journal = await openPartJournal(instance.paths.data, location, (object) => store.size(object, signal));
 
   const baseMap = job.base && (await openBaseMap(job.base, deps));
-  const source = await facet.open(instance, signal).catch(async (error: unknown) => {
+  const source = await facet.open(instance, signal, { attempt: location.attempt }).catch(async (error: unknown) => {
     await baseMap?.close();
     throw JobFailed.from("source_failed", error);
   });

@@ -15,7 +15,7 @@ export interface BackupFacet {
   /** `full`: data files, made consistent by the log; `snapshot`: the contents at one moment. */
   readonly kind: "full" | "snapshot";
   /** Starts to read a running engine. */
-  open(instance: Instance, signal: AbortSignal): Promise<OpenedSource>;
+  open(instance: Instance, signal: AbortSignal, options?: SourceOptions): Promise<OpenedSource>;
   /**
    * Resolves when no client session remains, once the settings admit none. A backup started after that contains every
    * acknowledged write.
@@ -28,6 +28,11 @@ export interface BackupFacet {
   examine(instance: Instance, work: Examination, signal: AbortSignal): Promise<readonly Finding[]>;
   /** Absent for an engine with snapshots only. */
   readonly log?: LogFacet;
+}
+
+export interface SourceOptions {
+  /** Number of the backup's attempt, from 1 on: a later one may disturb users more. */
+  readonly attempt?: number;
 }
 
 export interface OpenedSource {

@@ -20,4 +20,5 @@ export const mysql: EngineRow = {
   hasWarmPool: false,
   hasPreparedDisks: false,
   upgradesInPlace: true,
+  backups: { kind: "snapshot", restorePoints: "snapshots", increments: false, fork: true },
 };

@@ -22,5 +22,4 @@ conformsToEngineDriver({
   },
   live: ["sort_buffer_size", "524288"],
   atStart: ["max_connections", "77"],
-  hasBackups: false,
 });

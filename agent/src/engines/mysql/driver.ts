@@ -2,6 +2,7 @@ import { listenersOf } from "../addresses.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { EngineCommand, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
 import { frontCompanion, missingFront } from "../front/front.ts";
+import { createBackup } from "./backup/backup.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { databases } from "./databases.ts";
 import { frontOf } from "./front.ts";
@@ -52,6 +53,7 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
     explainFailure,
     users,
     databases,
+    backup: createBackup(deps),
     replication: createReplication(deps),
     metrics,
     queryStats,

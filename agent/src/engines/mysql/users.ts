@@ -130,7 +130,8 @@ async function stateOf(session: Session, username: string): Promise<UserState | 
   return row && { verifier: row.verifier, isUsable: row.locked === "N" && row.tls !== "" };
 }
 
-async function currentRoleOf(session: Session, username: string): Promise<string> {
+/** Current role of an account of users; `custom` for privileges that no role has. */
+export async function currentRoleOf(session: Session, username: string): Promise<string> {
   const rows = await session.rows<Record<string, string>>(`SHOW GRANTS FOR ${account(username)}`);
   return roleOf(rows.flatMap((row) => Object.values(row)));
 }

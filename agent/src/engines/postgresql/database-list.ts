@@ -1,3 +1,4 @@
+import { summarizeNames } from "../summarize-names.ts";
 import { codeOf, type Session } from "./session.ts";
 
 /**
@@ -89,12 +90,4 @@ export function invalidReason(names: readonly string[]): string {
   return names.length === 1
     ? `Database ${summary} is invalid: its DROP DATABASE was interrupted, and data are missing. Drop it.`
     : `Databases ${summary} are invalid: their DROP DATABASE was interrupted, and data are missing. Drop them.`;
-}
-
-const maxNames = 5;
-
-/** The first names and the number of the others, such as `a, b and 3 more`. */
-export function summarizeNames(names: readonly string[]): string {
-  const more = names.length - maxNames;
-  return names.slice(0, maxNames).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

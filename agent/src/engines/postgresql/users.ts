@@ -8,8 +8,9 @@ import {
 import type { Instance } from "../engine-driver.ts";
 import type { ChangeOptions, PutUserOptions, UsersFacet } from "../contents-facets.ts";
 import { EngineRefused } from "../engine-errors.ts";
+import { summarizeNames } from "../summarize-names.ts";
 import { identifier, literal, type Session, timeoutsOf, withAdvisoryLock, withSession } from "./session.ts";
-import { type DatabaseList, inEachDatabase, summarizeNames, listDatabases } from "./database-list.ts";
+import { type DatabaseList, inEachDatabase, listDatabases } from "./database-list.ts";
 import { groups, isReserved } from "./layout.ts";
 import { changeUserSql, putUserSql } from "./put-user.ts";
 

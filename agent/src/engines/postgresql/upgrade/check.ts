@@ -1,15 +1,10 @@
 import { postgresqlExtensions } from "@holdfast/common/engine-catalog/postgresql-extensions.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
+import { summarizeNames } from "../../summarize-names.ts";
 import type { UpgradeObstacle } from "../../upgrade-facet.ts";
 import { statisticsExtension } from "../required-objects.ts";
-import {
-  type DatabaseState,
-  databaseStateSql,
-  inEachDatabase,
-  summarizeNames,
-  listDatabases,
-} from "../database-list.ts";
+import { type DatabaseState, databaseStateSql, inEachDatabase, listDatabases } from "../database-list.ts";
 import { type Session, withSession } from "../session.ts";
 import { shortageOf, measureCopySpace } from "./copy-space.ts";
 

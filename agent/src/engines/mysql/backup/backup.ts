@@ -1,0 +1,26 @@
+import type { BackupFacet } from "../../backup-facet.ts";
+import type { EngineDeps } from "../../engine-deps.ts";
+import { untilNoClients } from "../../front/front-commands.ts";
+import { frontOf } from "../front.ts";
+import { openDump } from "./dump.ts";
+import { examine } from "./examine.ts";
+import { createRestore } from "./restore.ts";
+
+/**
+ * Backup and restore of MySQL.
+ *
+ * A backup is a dump of all users' databases at one moment (dump.ts): a stream of definitions, and streams of rows as
+ * values of INSERT statements (row-text.ts), which several sessions read in chunks of tables. A restore creates new
+ * data and loads the dump in a private server (restore.ts, load.ts), in the character sets and modes in which
+ * users wrote it. The data of a copy have a history of transactions of their
+ * own.
+ */
+export function createBackup(deps: EngineDeps): BackupFacet {
+  return {
+    kind: "snapshot",
+    open: openDump,
+    untilNoClients: (instance, signal) => untilNoClients(frontOf(instance), signal),
+    restore: createRestore(deps),
+    examine: (instance, work, signal) => examine(deps, instance, work, signal),
+  };
+}

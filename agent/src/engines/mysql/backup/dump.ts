@@ -1,0 +1,198 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { OpenedSource, SourceOptions, SourceStream } from "../../backup-facet.ts";
+import type { Instance } from "../../instance.ts";
+import { platform } from "../layout.ts";
+import { identifier, numberOf } from "../session.ts";
+import { type ByteSession, byteText, openByteSession } from "./byte-session.ts";
+import { chunkConditions, isLarge } from "./chunks.ts";
+import { readDefinitions, readKeyRange, type SourceTable } from "./definitions.ts";
+import { type Definitions, definitionsStream, endFrame, frameOf, rowsStream } from "./dump-format.ts";
+import { rowText } from "./row-text.ts";
+
+/** Number of sessions that read rows. */
+const readers = 3;
+/** Aim of a frame's size, and the limit of a row, which is one text. */
+const frameLength = 512 << 10;
+const maxRowLength = 400 << 20;
+/** Limits of the waits for the locks, in seconds: other sessions wait behind the second one. */
+const [definitionsSeconds, rowsSeconds, readSeconds] = [10, 2, 60];
+const lockAttempts = 3;
+const lockPauseMs = 1_000;
+/** Attempt of a backup from which on changes of definitions wait until its end: earlier ones failed. */
+const lockingAttempt = 3;
+
+/** ER_LOCK_WAIT_TIMEOUT. */
+const lockTimeout = 1205;
+
+/**
+ * Reads all users' databases at one moment, by several sessions (MySQL manual, "Consistent Nonlocking Reads"). A short
+ * read lock lets them begin at the same moment; if statements that run long are in its way, one session reads alone,
+ * which needs no lock. Definitions are read before other sessions can change them. A table whose definition changes
+ * later cannot be read at that moment: the backup fails and is begun again, and the third attempt lets such changes
+ * wait until its end.
+ */
+export async function openDump(
+  instance: Instance,
+  signal: AbortSignal,
+  { attempt = 1 }: SourceOptions = {},
+): Promise<OpenedSource> {
+  const sessions: ByteSession[] = [];
+  const open = async () => {
+    const session = await openByteSession(instance, signal);
+    sessions.push(session);
+    return session;
+  };
+  const close = async () => {
+    for (const session of sessions) session.close();
+  };
+  try {
+    const lock = await open();
+    const isLocked = await locked(lock, "LOCK INSTANCE FOR BACKUP", definitionsSeconds);
+    const moment = await beginReading(lock, open);
+    await lock.run(`SET SESSION lock_wait_timeout = ${readSeconds}`);
+    const { definitions, tables } = await readDefinitions(lock, moment.gtids);
+    if (isLocked && attempt < lockingAttempt) await lock.run("UNLOCK INSTANCE");
+    const queue = await chunksOf(tables, moment.sessions[0]);
+    return {
+      streams: [
+        definitionsOf(definitions),
+        ...moment.sessions.map((session, index) => rowsOf(session, index + 1, queue)),
+      ],
+      totalBytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
+      end: async () => ({ version: definitions.version, dataTime: moment.time, positions: null }),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Tries to take a lock; false if others have one that conflicts for too long. */
+async function locked(session: ByteSession, sql: string, seconds: number): Promise<boolean> {
+  await session.run(`SET SESSION lock_wait_timeout = ${seconds}`);
+  try {
+    await session.run(sql);
+    return true;
+  } catch (error) {
+    if (numberOf(error) === lockTimeout) return false;
+    throw error;
+  }
+}
+
+/**
+ * True while a statement runs that the lock would wait for. A lock that is given up leaves its tables to be flushed:
+ * others wait for them until such a statement ends.
+ */
+async function hasLongStatements(session: ByteSession): Promise<boolean> {
+  const rows = await session.rows(
+    `SELECT 1 FROM performance_schema.processlist WHERE command IN ('Query', 'Execute') AND time > 1
+       AND LEFT(user, CHAR_LENGTH('${platform}')) <> '${platform}' LIMIT 1`,
+  );
+  return rows.length > 0;
+}
+
+interface Moment {
+  /** Each reads the same moment. */
+  readonly sessions: readonly [ByteSession, ...ByteSession[]];
+  /** Every write that was acknowledged before it is read. */
+  readonly time: Date;
+  /** Transactions that are read; empty if there was no lock. */
+  readonly gtids: string;
+}
+
+const beginSql = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";
+
+async function beginReading(lock: ByteSession, open: () => Promise<ByteSession>): Promise<Moment> {
+  const first = await open();
+  const sessions: [ByteSession, ...ByteSession[]] = [first];
+  while (sessions.length < readers) sessions.push(await open());
+  for (const session of sessions) await session.run("SET SESSION transaction_isolation = 'REPEATABLE-READ'");
+  for (let attempt = 1; attempt <= lockAttempts; attempt += 1) {
+    if (attempt > 1) await sleep(lockPauseMs);
+    if (await hasLongStatements(lock)) continue;
+    if (!(await locked(lock, "FLUSH TABLES WITH READ LOCK", rowsSeconds))) break;
+    const time = new Date();
+    await Promise.all(sessions.map((session) => session.run(beginSql)));
+    const [row] = await lock.rows("SELECT @@GLOBAL.gtid_executed AS gtids");
+    await lock.run("UNLOCK TABLES");
+    return { sessions, time, gtids: row?.get("gtids")?.toString().replaceAll(/\s/g, "") ?? "" };
+  }
+  const time = new Date();
+  await first.run(beginSql);
+  return { sessions: [first], time, gtids: "" };
+}
+
+interface Chunk {
+  readonly index: number;
+  readonly table: SourceTable;
+  readonly condition: string | undefined;
+}
+
+/** Large tables come first, so that the sessions end at about the same time. */
+async function chunksOf(tables: readonly SourceTable[], session: ByteSession): Promise<Chunk[]> {
+  const chunks: Chunk[] = [];
+  const ordered = [...tables.entries()]
+    .filter(([, { hasRows }]) => hasRows)
+    .toSorted(([, a], [, b]) => b.bytes - a.bytes);
+  for (const [index, table] of ordered) {
+    const isDivided = table.keyColumn !== undefined && isLarge(table.bytes);
+    const range = isDivided ? await released(session, () => readKeyRange(session, table)) : undefined;
+    for (const condition of chunkConditions(table.bytes, range)) chunks.push({ index, table, condition });
+  }
+  return chunks;
+}
+
+/** Otherwise the session would retain the table's definition lock, and a change of it would block everybody. */
+async function released<T>(session: ByteSession, work: () => Promise<T>): Promise<T> {
+  await session.run("SAVEPOINT chunk");
+  const result = await work();
+  await session.run("ROLLBACK TO SAVEPOINT chunk");
+  return result;
+}
+
+function definitionsOf(definitions: Definitions): SourceStream {
+  async function* bytes(): AsyncGenerator<Buffer> {
+    yield Buffer.from(JSON.stringify(definitions));
+  }
+  return { name: definitionsStream, bytes: bytes() };
+}
+
+function rowsOf(session: ByteSession, number: number, queue: Chunk[]): SourceStream {
+  async function* bytes(): AsyncGenerator<Buffer> {
+    const counts = new Map<number, number>();
+    for (let chunk = queue.shift(); chunk !== undefined; chunk = queue.shift()) {
+      await session.run("SAVEPOINT chunk");
+      yield* framesOf(session, chunk, counts);
+      await session.run("ROLLBACK TO SAVEPOINT chunk");
+    }
+    yield endFrame(counts);
+  }
+  return { name: rowsStream(number), bytes: bytes() };
+}
+
+async function* framesOf(
+  session: ByteSession,
+  { index, table, condition }: Chunk,
+  counts: Map<number, number>,
+): AsyncGenerator<Buffer> {
+  const { database, name, columns } = table;
+  const { expressions, tuple } = rowText(columns);
+  const where = condition === undefined ? "" : ` WHERE ${condition}`;
+  const from = byteText(`${identifier(database)}.${identifier(name)}`);
+  let values = "";
+  let rows = 0;
+  for await (const row of session.stream(`SELECT ${expressions} FROM ${from}${where}`)) {
+    const next = tuple(row);
+    if (next.length > maxRowLength)
+      throw new Error(`a row of ${database}.${name} is larger than ${maxRowLength >> 20} MiB`);
+    values = rows === 0 ? next : `${values},${next}`;
+    rows += 1;
+    if (values.length < frameLength) continue;
+    yield frameOf(index, rows, values);
+    counts.set(index, (counts.get(index) ?? 0) + rows);
+    [values, rows] = ["", 0];
+  }
+  if (rows > 0) yield frameOf(index, rows, values);
+  counts.set(index, (counts.get(index) ?? 0) + rows);
+}

@@ -1,0 +1,59 @@
+import { readFile, rm } from "node:fs/promises";
+import type { Examination, Finding } from "../../backup-facet.ts";
+import type { EngineDeps } from "../../engine-deps.ts";
+import type { Instance } from "../../engine-driver.ts";
+import { identifier } from "../session.ts";
+import { type ByteSession, byteText } from "./byte-session.ts";
+import { startPrivateServer } from "./private-server.ts";
+import { countsFile, type RestoredTable } from "./restore.ts";
+
+/** Checks every table in a private server, and compares its number of rows with that of the backup. */
+export async function examine(
+  deps: EngineDeps,
+  instance: Instance,
+  { scratch }: Examination,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  const tables = JSON.parse(await readFile(countsFile(instance), "utf8")) as RestoredTable[];
+  const server = await startPrivateServer(deps, instance, signal);
+  try {
+    const session = await server.open();
+    const faults: string[] = [];
+    const different: string[] = [];
+    for (const table of tables) {
+      const fault = await faultOf(session, table);
+      if (fault !== undefined) faults.push(fault);
+      else if ((await countOf(session, table)) !== table.rows) different.push(`${table.database}.${table.name}`);
+    }
+    session.close();
+    await server.stop();
+    return [
+      finding("structure", faults, `CHECK TABLE found nothing wrong in ${tables.length} tables.`),
+      finding("contents", different, `The numbers of rows in ${tables.length} tables are those of the backup.`),
+    ];
+  } finally {
+    await server.kill();
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+function finding(name: Finding["name"], faults: readonly string[], detail: string): Finding {
+  return faults.length === 0
+    ? { name, passed: true, detail }
+    : { name, passed: false, detail: faults.slice(0, 5).join("; ") };
+}
+
+const tableOf = ({ database, name }: RestoredTable) => `${identifier(database)}.${identifier(name)}`;
+
+/** Undefined for a table without a fault, or whose engine has no check. */
+async function faultOf(session: ByteSession, table: RestoredTable): Promise<string | undefined> {
+  const rows = await session.rows(byteText(`CHECK TABLE ${tableOf(table)}`));
+  const messages = rows.map((row) => [String(row.get("Msg_type")), String(row.get("Msg_text"))] as const);
+  const fault = messages.find(([type, message]) => type === "error" || (type === "status" && message !== "OK"));
+  return fault === undefined ? undefined : `${table.database}.${table.name}: ${fault[1]}`;
+}
+
+async function countOf(session: ByteSession, table: RestoredTable): Promise<number> {
+  const [row] = await session.rows(byteText(`SELECT COUNT(*) AS count FROM ${tableOf(table)}`));
+  return Number(row?.get("count")?.toString());
+}
