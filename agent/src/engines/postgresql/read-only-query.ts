@@ -1,11 +1,18 @@
 import { createSemaphore } from "@holdfast/common/concurrency/semaphore.ts";
 import type { Instance } from "../engine-driver.ts";
+import { createRowCollector, type RowCollector } from "../console-rows.ts";
 import { EngineBusy } from "../engine-errors.ts";
 import type { ReadOnlyResult, ReadOnlyQuery, ReadOnlyQueryFacet } from "../insight-facets.ts";
 import { extensionSchemasSql, disallowedNameSql } from "./console-extensions.ts";
 import { denied, deniedFunctionSql, deniedRelationSql, harmlessVolatile, userCastSql } from "./console-policy.ts";
-import { ResultTooLarge, type ConsoleSession, withConsoleSession } from "./console-session.ts";
-import { createRowCollector, type RowCollector } from "./console-rows.ts";
+import {
+  type Column,
+  type ConsoleSession,
+  ResultTooLarge,
+  type TextRow,
+  withConsoleSession,
+} from "./console-session.ts";
+import { consoleRow } from "./console-row.ts";
 import { isReserved } from "./layout.ts";
 import { codeOf, messageOf } from "./session.ts";
 import { consoleMemoryBytes, limitSession } from "./session-memory.ts";
@@ -148,14 +155,17 @@ async function addExtensionSchemas(session: ConsoleSession, { functions, types }
 
 /** Runs the statement and collects rows up to the limits. */
 async function runStatement(session: ConsoleSession, { sql }: ReadOnlyQuery, rows: RowCollector): Promise<void> {
-  if (!takesCursor(sql)) {
-    const { columns } = await session.each(sql, rows.take);
-    return rows.setColumns(columns);
-  }
+  const setColumns = (columns: readonly Column[]) => rows.setColumns(columns.map(({ name }) => name));
+  // The columns of a result that is cut off are those of its rows.
+  const take = (row: TextRow, columns: readonly Column[]) => {
+    setColumns(columns);
+    rows.take(consoleRow(row, columns));
+  };
+  if (!takesCursor(sql)) return setColumns((await session.each(sql, take)).columns);
   await session.query(`${declare}${sql}`);
   for (let count = 1, isComplete = false; !isComplete && !rows.isFull; count = Math.min(count * 2, fetchRowsMax)) {
-    const { columns, rowCount } = await session.each(`FETCH ${count} FROM result`, rows.take);
-    rows.setColumns(columns);
+    const { columns, rowCount } = await session.each(`FETCH ${count} FROM result`, take);
+    setColumns(columns);
     isComplete = rowCount < count;
   }
 }
