@@ -22,4 +22,12 @@ conformsToEngineDriver({
   },
   live: ["sort_buffer_size", "524288"],
   atStart: ["max_connections", "77"],
+  console: {
+    database: "defaultdb",
+    oneRow: "SELECT 1",
+    twenty: "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) SELECT i FROM n",
+    writing: "DELETE FROM kv",
+    endless:
+      "SELECT COUNT(*) FROM information_schema.collations a, information_schema.collations b, information_schema.collations c, information_schema.collations d",
+  },
 });

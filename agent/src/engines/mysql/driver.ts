@@ -13,6 +13,7 @@ import { metrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
 import { createProbe } from "./probe.ts";
 import { queryStats } from "./query-stats.ts";
+import { readOnlyQuery } from "./read-only-query.ts";
 import { createReady } from "./ready.ts";
 import { createSpaceReclaimer } from "./reclaim-space.ts";
 import { reload } from "./reload.ts";
@@ -58,6 +59,7 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
     metrics,
     queryStats,
     sessions,
+    readOnlyQuery,
   };
 }
 

@@ -1,0 +1,84 @@
+import { createHmac } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { FieldPacket } from "mysql2";
+import { readEngineFile } from "../../os/engine-file.ts";
+import type { Instance } from "../engine-driver.ts";
+import { openByteConnection, type Value } from "./byte-connection.ts";
+import { authorityFile, engineSocket, isReservedDatabase, platform, secretFile } from "./layout.ts";
+import { identifier, literal, numberOf, type Session } from "./session.ts";
+
+/** Account of the query console. It selects from users' databases alone. */
+const consoleUser = `${platform}_console`;
+
+export type ConsoleField = Pick<FieldPacket, "name" | "columnType" | "columnLength" | "characterSet">;
+
+export interface ConsoleSession {
+  readonly id: number;
+  run(sql: string): Promise<void>;
+  /** Rows as the engine sends them; the engine waits while they are not read. */
+  rows(sql: string, onFields: (fields: readonly ConsoleField[]) => void): AsyncIterable<readonly Value[]>;
+  close(): void;
+}
+
+/** ER_ACCESS_DENIED_ERROR and ER_ACCOUNT_HAS_BEEN_LOCKED. */
+const signInFailed = [1045, 3118];
+const account = `${literal(consoleUser)}@'localhost'`;
+
+/**
+ * Opens a session of the console's account. `own`: a session of the platform, which gives the account its privileges
+ * first, and its password if it cannot sign in: each member has another one.
+ */
+export async function openConsoleSession(
+  instance: Instance,
+  database: string,
+  own: Session,
+  signal: AbortSignal,
+): Promise<ConsoleSession> {
+  const password = createHmac("sha256", await readEngineFile(secretFile(instance)))
+    .update(consoleUser)
+    .digest("hex");
+  await grantDatabases(own);
+  try {
+    return await connectAs(instance, { password, database }, signal);
+  } catch (error) {
+    if (!signInFailed.includes(numberOf(error))) throw error;
+  }
+  const identified = `IDENTIFIED WITH caching_sha2_password BY ${literal(password)}`;
+  const limits = "REQUIRE SSL WITH MAX_USER_CONNECTIONS 8 PASSWORD EXPIRE NEVER ACCOUNT UNLOCK";
+  await own.rows(`ALTER USER ${account} ${identified} ${limits}`);
+  return connectAs(instance, { password, database }, signal);
+}
+
+/** The account reads users' databases alone. With partial revokes their names are no patterns. */
+async function grantDatabases(session: Session): Promise<void> {
+  await session.rows(`CREATE USER IF NOT EXISTS ${account} ACCOUNT LOCK`);
+  const granted = await session.rows<{ name: string }>("SELECT Db AS name FROM mysql.db WHERE User = ? AND Host = ?", [
+    consoleUser,
+    "localhost",
+  ]);
+  const has = new Set(granted.map(({ name }) => name));
+  const all = await session.rows<{ name: string }>("SELECT schema_name AS name FROM information_schema.schemata");
+  for (const { name } of all)
+    if (!has.has(name) && !isReservedDatabase(name))
+      await session.rows(`GRANT SELECT, SHOW VIEW ON ${identifier(name)}.* TO ${account}`);
+}
+
+async function connectAs(
+  instance: Instance,
+  { password, database }: { readonly password: string; readonly database: string },
+  signal: AbortSignal,
+): Promise<ConsoleSession> {
+  // `init_connect` ends sessions without TLS. The socket has no name that the certificate could be checked against.
+  const ssl = { ca: await readFile(authorityFile(instance)), rejectUnauthorized: true, verifyIdentity: false };
+  const target = { socketPath: engineSocket(instance), user: consoleUser, password, database };
+  const connection = await openByteConnection({ ...target, charset: "utf8mb4", ssl }, signal);
+  const { rows } = await connection.query("SELECT CONNECTION_ID()");
+  return {
+    id: Number(rows[0]?.[0]?.toString()),
+    async run(sql) {
+      await connection.query(sql);
+    },
+    rows: (sql, onFields) => connection.stream(sql, onFields),
+    close: () => connection.close(),
+  };
+}

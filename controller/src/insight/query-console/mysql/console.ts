@@ -1,0 +1,10 @@
+import type { EngineConsole } from "../engine-console.ts";
+import { schemaSql, tablesOf } from "./schema.ts";
+
+export const mysql: EngineConsole = {
+  guardWorker: new URL("./guard-worker.ts", import.meta.url),
+  schemaSql,
+  tablesOf,
+  // SHOW and EXPLAIN cannot be explained.
+  explain: (sql) => (/^\(*(SELECT|WITH|VALUES|TABLE)\b/i.test(sql) ? `EXPLAIN ${sql}` : undefined),
+};
