@@ -1,4 +1,5 @@
 import type { Recipe, Software } from "./recipe.ts";
+import { kafka } from "./recipes/kafka.ts";
 import { mysql } from "./recipes/mysql.ts";
 import { sid } from "./recipes/sid.ts";
 import { trixie } from "./recipes/trixie.ts";
@@ -9,6 +10,7 @@ const all = {
   trixie,
   sid,
   mysql,
+  kafka,
 } as const satisfies Readonly<Record<string, Recipe>>;
 
 /** Name of a recipe, in lower-case letters: ids of its images begin with it. */
