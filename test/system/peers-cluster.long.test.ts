@@ -99,8 +99,6 @@ describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
       const operationId = await restart();
       const isRestarting = async () => (await its.maintenance.operation(operationId)).step === "RestartMembers";
       await waitUntil("members are restarted", isRestarting);
-      const isRestarting = async () => (await its.maintenance.operation(operationId)).step === "RestartMembers";
-      await waitUntil("members are restarted", isRestarting);
       const over = ended(operationId);
       await waitUntil("a member has restarted", () => ids.map(engineOf).some((pid, index) => pid !== before[index]));
       killControllers();
