@@ -64,6 +64,8 @@ export const nounGroups: readonly NounGroup[] = [
   ] },
   { title: "You", nouns: [
     { name: "login",      summary: "sign in, and store the session in a profile",      load: async () => (await import("./nouns/login.ts")).addLogin },
+    { name: "console",    summary: "open the console in your browser, signed in",     load: async () => (await import("./nouns/console.ts")).addConsole },
+    { name: "sessions",   summary: "your sessions in browsers",                        load: async () => (await import("./nouns/sessions.ts")).addSessions },
     { name: "logout",     summary: "end the session of a profile",                     load: async () => (await import("./nouns/logout.ts")).addLogout },
     { name: "status",     summary: "the installation and its services",                load: async () => (await import("./nouns/status.ts")).addStatus },
     { name: "version",    summary: "version of this program",                          load: async () => (await import("./nouns/version.ts")).addVersion },

@@ -13,6 +13,8 @@ export interface Principal {
   readonly scopes: ReadonlySet<string>;
   /** Expiry of the credential in milliseconds since 1970; null or absent if it never expires. */
   readonly expiresAt?: number | null;
+  /** Id of the session whose cookie the request presented; absent for other credentials. */
+  readonly sessionId?: string;
   /** The only resources that a limited token may access; absent if it may access all of the organization. */
   readonly resources?: readonly ResourceName[];
   /**
@@ -57,6 +59,8 @@ export interface Call {
   readonly principal: Principal | undefined;
   /** Address the request came from. */
   readonly source: string;
+  /** Header User-Agent; absent over gRPC. */
+  readonly userAgent?: string | undefined;
   readonly signal: AbortSignal;
   readonly idempotency: Idempotency | undefined;
   /** Value of If-Match: the generation that the caller saw. */
@@ -141,7 +145,7 @@ export interface RefusedCall {
   readonly input?: object;
 }
 
-/** Turns an Authorization header into a principal; throws UNAUTHENTICATED. */
+/** Turns an Authorization header or a session into a principal; throws UNAUTHENTICATED or CSRF_TOKEN_INVALID. */
 export interface Authenticator {
   authenticate(credentials: PresentedCredentials): Promise<Principal>;
 }
@@ -150,7 +154,19 @@ export interface PresentedCredentials {
   readonly authorization: string | undefined;
   /** Header Holdfast-Organization. */
   readonly organization: string | undefined;
+  /** The session of a request by a page of this origin; absent beside an Authorization header. */
+  readonly session?: PresentedSession | undefined;
   readonly source: string;
+}
+
+/** A browser's session, as a request presents it. */
+export interface PresentedSession {
+  /** Value of the cookie. */
+  readonly secret: string;
+  /** Header Holdfast-Csrf. */
+  readonly csrfToken: string | undefined;
+  /** True for GET and HEAD, which need no CSRF token. */
+  readonly isRead: boolean;
 }
 
 /** True if the scopes contain this one, by name or as `area:*`. */

@@ -91,8 +91,13 @@ function sendInChunks(response: ServerResponse, body: Buffer): void {
 
 /** Sends an error as a problem document. */
 export function sendProblem(exchange: Exchange, error: HoldfastError, baseUrl: string): void {
-  const problem = problemResponse(error, exchange.requestId, baseUrl);
+  const problem = problemResponse(error, problemContextOf(exchange, baseUrl));
   send(exchange, problem.status, problem.headers, problem.body);
+}
+
+/** The request that an error's response names. */
+export function problemContextOf({ request, requestId }: Exchange, baseUrl: string) {
+  return { requestId, baseUrl, fetchDestination: headerOf(request, "sec-fetch-dest") };
 }
 
 /** A signal that aborts when the client disconnects before the response is complete. */

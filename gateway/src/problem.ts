@@ -23,8 +23,15 @@ export interface ProblemResponse {
   readonly body: string;
 }
 
-/** WWW-Authenticate challenges of every 401 response. */
-const challenges: readonly string[] = ['Basic realm="holdfast", charset="UTF-8"', 'Bearer realm="holdfast"'];
+const bearer = 'Bearer realm="holdfast"';
+
+/**
+ * WWW-Authenticate challenges of a 401 response. For a Basic challenge to a script's request a browser opens a dialog
+ * of its own in front of the page, so scripts get the other one alone.
+ */
+function challengesFor(fetchDestination: string | undefined): readonly string[] {
+  return fetchDestination === "empty" ? [bearer] : ['Basic realm="holdfast", charset="UTF-8"', bearer];
+}
 
 /** URL of the documentation page of an error. */
 export function errorPage(baseUrl: string, code: string): string {
@@ -48,8 +55,15 @@ export function problemOf(error: HoldfastError, requestId: string, baseUrl: stri
   };
 }
 
-/** The HTTP response of an error. */
-export function problemResponse(error: HoldfastError, requestId: string, baseUrl: string): ProblemResponse {
+/** The HTTP response of an error. `fetchDestination` is the header Sec-Fetch-Dest of the request. */
+export function problemResponse(
+  error: HoldfastError,
+  {
+    requestId,
+    baseUrl,
+    fetchDestination,
+  }: { requestId: string; baseUrl: string; fetchDestination: string | undefined },
+): ProblemResponse {
   const { status } = error.entry;
   return {
     status,
@@ -57,7 +71,7 @@ export function problemResponse(error: HoldfastError, requestId: string, baseUrl
       "content-type": "application/problem+json",
       ...(error.retryAfterS === undefined ? {} : { "retry-after": String(Math.ceil(error.retryAfterS)) }),
       ...(error.allow === undefined ? {} : { allow: error.allow.join(", ") }),
-      ...(status === 401 ? { "www-authenticate": challenges } : {}),
+      ...(status === 401 ? { "www-authenticate": challengesFor(fetchDestination) } : {}),
     },
     body: JSON.stringify(problemOf(error, requestId, baseUrl)),
   };

@@ -1,11 +1,15 @@
+import type { PresentedSession } from "@holdfast/common/call.ts";
+import { sessionCookieOf } from "@holdfast/common/session-cookie.ts";
 import { type Exchange, headerOf } from "./exchange.ts";
 import type { Presented } from "./gate.ts";
 import type { Faults } from "./json/faults.ts";
 
 /** Credentials and origin of the request; `subject` is the organization of its path. */
-export function presentedBy({ request, source, requestId }: Exchange, subject: string | undefined): Presented {
+export function presentedBy(exchange: Exchange, subject: string | undefined): Presented {
+  const { request, source, requestId } = exchange;
   return {
     authorization: headerOf(request, "authorization"),
+    session: sessionOf(exchange),
     organization: headerOf(request, "holdfast-organization"),
     fetchSite: headerOf(request, "sec-fetch-site"),
     origin: headerOf(request, "origin"),
@@ -14,6 +18,19 @@ export function presentedBy({ request, source, requestId }: Exchange, subject: s
     requestId,
     subject,
   };
+}
+
+/**
+ * The session of the request's cookie. It counts for pages of this origin only: browsers send Sec-Fetch-Site with each
+ * request, and no page can set it.
+ */
+function sessionOf({ request }: Exchange): PresentedSession | undefined {
+  if (headerOf(request, "authorization") !== undefined || headerOf(request, "sec-fetch-site") !== "same-origin")
+    return undefined;
+  const secret = sessionCookieOf(headerOf(request, "cookie"));
+  if (secret === undefined) return undefined;
+  const isRead = request.method === "GET" || request.method === "HEAD";
+  return { secret, csrfToken: headerOf(request, "holdfast-csrf"), isRead };
 }
 
 export const etagPattern = '^"[!#-~]*"$';

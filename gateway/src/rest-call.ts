@@ -1,5 +1,5 @@
 import type { Call, Idempotency, Principal } from "@holdfast/common/call.ts";
-import { clientSignal, type Exchange } from "./exchange.ts";
+import { clientSignal, type Exchange, headerOf } from "./exchange.ts";
 
 interface Parts {
   readonly principal: Principal | undefined;
@@ -41,6 +41,10 @@ export class RestCall implements Call {
   get signal(): AbortSignal {
     this.abortSignal ??= clientSignal(this.exchange);
     return this.abortSignal;
+  }
+
+  get userAgent(): string | undefined {
+    return headerOf(this.exchange.request, "user-agent");
   }
 
   setHeader(name: string, value: string): void {

@@ -5,7 +5,7 @@ import { createBodyThread } from "./body-thread.ts";
 import type { CallGuards } from "./call-guards.ts";
 import { createConcurrencyLimit } from "./concurrency-limit.ts";
 import { compileEvents, type SendEvents } from "./events.ts";
-import { type Exchange, headerOf, send } from "./exchange.ts";
+import { type Exchange, headerOf, problemContextOf, send } from "./exchange.ts";
 import type { Presented } from "./gate.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { checkKey, createIdempotentCalls, idempotencyOf } from "./idempotency.ts";
@@ -206,7 +206,7 @@ export function createRest(
   function refusal(exchange: Exchange, thrown: unknown): StoredResponse {
     const error = HoldfastError.from(thrown);
     if (error.entry.status >= 500 || error.entry.status === 401) throw thrown;
-    const { status, headers, body } = problemResponse(error, exchange.requestId, deps.baseUrl);
+    const { status, headers, body } = problemResponse(error, problemContextOf(exchange, deps.baseUrl));
     return { status, headers: headers as Readonly<Record<string, string>>, body, secret: false };
   }
 }

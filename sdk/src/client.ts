@@ -5,7 +5,18 @@ import { Backups } from "./backups.ts";
 import { Databases, DatabaseUsers } from "./databases.ts";
 import { Events } from "./events.ts";
 import { Exports } from "./exports.ts";
-import { ApiKeys, Apps, Auth, Configurations, Members, Operations, Organizations, Tasks, Tokens } from "./methods.ts";
+import {
+  ApiKeys,
+  Apps,
+  Auth,
+  Configurations,
+  Members,
+  Operations,
+  Organizations,
+  Sessions,
+  Tasks,
+  Tokens,
+} from "./methods.ts";
 import { ServiceMetrics } from "./metrics.ts";
 import { Nodes } from "./nodes.ts";
 import { Inference } from "./inference.ts";
@@ -61,6 +72,8 @@ export interface Client {
   readonly users: Users;
   readonly apiKeys: ApiKeys;
   readonly tokens: Tokens;
+  /** Sessions of people in browsers. */
+  readonly sessions: Sessions;
   /** Engines, plans, storage tiers, zones and prices. */
   catalog(options?: CallOptions): Promise<Catalog>;
   /** The caller: user, API key or token, with organization and scopes. */
@@ -119,6 +132,7 @@ export function createClient(options: TransportOptions): Client {
     users: new Users(transport),
     apiKeys: new ApiKeys(transport),
     tokens: new Tokens(transport),
+    sessions: new Sessions(transport),
     catalog: (call) => transport.request("GET", "/catalog", call),
     me: (call) => transport.request("GET", "/me", call),
     auditLog: (filter, list) => listOf(transport, "/audit-log", "entries", list, { ...filter }),

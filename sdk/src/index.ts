@@ -16,6 +16,7 @@ export type {
   Members,
   Operations,
   Organizations,
+  Sessions,
   Tasks,
   Tokens,
 } from "./methods.ts";

@@ -26,6 +26,7 @@ import type {
   CreatedToken,
   CreatedUser,
   CreatedWebhook,
+  CurrentSession,
   Database,
   DatabasePassword,
   DatabaseUser,
@@ -65,6 +66,8 @@ import type {
   RunningQueries,
   SchemaText,
   ServiceNode,
+  Session,
+  SessionCode,
   SignalledQuery,
   Stack,
   StackMigration,
@@ -108,6 +111,7 @@ import type {
   NewPipeline,
   NewQueue,
   NewService,
+  NewSession,
   NewStack,
   NewToken,
   NewWebhook,
@@ -1093,6 +1097,46 @@ export class ServiceMethods extends ApiMethods {
   /** Returns the progress of the current operation. */
   taskSummary(id: string, options?: CallOptions): Promise<TaskSummary> {
     return this.transport.request("GET", pathOf("managed-services", id, "task-summary"), options);
+  }
+}
+
+/** Sessions of people in browsers. */
+export class Sessions extends ApiMethods {
+  /**
+   * Signs a person in, by user name and password or by a one-time code. The response sets the cookie __Host-holdfast,
+   * which pages of this origin send by themselves; calls other than GET and HEAD also need the header Holdfast-Csrf
+   * with csrf_token. A session ends after 12 hours without a call and after 7 days, and with a change, reset or loss of
+   * the password. A person has at most 50 sessions; a further one ends the oldest.
+   */
+  create(body: NewSession, options?: CallOptions): Promise<CurrentSession> {
+    return this.transport.request("POST", "/sessions", { ...options, body });
+  }
+
+  /** Lists the caller's own sessions, oldest first. */
+  list(options?: ListOptions): List<Session> {
+    return listOf(this.transport, "/sessions", "sessions", options);
+  }
+
+  /** Returns the session of the call's cookie, with its CSRF token. 404 for any other credential. */
+  current(options?: CallOptions): Promise<CurrentSession> {
+    return this.transport.request("GET", "/sessions/current", options);
+  }
+
+  /**
+   * Ends a session of the caller at once: by its id, the one of the call with "current", or each of the person with
+   * "all".
+   */
+  delete(id: string, options?: CallOptions): Promise<void> {
+    return this.transport.request("DELETE", pathOf("sessions", id), { ...options, absentIsSuccess: true });
+  }
+
+  /**
+   * Creates a one-time code with which a browser signs the caller in, valid once and for 60 seconds. People create it
+   * with their password or a token of their own; a session by a token has the token's rights and ends with it. API keys
+   * are refused, because a session is a person's.
+   */
+  createCode(options?: CallOptions): Promise<SessionCode> {
+    return this.transport.request("POST", "/sessions/codes", options);
   }
 }
 

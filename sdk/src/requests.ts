@@ -468,6 +468,14 @@ export interface NewService {
   readonly replication_mode?: string | undefined;
 }
 
+/** A sign-in: user name and password, or a code. */
+export interface NewSession {
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  /** One-time code, instead of user name and password. */
+  readonly code?: string | undefined;
+}
+
 export interface NewStack {
   readonly name: string;
   readonly template_name: string;

@@ -711,6 +711,24 @@ export interface CreatedWebhook {
   readonly secret: string;
 }
 
+/** The session of a call, with the token for its changes. */
+export interface CurrentSession {
+  readonly id: string;
+  /** Value of the header Holdfast-Csrf for each call other than GET and HEAD. */
+  readonly csrf_token: string;
+  readonly expires_at: string;
+  /** User name. */
+  readonly user: string;
+  /** The only organization of a session by a token's code; null for a session with all rights of the person. */
+  readonly organization_id: string | null;
+  /** Organizations of the person, at most 200; ListOrganizations has all. */
+  readonly organizations: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly role: Role | null;
+  }[];
+}
+
 /** The outcome of a data snapshot. */
 export interface DataSnapshot {
   /** State of the snapshot; "restored" when the data were restored from it. */
@@ -1741,6 +1759,31 @@ export interface ServiceNode {
   readonly private_hostname: string;
   /** The operation that adds or removes it, while it is in progress. */
   readonly operation_id: string | null;
+}
+
+/** A session of a person in a browser. */
+export interface Session {
+  readonly id: string;
+  readonly created_at: string;
+  /** End of the session; it ends earlier after 12 hours without a call. */
+  readonly expires_at: string;
+  /** Time of the last call, at most six minutes old. */
+  readonly last_used_at: string | null;
+  /** IP address of the last caller. */
+  readonly last_used_from: string | null;
+  /** IP address of the sign-in. */
+  readonly created_from: string;
+  /** The browser, as it names itself; empty when it does not. */
+  readonly user_agent: string;
+  /** True for the session of this call. */
+  readonly current: boolean;
+}
+
+/** A one-time code for a sign-in in a browser. */
+export interface SessionCode {
+  /** The code, which only this response has. */
+  readonly code: string;
+  readonly expires_at: string;
 }
 
 export interface SignalledQuery {

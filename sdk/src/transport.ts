@@ -2,10 +2,14 @@ import { ConnectionFailed, errorOf, NotFound, TimedOut } from "./errors.ts";
 import { problemOf, retryAfterMsOf } from "./problem.ts";
 import { pause, pauseBeforeRetry, defaultRetries } from "./retry.ts";
 
-/** The credentials of a caller: a user name or API key id with its secret, or a token. */
+/**
+ * The credentials of a caller: a user name or API key id with its secret, a token, or the CSRF token of the session
+ * whose cookie the browser sends.
+ */
 export type Credentials =
   | { readonly kind: "basic"; readonly name: string; readonly secret: string }
-  | { readonly kind: "bearer"; readonly token: string };
+  | { readonly kind: "bearer"; readonly token: string }
+  | { readonly kind: "session"; readonly csrfToken: string };
 
 /** An installation, credentials and defaults of its client. */
 export interface TransportOptions {
@@ -89,7 +93,7 @@ export function createTransport(options: TransportOptions): Transport {
     const init: RequestInit = {
       method: verb,
       headers: {
-        ...(credentials !== undefined && { authorization: authorizationOf(credentials) }),
+        ...(credentials !== undefined && headersOf(credentials)),
         ...(organization !== undefined && { "holdfast-organization": organization }),
         ...(body !== undefined && { "content-type": "application/json" }),
         ...(verb === "GET" && revision > 0n && { "holdfast-revision": String(revision) }),
@@ -170,10 +174,11 @@ export function anyOf(first: AbortSignal | undefined, second: AbortSignal | unde
   return first === undefined || second === undefined ? (first ?? second) : AbortSignal.any([first, second]);
 }
 
-function authorizationOf(credentials: Credentials): string {
-  if (credentials.kind === "bearer") return `Bearer ${credentials.token}`;
+function headersOf(credentials: Credentials): Record<string, string> {
+  if (credentials.kind === "session") return { "holdfast-csrf": credentials.csrfToken };
+  if (credentials.kind === "bearer") return { authorization: `Bearer ${credentials.token}` };
   const bytes = new TextEncoder().encode(`${credentials.name}:${credentials.secret}`);
-  return `Basic ${btoa(String.fromCharCode(...bytes))}`;
+  return { authorization: `Basic ${btoa(String.fromCharCode(...bytes))}` };
 }
 
 function reasonOf(error: unknown): string {

@@ -3,8 +3,8 @@ import { endpointOf, endpointText } from "@holdfast/common/endpoint.ts";
 import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import {
   newSetupToken,
-  newTokenText,
-  tokenIdOf,
+  newSecretText,
+  idOfSecretText,
   userOfSetupToken,
 } from "@holdfast/controller/access/credential/credential.ts";
 import { canonicalCidrs } from "@holdfast/controller/services/service/allowed-cidrs.ts";
@@ -132,8 +132,8 @@ test("an endpoint has a host and a valid port, or is rejected", () => {
 });
 
 test("a token contains an id or is invalid, and a setup token a name", () => {
-  tried(fc.uuid().map(newTokenText), (text) => {
-    const id = tokenIdOf(text);
+  tried(fc.uuid().map((id) => newSecretText("hft_", id)), (text) => {
+    const id = idOfSecretText("hft_", text);
     if (id !== undefined) expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   });
   tried(fc.string({ maxLength: 64 }).map(newSetupToken), (text) => {

@@ -6,6 +6,7 @@ import { credentialCases } from "./access/credentials.ts";
 import { organizationCases } from "./access/organizations.ts";
 import { nameCases } from "./access/names.ts";
 import { peopleCases } from "./access/people.ts";
+import { sessionCases } from "./access/sessions.ts";
 
 describe("access", () => {
   const its = createAccessUnderTest();
@@ -16,6 +17,7 @@ describe("access", () => {
   organizationCases(its);
   nameCases(its);
   credentialCases(its);
+  sessionCases(its);
 
   it("executed and rejected changes are in the audit log, and no secret is in the store", async () => {
     expect(await status(its.platform.rest.post("/api-keys", { surprise: 1 }))).toBe(400);
@@ -33,7 +35,13 @@ describe("access", () => {
     expect(stored).toContain("$argon2id$");
     for (const password of ["correct horse battery", "a second password"]) expect(stored).not.toContain(password);
     // Four characters alone also occur by chance in sealed data.
-    for (const secret of [/hfs_[\w-]{32}/, /hft_[0-9a-f]{32}/, /hfu_[\w-]+\.[\w-]{32}/])
+    for (const secret of [
+      /hfs_[\w-]{32}/,
+      /hft_[0-9a-f]{32}/,
+      /hfu_[\w-]+\.[\w-]{32}/,
+      /hfb_[0-9a-f]{32}/,
+      /hfc_[\w-]{32}/,
+    ])
       expect(stored).not.toMatch(secret);
   });
 

@@ -6,6 +6,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { Store } from "#kernel/store/store.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ApiKey, Token, User, CredentialUse } from "./credential/credential.ts";
+import type { Session, SessionCode } from "./session/session.ts";
 import type { LastUse } from "./credential/last-use.ts";
 import type { TokenResourceKind } from "./credential/token-resources.ts";
 import type { Membership, Memberships } from "./organization/membership.ts";
@@ -27,6 +28,8 @@ export interface AccessApiDeps {
   readonly users: Collection<User>;
   readonly apiKeys: Collection<ApiKey>;
   readonly tokens: Collection<Token>;
+  readonly sessions: Collection<Session>;
+  readonly sessionCodes: Collection<SessionCode>;
   readonly signInSources: Collection<SignInSources>;
   readonly quotas: Quotas;
   readonly rights: Rights;
@@ -50,6 +53,8 @@ export interface AccessObjects {
   readonly users: Collection<User>;
   readonly apiKeys: Collection<ApiKey>;
   readonly tokens: Collection<Token>;
+  readonly sessions: Collection<Session>;
+  readonly sessionCodes: Collection<SessionCode>;
   readonly credentialUses: Collection<CredentialUse>;
   readonly signInSources: Collection<SignInSources>;
 }

@@ -23,6 +23,7 @@ import { createOrganizationCascade } from "./organization/organization-cascade.t
 import { organizationKind } from "./organization/organization.ts";
 import { quotasPart } from "./organization/quotas.ts";
 import { type Rights, rightsPart } from "./scopes.ts";
+import { sessionCodeKind, sessionKind } from "./session/session.ts";
 import { signInSourcesKind } from "./user/recent-sources.ts";
 
 const hourMs = 3_600_000;
@@ -36,9 +37,9 @@ const accessSettings = {
 } as const;
 
 /**
- * Authentication, authorization and quotas. Callers are people (password), API keys, tokens and operators; each call
- * gets a principal with scopes (authenticator.ts). Organizations have members with roles, and quotas that every
- * creation claims (organization/quotas.ts). Refused changes are audited (audit/refusal-audit.ts).
+ * Authentication, authorization and quotas. Callers are people (password or session), API keys, tokens and operators;
+ * each call gets a principal with scopes (authenticator.ts). Organizations have members with roles, and quotas that
+ * every creation claims (organization/quotas.ts). Refused changes are audited (audit/refusal-audit.ts).
  */
 export const accessSystem = declareSystem({
   name: "access",
@@ -54,6 +55,7 @@ export const accessSystem = declareSystem({
     "holdfast.v1.UserService": "user",
     "holdfast.v1.ApiKeyService": "api-key",
     "holdfast.v1.TokenService": "token",
+    "holdfast.v1.SessionService": "session",
     "holdfast.admin.v1.OrganizationService": "organization",
     "holdfast.admin.v1.OperatorService": "user",
   },
@@ -74,6 +76,8 @@ function openAccessSystem(kernel: Kernel, use: Use): System {
     users: kinds.open(userKind),
     apiKeys: kinds.open(apiKeyKind),
     tokens: kinds.open(tokenKind),
+    sessions: kinds.open(sessionKind),
+    sessionCodes: kinds.open(sessionCodeKind),
     credentialUses: kinds.open(credentialUseKind),
     signInSources: kinds.open(signInSourcesKind),
   };
@@ -96,6 +100,7 @@ function openAccessSystem(kernel: Kernel, use: Use): System {
       createOperatorApi({ ...kernel, ...collections, setUps }),
     ],
     schemaRules: accessForms(rights, resources),
+    metrics: access.metrics,
     work: [
       createOrganizationCascade({ kinds, store }),
       createPeriodic("credential-upkeep", hourMs, (signal) =>

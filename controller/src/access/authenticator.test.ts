@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { PresentedSession } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { beforeEach, expect, test } from "vitest";
 import { createSealer } from "#kernel/secrets/sealer.ts";
@@ -10,9 +11,11 @@ import {
   type TokenCreator,
   type Token,
   type User,
-  newTokenText,
+  newSecretText,
 } from "./credential/credential.ts";
+import type { Use } from "./credential/last-use.ts";
 import { createCallerCache } from "./caller-cache.ts";
+import { bindingOf, csrfTokenOf, idleMs, lifeMs, type Session } from "./session/session.ts";
 import { createMemberships, type Membership, membershipId } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
 import { roleScopes } from "../systems.ts";
@@ -65,9 +68,11 @@ function setUp() {
   const apiKeys = collectionOf<ApiKey>();
   const tokens = collectionOf<Token>();
   const users = collectionOf<User>();
+  const sessions = collectionOf<Session>();
   const organizations = collectionOf<Organization>();
   const memberships = collectionOf<Membership>();
   const used: string[] = [];
+  const lastUses = new Map<string, Use>();
   let verified = 0;
   const counted = {
     ...hash,
@@ -86,19 +91,26 @@ function setUp() {
   const authenticator = createAuthenticator({
     apiKeys: apiKeys.collection,
     tokens: tokens.collection,
+    sessions: sessions.collection,
+    lastUseOf: (id) => lastUses.get(id),
     users: users.collection,
     organizations: organizations.collection,
     memberships: createMemberships(memberships.collection),
     passwords,
     rights: { roleScopes },
     callerCache: createCallerCache(
-      [apiKeys, tokens, users, organizations, memberships].map(({ collection }) => collection),
+      [apiKeys, tokens, sessions, users, organizations, memberships].map(({ collection }) => collection),
       clock,
     ),
-    onUse: (id) => used.push(id),
+    onUse: (id, _organization, source) => {
+      used.push(id);
+      lastUses.set(id, { at: now, source });
+    },
     sealer,
     clock,
   });
+  const askBySession = (session: PresentedSession, organization?: string) =>
+    authenticator.authenticate({ authorization: undefined, session, organization, source: "127.0.0.1" });
   const ask = (authorization: string | undefined, organization?: string, source = "127.0.0.1") =>
     authenticator.authenticate({ authorization, organization, source });
   for (const id of ["org-1", "org-2"])
@@ -114,7 +126,19 @@ function setUp() {
       status,
     });
   const leave = (userId: string, organizationId = "org-1") => memberships.delete(membershipId(organizationId, userId));
-  return { apiKeys, tokens, users, organizations, ask, join, leave, used, verified: () => verified };
+  return {
+    apiKeys,
+    tokens,
+    users,
+    organizations,
+    ask,
+    askBySession,
+    sessions,
+    join,
+    leave,
+    used,
+    verified: () => verified,
+  };
 }
 
 let at: ReturnType<typeof setUp>;
@@ -154,7 +178,7 @@ async function person(id: string, password: string): Promise<void> {
 }
 
 function token(id: string, scopes: string[], creator: Omit<TokenCreator, "actor" | "depth">): string {
-  const text = newTokenText(id);
+  const text = newSecretText("hft_", id);
   const secretHash = sealer.keyedHash(hashPurposes.token, text);
   const spec = { secretHash, scopes, expiresAt: null, creator: { ...creator, actor: "x", depth: 0 } };
   at.tokens.put({ metadata: { ...metadata, id }, spec, status });
@@ -390,4 +414,87 @@ test("a token has at most the current scopes of its creator, and ends with it", 
   await expect(at.ask(ofKey)).resolves.toBeDefined();
   at.apiKeys.delete("hfk_good");
   await expect(at.ask(ofKey)).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+});
+
+const sessionId = "0190f000-0000-7000-8000-000000000001";
+
+/** Stores a session of the person and returns its secret and CSRF token. */
+function session(userId: string, more: Partial<Session["spec"]> = {}): { secret: string; csrfToken: string } {
+  const user = at.users.collection.get(userId)?.object;
+  if (user === undefined) throw new Error(`no user ${userId}`);
+  const secret = newSecretText("hfb_", sessionId);
+  const secretHash = sealer.keyedHash(hashPurposes.browserSession, secret);
+  const spec = { ...bindingOf(user), secretHash, expiresAt: now + lifeMs, source: "::1", userAgent: "", ...more };
+  const stored: Session = { metadata: { ...metadata, id: sessionId, createdAt: now }, spec, status };
+  at.sessions.put(stored);
+  return { secret, csrfToken: csrfTokenOf(sealer, stored) };
+}
+
+const reading = (secret: string) => ({ secret, csrfToken: undefined, isRead: true });
+
+test("a session is its person, and a change needs its CSRF token", async () => {
+  const { secret, csrfToken } = session("admin");
+  const principal = await at.askBySession(reading(secret));
+  expect(principal).toMatchObject({ kind: "user", id: "admin", sessionId, organizationId: "org-1" });
+  expect(principal.scopes.has("platform:*")).toBe(true);
+  await expect(at.askBySession({ secret, csrfToken, isRead: false })).resolves.toMatchObject({ id: "admin" });
+  for (const wrong of [undefined, "", `${csrfToken}0`, csrfToken.replace(/^./, "g")])
+    await expect(at.askBySession({ secret, csrfToken: wrong, isRead: false })).rejects.toMatchObject({
+      key: "CSRF_TOKEN_INVALID",
+    });
+});
+
+test.each([
+  ["another secret", (secret: string) => `${secret.slice(0, -1)}${secret.endsWith("A") ? "B" : "A"}`],
+  ["a token of the same text", (secret: string) => secret.replace("hfb_", "hft_")],
+  ["an unknown session", () => newSecretText("hfb_", "0190f000-0000-7000-8000-00000000000f")],
+  ["an empty cookie", () => ""],
+])("%s is no session", async (_, changed) => {
+  const { secret } = session("admin");
+  await expect(at.askBySession(reading(changed(secret)))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+});
+
+test("a session ends after 12 hours without a call, and after 7 days", async () => {
+  const { secret } = session("admin");
+  const end = now + lifeMs;
+  for (; now < end - 1; now += idleMs - 1) await at.askBySession(reading(secret));
+  now = end - 1;
+  await at.askBySession(reading(secret));
+  now = end;
+  await expect(at.askBySession(reading(secret))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+  const idle = session("admin");
+  await at.askBySession(reading(idle.secret));
+  now += idleMs;
+  await expect(at.askBySession(reading(idle.secret))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+});
+
+test("a use of a session is recorded every five minutes", async () => {
+  const { secret } = session("admin");
+  for (let second = 0; second < 301; second += 1, now += 1_000) await at.askBySession(reading(secret));
+  expect(at.used).toEqual([sessionId, sessionId]);
+});
+
+test("a session ends with a change of the password, and with its person", async () => {
+  const { secret } = session("admin");
+  setGeneration(1);
+  await expect(at.askBySession(reading(secret))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+  const other = session("admin");
+  const user = at.users.collection.get("admin")?.object;
+  at.users.delete("admin");
+  await expect(at.askBySession(reading(other.secret))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+  // A later person of the same name.
+  if (user !== undefined) at.users.put({ ...user, metadata: { ...user.metadata, createdAt: 9 } });
+  await expect(at.askBySession(reading(other.secret))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+});
+
+test("a session by a token has the rights of the token, and ends with it", async () => {
+  const id = "0190f000-0000-7000-8000-000000000002";
+  token(id, ["services:read"], { kind: "user", id: "admin" });
+  const { secret, csrfToken } = session("admin", { tokenId: id });
+  const principal = await at.askBySession({ secret, csrfToken, isRead: false });
+  expect(principal).toMatchObject({ kind: "token", id, sessionId });
+  expect([...principal.scopes]).toEqual(["services:read"]);
+  expect(principal.fences?.().map(({ key: of }) => of)).toContainEqual(expect.stringContaining(sessionId));
+  at.tokens.delete(id);
+  await expect(at.askBySession(reading(secret))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
 });

@@ -1,4 +1,4 @@
-import type { Authenticator, Fence, PresentedCredentials, Principal } from "@holdfast/common/call.ts";
+import type { Authenticator, Fence, PresentedCredentials, PresentedSession, Principal } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { definePart } from "#kernel/part.ts";
@@ -13,16 +13,18 @@ import {
   type TokenCreator,
   operatorScopes,
   type Token,
-  tokenIdOf,
+  idOfSecretText,
   tokenKind,
   type User,
   userKind,
 } from "./credential/credential.ts";
+import type { Use } from "./credential/last-use.ts";
 import { equalHash } from "./equal-hash.ts";
 import type { CallerCache } from "./caller-cache.ts";
 import { membershipKind, type Memberships } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
 import { covers, intersection, type Rights } from "./scopes.ts";
+import { csrfTokenOf, endOf, isBound, type Session, sessionKind } from "./session/session.ts";
 import type { PasswordCheck } from "./user/password-check.ts";
 
 export const authenticatorPart = definePart<Authenticator>("the authenticator");
@@ -36,11 +38,17 @@ export interface AuthenticatorDeps {
   readonly rights: Pick<Rights, "roleScopes">;
   readonly passwords: PasswordCheck;
   readonly callerCache: CallerCache;
-  /** Called for each valid key and token. */
+  readonly sessions: Pick<Collection<Session>, "get">;
+  /** The last use of a credential that this process knows. */
+  readonly lastUseOf: (id: string) => Use | undefined;
+  /** Called for each valid key and token, and every few minutes for a session in use. */
   readonly onUse: (id: string, organizationId: string, source: string) => void;
   readonly sealer: Sealer;
   readonly clock: Clock;
 }
+
+/** Time between two recorded uses of a session. */
+const sessionUseMs = 5 * 60_000;
 
 /** A caller, the expiry of its credential (null: it does not expire), and the objects that its rights rest on. */
 interface Checked {
@@ -77,9 +85,16 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
       const principal = deps.callerCache.get(credentials) ?? (await check(credentials));
       if (principal.kind !== "user" && principal.organizationId !== undefined)
         deps.onUse(principal.id, principal.organizationId, credentials.source);
+      if (principal.sessionId !== undefined) recordSession(principal.sessionId, credentials.source, deps);
       return principal;
     },
   };
+}
+
+/** A page calls each second, so only a use after a while, or from another address, is recorded. */
+function recordSession(id: string, source: string, { lastUseOf, onUse, clock }: AuthenticatorDeps): void {
+  const last = lastUseOf(id);
+  if (last === undefined || last.source !== source || last.at + sessionUseMs <= clock.now()) onUse(id, "", source);
 }
 
 /** The fences of a caller who still has what was authenticated: organization, scopes and, for a person, the binding. */
@@ -98,9 +113,10 @@ function currentFences(before: Principal, again: Check | undefined): readonly Fe
 
 /** The secret is compared once, or is only in the returned check as its keyed hash. */
 async function checkOf(
-  { authorization = "", organization, source }: PresentedCredentials,
+  { authorization = "", organization, session, source }: PresentedCredentials,
   deps: AuthenticatorDeps,
 ): Promise<Check | undefined> {
+  if (authorization === "" && session !== undefined) return sessionCheck(session, organization, deps);
   const space = authorization.indexOf(" ");
   const scheme = authorization.slice(0, space).toLowerCase();
   const value = authorization.slice(space + 1).trim();
@@ -142,7 +158,7 @@ function checkKey(id: string, presented: string, deps: AuthenticatorDeps): Check
 function tokenCheck(text: string, deps: AuthenticatorDeps): Check | undefined {
   if (!text.startsWith("hft_")) return undefined;
   const presented = deps.sealer.keyedHash(hashPurposes.token, text);
-  const id = tokenIdOf(text);
+  const id = idOfSecretText("hft_", text);
   return () => checkToken(id, presented, deps);
 }
 
@@ -150,7 +166,10 @@ function checkToken(id: string | undefined, presented: string, deps: Authenticat
   const byId = id === undefined ? undefined : deps.tokens.get(id);
   const matches = equalHash(byId?.object.spec.secretHash, presented);
   // Tokens of the bootstrap file are found by their hash.
-  const stored = matches ? byId : deps.tokens.get(presented);
+  return callerOfToken(matches ? byId : deps.tokens.get(presented), deps);
+}
+
+function callerOfToken(stored: Stored<Token> | undefined, deps: AuthenticatorDeps): Checked | undefined {
   const grant = grantOfToken(stored, deps);
   if (stored === undefined || grant === undefined) return undefined;
   const { scopes, fences } = grant;
@@ -163,6 +182,46 @@ function checkToken(id: string | undefined, presented: string, deps: Authenticat
     endsAt: expiresAt,
     fences,
   };
+}
+
+/** The person of a browser's session, or the token whose code opened it. Throws CSRF_TOKEN_INVALID. */
+function sessionCheck(
+  { secret, csrfToken = "", isRead }: PresentedSession,
+  organization: string | undefined,
+  deps: AuthenticatorDeps,
+): Check {
+  const presented = deps.sealer.keyedHash(hashPurposes.browserSession, secret);
+  const id = idOfSecretText("hfb_", secret);
+  return () => {
+    const stored = id === undefined ? undefined : deps.sessions.get(id);
+    if (stored === undefined || !equalHash(stored.object.spec.secretHash, presented)) return undefined;
+    const checked = checkSession(stored, organization, deps);
+    if (checked !== undefined && !isRead && !equalHash(csrfTokenOf(deps.sealer, stored.object), csrfToken))
+      throw new HoldfastError("CSRF_TOKEN_INVALID", "The request has a session, but not its CSRF token.");
+    return checked;
+  };
+}
+
+function checkSession(
+  stored: Stored<Session>,
+  organization: string | undefined,
+  deps: AuthenticatorDeps,
+): Checked | undefined {
+  const { metadata, spec } = stored.object;
+  const end = endOf(stored.object, deps.lastUseOf(metadata.id)?.at);
+  const user = deps.users.get(spec.userId);
+  if (user === undefined || !isBound(spec, user) || isExpired(end, deps.clock)) return undefined;
+  const caller =
+    spec.tokenId === undefined
+      ? callerOfUser(user, organization, deps)
+      : callerOfToken(deps.tokens.get(spec.tokenId), deps);
+  return (
+    caller && {
+      principal: { ...caller.principal, sessionId: metadata.id },
+      endsAt: Math.min(end, caller.endsAt ?? Infinity),
+      fences: [...caller.fences, fenceOf(sessionKind, stored)],
+    }
+  );
 }
 
 /** Scopes, and the objects that they rest on. */
@@ -222,6 +281,11 @@ function checkUser(
 ): Checked | undefined {
   const user = deps.users.get(id);
   if (user === undefined || user.object.spec.passwordHash !== verified.passwordHash) return undefined;
+  return callerOfUser(user, organization, deps);
+}
+
+function callerOfUser(user: Stored<User>, organization: string | undefined, deps: AuthenticatorDeps): Checked {
+  const { id } = user.object.metadata;
   const principal = userPrincipal(user.object, organization, deps);
   const { organizationId } = principal;
   const membership = organizationId === undefined ? undefined : deps.memberships.get(organizationId, id);

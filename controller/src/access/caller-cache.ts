@@ -2,7 +2,7 @@ import type { PresentedCredentials, Principal } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 
-/** Callers whose credentials were valid a moment ago, by the exact Authorization header. */
+/** Callers whose credentials were valid a moment ago, by the exact Authorization header or session. */
 export interface CallerCache {
   get(credentials: PresentedCredentials): Principal | undefined;
   /** Call before a check begins: the returned function caches its result only if nothing has changed meanwhile. */
@@ -36,8 +36,9 @@ export function createCallerCache(
     });
   }
   return {
-    get({ authorization = "", organization }) {
-      const cached = callers.get(authorization);
+    get(credentials) {
+      const { organization } = credentials;
+      const cached = callers.get(cacheKeyOf(credentials));
       if (cached === undefined || cached.organization !== organization) return undefined;
       const remainingMs = cached.until - clock.now();
       // A clock that was set back must not lengthen the time.
@@ -45,11 +46,19 @@ export function createCallerCache(
     },
     recorder() {
       const current = callers;
-      return ({ authorization = "", organization }, principal, endsAt) => {
+      return (credentials, principal, endsAt) => {
+        const { organization } = credentials;
         if (current.size >= cacheMax) current.clear();
         const until = Math.min(clock.now() + cacheMs, endsAt ?? Number.POSITIVE_INFINITY);
-        current.set(authorization, { principal, organization, until });
+        current.set(cacheKeyOf(credentials), { principal, organization, until });
       };
     },
   };
+}
+
+/** A change by a session is cached with its CSRF token, so that no other token is taken for it. */
+function cacheKeyOf({ authorization, session }: PresentedCredentials): string {
+  if (authorization !== undefined || session === undefined) return authorization ?? "";
+  const { secret, csrfToken, isRead } = session;
+  return isRead ? `session ${secret}` : `session ${secret} ${csrfToken ?? ""}`;
 }

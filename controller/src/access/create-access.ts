@@ -3,6 +3,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { History } from "#kernel/history/history.ts";
+import type { ProcessGauge } from "#kernel/metrics/process-metrics.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { CollectionSet } from "#kernel/store/collection-set.ts";
@@ -25,6 +26,8 @@ import { createPasswordCheck } from "./user/password-check.ts";
 import { createPasswordHash } from "./user/password-hash.ts";
 import { createSetUps, type SetUps } from "./user/set-up.ts";
 import { createSignInGuard } from "./user/sign-in-guard.ts";
+import { createSessionApi } from "./session/session-api.ts";
+import { createSignInCounts } from "./session/sign-in-counts.ts";
 import { createUserApi } from "./user/user-api.ts";
 
 /** Authentication of callers, and the RPCs about accounts and credentials. */
@@ -33,6 +36,7 @@ export interface Access {
   readonly services: readonly ServedService[];
   readonly quotas: Quotas;
   readonly setUps: SetUps;
+  readonly metrics: readonly ProcessGauge[];
   close(): Promise<void>;
 }
 
@@ -54,7 +58,7 @@ export function createAccess(deps: {
   readonly sources: SourceGroups;
 }): Access {
   const { store, collections, sealer, clock, log } = deps;
-  const { organizations, users, apiKeys, tokens } = collections;
+  const { organizations, users, apiKeys, tokens, sessions, sessionCodes } = collections;
   const memberships = createMemberships(collections.memberships);
   const passwordHash = createPasswordHash(sealer, deps.sources);
   const recentSources = createRecentSources({
@@ -70,7 +74,7 @@ export function createAccess(deps: {
   const lastUse = createLastUse({
     store,
     uses: collections.credentialUses,
-    exists: (id) => apiKeys.get(id) !== undefined || tokens.get(id) !== undefined,
+    exists: (id) => [apiKeys, tokens, sessions].some((credentials) => credentials.get(id) !== undefined),
     clock,
     log,
   });
@@ -87,31 +91,41 @@ export function createAccess(deps: {
     users,
     apiKeys,
     tokens,
+    sessions,
+    sessionCodes,
     lastUse,
     passwords,
     passwordHash,
   };
+  const signIns = createSignInCounts();
   return {
     authenticator: createAuthenticator({
       apiKeys,
       tokens,
+      sessions,
       users,
       organizations,
       memberships,
       rights: deps.rights,
       passwords,
-      callerCache: createCallerCache([apiKeys, tokens, users, organizations, collections.memberships], clock),
+      callerCache: createCallerCache([apiKeys, tokens, sessions, users, organizations, collections.memberships], clock),
       onUse: lastUse.record,
+      lastUseOf: lastUse.of,
       sealer,
       clock,
     }),
     quotas,
     setUps,
+    metrics: [
+      signIns.metric,
+      { name: "sessions", help: "Sessions of browsers, with ended ones of the last hour", read: () => sessions.size },
+    ],
     services: [
       createOrganizationApi(api),
       createUserApi(api),
       createApiKeyApi(api),
       createTokenApi(api),
+      createSessionApi({ ...api, signIns }),
       createAuditApi(api),
     ],
     async close() {

@@ -34,6 +34,8 @@ interface Changed {
   readonly detail?: string | undefined;
   /** Organization of the audit entry, if it is not the caller's. */
   readonly organizationId?: string;
+  /** Actor of the audit entry, for a call that signs them in. */
+  readonly actor?: string;
   /** ETag of the response. */
   readonly etag?: string;
   /** Takes back what the change claimed outside of the store; called when the commit fails. */
@@ -64,9 +66,9 @@ export function mutate<Answer>(
     for (const fence of call.principal?.fences?.() ?? []) unit.onlyWhile(fence);
     const outcome = await change(unit);
     if ("unchanged" in outcome) return outcome.unchanged;
-    const { id, detail, organizationId, etag } = outcome;
+    const { id, detail, organizationId, actor, etag } = outcome;
     const entry = auditOf(call, action, kind, id, detail);
-    unit.audit(organizationId === undefined ? entry : { ...entry, organizationId });
+    unit.audit({ ...entry, ...(organizationId !== undefined && { organizationId }), ...(actor && { actor }) });
     const stored = "response" in outcome ? outcome.response : outcome.stored;
     if (stored !== undefined) unit.storeResponse(call, stored);
     const revision = await unit.commit(call.signal).catch((error: unknown) => {

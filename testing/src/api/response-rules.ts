@@ -40,7 +40,8 @@ function faultsOfProblem({ status, headers, json, text }: RestResponse<unknown>)
   if (!isOfRequest && headers["idempotency-replayed"] !== "true") faults.push(`instance is ${problem["instance"]}`);
   faults.push(...faultsOfErrors(problem["errors"], problem["code"]));
   const challenges = String(headers["www-authenticate"] ?? "");
-  if (status === 401 && !/Basic .*Bearer /.test(challenges)) faults.push(`WWW-Authenticate is ${challenges}`);
+  // Scripts of pages get the second challenge alone.
+  if (status === 401 && !/^(Basic .*, )?Bearer /.test(challenges)) faults.push(`WWW-Authenticate is ${challenges}`);
   if ((status === 503 || status === 429) && !/^\d+$/.test(headers["retry-after"] ?? "")) faults.push("no Retry-After");
   if (status === 405 && !headers.allow) faults.push("no Allow");
   return faults;

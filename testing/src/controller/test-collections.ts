@@ -9,6 +9,7 @@ import {
   tokenKind,
   userKind,
 } from "@holdfast/controller/access/credential/credential.ts";
+import { sessionCodeKind, sessionKind } from "@holdfast/controller/access/session/session.ts";
 import { membershipKind } from "@holdfast/controller/access/organization/membership.ts";
 import { organizationKind } from "@holdfast/controller/access/organization/organization.ts";
 import { databaseUserKind } from "@holdfast/controller/services/contents/user/database-user.ts";
@@ -55,6 +56,8 @@ export function createCollections(store: Store) {
     users: set.open(userKind),
     signInSources: set.open(signInSourcesKind),
     tokens: set.open(tokenKind),
+    sessions: set.open(sessionKind),
+    sessionCodes: set.open(sessionCodeKind),
     memberships: set.open(membershipKind),
     credentialUses: set.open(credentialUseKind),
     webhooks: set.open(webhookKind),

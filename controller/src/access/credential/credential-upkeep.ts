@@ -2,31 +2,48 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
-import { type ApiKey, type CredentialUse, credentialUseKind, type Token, tokenKind } from "./credential.ts";
+import { endOf, isBound, type Session, type SessionCode, sessionCodeKind, sessionKind } from "../session/session.ts";
+import { type ApiKey, type CredentialUse, credentialUseKind, type Token, tokenKind, type User } from "./credential.ts";
 /** Expired credentials stay visible for another day. */
 const expiredRetentionMs = 86_400_000;
+/** The last use in the store may be this much older than that in the memory of another controller. */
+const lastUseDelayMs = 10 * 60_000;
 const batch = 100;
 
-/** Deletes tokens that expired a day ago, and use records of deleted credentials. */
+/** Deletes tokens that expired a day ago, sessions and codes that ended, and use records of deleted credentials. */
 export async function sweepCredentials(
   deps: {
     readonly store: Store;
     readonly apiKeys: Collection<ApiKey>;
     readonly tokens: Collection<Token>;
+    readonly sessions: Collection<Session>;
+    readonly sessionCodes: Collection<SessionCode>;
+    readonly users: Collection<User>;
     readonly credentialUses: Collection<CredentialUse>;
     readonly clock: Clock;
   },
   signal: AbortSignal,
 ): Promise<void> {
-  const { store, apiKeys, tokens, credentialUses, clock } = deps;
+  const { store, apiKeys, tokens, sessions, sessionCodes, credentialUses, clock } = deps;
   const due: { key: string; modRevision: bigint }[] = [];
   const expiredBefore = clock.now() - expiredRetentionMs;
   for (const { object, modRevision } of tokens.values())
     if ((object.spec.expiresAt ?? Infinity) < expiredBefore)
       due.push({ key: keyOf(tokenKind, object.metadata.id), modRevision });
+  const now = clock.now();
+  for (const { object, modRevision } of sessions.values()) {
+    const { id } = object.metadata;
+    const isOver = endOf(object, credentialUses.get(id)?.object.spec.at) <= now - lastUseDelayMs;
+    // The person of a new session may be older here than the session.
+    const isNew = object.metadata.createdAt > now - lastUseDelayMs;
+    if (isOver || (!isNew && !isBound(object.spec, deps.users.get(object.spec.userId))))
+      due.push({ key: keyOf(sessionKind, id), modRevision });
+  }
+  for (const { object, modRevision } of sessionCodes.values())
+    if (object.spec.expiresAt <= now) due.push({ key: keyOf(sessionCodeKind, object.metadata.id), modRevision });
   for (const { object, modRevision } of credentialUses.values()) {
     const { id } = object.metadata;
-    if (apiKeys.get(id) === undefined && tokens.get(id) === undefined)
+    if ([apiKeys, tokens, sessions].every((credentials) => credentials.get(id) === undefined))
       due.push({ key: keyOf(credentialUseKind, id), modRevision });
   }
   for (let from = 0; from < due.length; from += batch) {

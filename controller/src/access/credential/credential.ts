@@ -119,18 +119,25 @@ export const hashPurposes = {
   session: "password-session",
   pepper: "password-pepper",
   source: "sign-in-source",
+  browserSession: "browser-session",
+  sessionCode: "session-code",
+  csrf: "session-csrf",
 } as const;
 
-const format = /^hft_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})[A-Za-z0-9_-]{32}$/;
+const format = /^(hf[a-z]_)([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})[A-Za-z0-9_-]{32}$/;
 
-/** A bearer token: the id, by which it is found, and 192 random bits. */
-export function newTokenText(id: string): string {
-  return `hft_${id.replaceAll("-", "")}${randomBytes(24).toString("base64url")}`;
+/** Prefixes of secrets that contain the id of their object. */
+type SecretPrefix = "hft_" | "hfb_";
+
+/** A bearer token, or the secret of a session: the id, by which it is found, and 192 random bits. */
+export function newSecretText(prefix: SecretPrefix, id: string): string {
+  return `${prefix}${id.replaceAll("-", "")}${randomBytes(24).toString("base64url")}`;
 }
 
-/** The id in a token; undefined for text of another format. */
-export function tokenIdOf(text: string): string | undefined {
-  return format.exec(text)?.slice(1).join("-");
+/** The id in a secret with the prefix; undefined for text of another format. */
+export function idOfSecretText(prefix: SecretPrefix, text: string): string | undefined {
+  const [, found, ...parts] = format.exec(text) ?? [];
+  return found === prefix ? parts.join("-") : undefined;
 }
 
 /** The one-time token with which a person sets a password; it contains the user name. */

@@ -12,7 +12,7 @@ import { newMetadata } from "#kernel/store/resource.ts";
 import { mutate } from "../mutate.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { actorOf, organizationOf, principalOf, requireScope, requireScopes, requireUnlimited } from "../caller.ts";
-import { hashPurposes, type TokenCreator, type Token, tokenKind, newTokenText } from "./credential.ts";
+import { hashPurposes, type TokenCreator, type Token, tokenKind, newSecretText } from "./credential.ts";
 import type { Use } from "./last-use.ts";
 import { limitFaults } from "./token-resources.ts";
 
@@ -44,7 +44,7 @@ export function createTokenApi(deps: AccessApiDeps): ServedService {
         const now = clock.now();
         const expiresAt = Math.min(now + ttlSeconds * 1_000, principalOf(call).expiresAt ?? Infinity);
         const id = deps.newId();
-        const text = newTokenText(id);
+        const text = newSecretText("hft_", id);
         const token: Token = {
           metadata: newMetadata(id, now, { organizationId }),
           spec: {

@@ -13,11 +13,9 @@ import { equalHash } from "../equal-hash.ts";
 import { signInSourcesKind } from "./recent-sources.ts";
 import type { Presenter } from "./password-queue.ts";
 import { roleMessages } from "../organization/member-handlers.ts";
+import { organizationsOf } from "../organization/organizations-of.ts";
 import { type Membership, membershipKind } from "../organization/membership.ts";
 import { createdUser, requireFreeUsername } from "./set-up.ts";
-
-/** Most organizations in the response of GetMe. */
-const organizationsMax = 200;
 
 /** The RPCs of people. */
 export function createUserApi(deps: AccessApiDeps): ServedService {
@@ -133,11 +131,9 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
 
     getMe: async (_, call) => {
       const { kind, id, name, organizationId, scopes, expiresAt } = principalOf(call);
-      const mine =
-        kind === "user"
-          ? memberships.of(id).map(({ metadata, spec }) => ({ id: metadata.organizationId, role: spec.role }))
-          : [{ id: organizationId ?? "", role: undefined }];
-      const role = mine.find((each) => each.id === organizationId)?.role;
+      const own = organizationId === undefined ? undefined : organizations.get(organizationId)?.object.metadata;
+      const role =
+        organizationId && kind === "user" ? memberships.get(organizationId, id)?.object.spec.role : undefined;
       return create(MeSchema, {
         kind,
         id,
@@ -146,12 +142,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         ...(role !== undefined && { role: roleMessages[role] }),
         scopes: [...scopes].sort(),
         ...(typeof expiresAt === "number" && { expiresAt: timestampFromMs(expiresAt) }),
-        organizations: mine.slice(0, organizationsMax).flatMap((each) => {
-          const organization = organizations.get(each.id)?.object;
-          if (organization === undefined) return [];
-          const { metadata } = organization;
-          return [{ id: each.id, name: metadata.name, ...(each.role && { role: roleMessages[each.role] }) }];
-        }),
+        organizations: kind === "user" ? organizationsOf(deps, id) : own ? [{ id: own.id, name: own.name }] : [],
       });
     },
   };
