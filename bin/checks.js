@@ -66,6 +66,8 @@ async function comparePages(tools) {
 
 async function checkTypes(tools) {
   await tools.run("tsc", ["-p", "."]);
+  // For browsers: other libraries, and JSX.
+  await tools.run("tsc", ["-p", "console"]);
   const output = await tools.run("tsc", ["-p", ".", "--listFilesOnly"]);
   return lines(output).filter((file) => file.startsWith(checkout) && !file.includes("node_modules")).length;
 }
@@ -124,7 +126,7 @@ async function checkSpelling() {
   if (badNames.length > 0) throw new Error(`forbidden words in names of files: ${badNames.join(", ")}`);
   // Concatenated, so that this file does not match itself.
   const other = new RegExp(["catalog" + "ue", "enrol" + "ment", spelling.source].join("|"), "i");
-  const texts = files.filter((file) => /\.(ts|js|md|proto|sql|sh|py|json)$/.test(file));
+  const texts = files.filter((file) => /\.(tsx?|js|css|html|md|proto|sql|sh|py|json)$/.test(file));
   // The image's name is the digest of its guest files, and the contract has what was agreed. The list and its planted
   // faults have all forbidden words.
   const exempt = ["image/guest/", "proto/contract/", "bin/lint/forbidden-words.json", "bin/lint.test.js"];

@@ -10,7 +10,7 @@ const orders = [
     root: "",
     steps: [
       ["proto", "sdk"],
-      ["common"],
+      ["common", "console"],
       ["mtls"],
       ["image", "https", "egress", "feed"],
       ["compute"],
@@ -78,7 +78,7 @@ function roomOf(root, file) {
 
 function filesBelow(folder) {
   const isTest = (path) => path.includes("conformance") || isForTests(path);
-  return sourceFiles(folder).filter((path) => path.endsWith(".ts") && !isTest(path));
+  return sourceFiles(folder).filter((path) => /\.tsx?$/.test(path) && !isTest(path));
 }
 
 function isForTests(path) {

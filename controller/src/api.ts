@@ -14,6 +14,7 @@ import { openApiWebhooks } from "#insight/event/event-openapi.ts";
 import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
 import { openApiCertificate } from "./api-certificate.ts";
+import { createConsoleBundle } from "./console-bundle.ts";
 import type { ApiSettings } from "./config.ts";
 
 export interface ApiDeps
@@ -64,6 +65,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     publicRateLimit,
     clients,
     mounts: deps.pages.map(paced),
+    console: createConsoleBundle(deps.config.consoleCode),
     concurrencyLimits: { followers: { credential: followers, organization: 5 * followers, all: 50 * followers } },
     refused: deps.refused,
     admitGrowth: deps.admitGrowth,

@@ -23,6 +23,11 @@ const apiSettings = {
     "PEM file of an own certificate and its chain, for clients of the API that request one of its names; it is read again when it changes",
     "",
   ),
+  consoleCode: text(
+    "HOLDFAST_CONSOLE_CODE",
+    "Directory of the console that this controller serves, built by console/bundle.ts; empty: built from its own checkout",
+    "",
+  ),
   apiCertKeyFile: text("HOLDFAST_API_CERT_KEY_FILE", "PEM file of the private key of the own certificate", ""),
   ownAddresses: {
     ...addresses,

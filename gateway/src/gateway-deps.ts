@@ -2,6 +2,7 @@ import type { Authenticator, RefusedCall, ServedService } from "@holdfast/common
 import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import type { ConsoleFiles } from "./console/console-files.ts";
 import type { StoredResponses } from "./idempotency.ts";
 import type { Mount } from "./mounts.ts";
 import type { OwnerPath } from "./owner-paths.ts";
@@ -45,6 +46,8 @@ export interface GatewayDeps {
   readonly baseUrl: string;
   /** Time in which a request body must arrive, in milliseconds; 30 s when absent. */
   readonly bodyMs?: number;
+  /** The files of the console, built at the first call; absent: no console is served. */
+  readonly console?: () => Promise<ConsoleFiles>;
   /** Mounts that are matched before the gateway's own. */
   readonly mounts?: readonly Mount[];
   readonly log: Log;

@@ -3,6 +3,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { RequestHandler } from "@holdfast/https/request-handler.ts";
 import { defaultBodyMs, limitBodyTime } from "./body.ts";
 import { createCallGuards } from "./call-guards.ts";
+import { createConsole } from "./console/console.ts";
 import { createDocs } from "./docs/docs.ts";
 import { openExchange, send, sendProblem } from "./exchange.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
@@ -15,10 +16,10 @@ import { createRpc } from "./rpc.ts";
 
 /**
  * The gateway translates HTTP into calls of API methods. A request goes to the first mount that accepts it: gRPC (with
- * Connect and gRPC-Web), pages such as /healthz and /openapi.json, the documentation below /docs, and REST for all
- * other paths. REST and gRPC are compiled from the same descriptors and share their guards: origin, credential, rate,
- * scope, validation and concurrency. A handler receives a message and a `Call` and returns a message; an error of any
- * kind becomes a problem document (RFC 9457) or a gRPC status of the same code.
+ * Connect and gRPC-Web), pages such as /healthz and /openapi.json, the documentation below /docs, the console below
+ * /console/, and REST for all other paths. REST and gRPC are compiled from the same descriptors and share their guards:
+ * origin, credential, rate, scope, validation and concurrency. A handler receives a message and a `Call` and returns a
+ * message; an error of any kind becomes a problem document (RFC 9457) or a gRPC status of the same code.
  *
  * Throws at creation when a method declares no scope, has no implementation or cannot be encoded as JSON.
  */
@@ -38,16 +39,14 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
       throw new HoldfastError("STORE_UNAVAILABLE", "This process is not ready yet.");
     }),
     page("openapi", "/openapi.json", () => openApi),
-    {
+    limited({
       name: "docs",
       prefix: "/docs",
       accepts: ({ path }) => path === "/docs" || path.startsWith("/docs/"),
-      handle: async (exchange) => {
-        deps.publicRateLimit?.take(exchange.source);
-        await docs(exchange);
-      },
+      handle: docs,
       fail,
-    },
+    }),
+    ...(deps.console === undefined ? [] : [limited(createConsole(deps.console, fail))]),
     { name: "management", prefix: "/", handle: createRest(methods, deps, guards), fail },
   ];
   const mounts = [...(deps.mounts ?? []), ...own.map(timed)];
@@ -59,6 +58,17 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
       handle(exchange) {
         if (!rpc.streams(exchange)) limitBodyTime(exchange.request, deps.bodyMs ?? defaultBodyMs);
         return mount.handle(exchange);
+      },
+    };
+  }
+
+  /** Charges the source of each request to a mount without credentials. */
+  function limited(mount: Mount): Mount {
+    return {
+      ...mount,
+      handle: async (exchange) => {
+        deps.publicRateLimit?.take(exchange.source);
+        await mount.handle(exchange);
       },
     };
   }

@@ -54,7 +54,7 @@ export const reader = `Basic ${Buffer.from("hfk_reader:secret").toString("base64
 /** A gateway on a TLS port of its own, over services in memory. */
 export async function startTestGateway(
   more: readonly ServedService[] = [],
-  options: Pick<GatewayDeps, "rateLimit" | "schemaRules"> = {},
+  options: Pick<GatewayDeps, "rateLimit" | "schemaRules" | "console"> = {},
 ): Promise<TestGateway> {
   const { cert, key } = await createTestCertificate();
   const { state, services } = createInMemoryServices();

@@ -1,0 +1,41 @@
+import type { MetricSeries } from "@holdfast/sdk/responses.ts";
+
+/** The columns of a chart: times in seconds, then for each node its average, maximum and minimum. */
+export interface ChartColumns {
+  readonly times: number[];
+  readonly values: (number | null)[][];
+  readonly nodes: readonly string[];
+}
+
+const stepS: Readonly<Record<string, number>> = { "1m": 60, "5m": 300, "1h": 3_600 };
+
+/**
+ * Aligns the series of one metric. An interval without a sample is a gap, never a line: missing intervals get a null,
+ * so that a chart ends before and begins after it.
+ */
+export function columnsOf(series: readonly MetricSeries[], resolution: string): ChartColumns {
+  const step = stepS[resolution] ?? 60;
+  const present = series.filter(({ points }) => points.length > 0);
+  const all = present.flatMap(({ points }) => points.map(([time]) => time));
+  const [first, last] = [Math.min(...all), Math.max(...all)];
+  const times: number[] = [];
+  if (all.length > 0) for (let time = first; time <= last; time += step) times.push(time);
+  const indexes = new Map(times.map((time, index) => [time, index]));
+  const values = present.flatMap(({ points }) => {
+    const [average, maximum, minimum] = [0, 1, 2].map(() => times.map((): number | null => null));
+    for (const [time, ...point] of points) {
+      const index = indexes.get(time);
+      if (index === undefined) continue;
+      if (average) average[index] = point[0];
+      if (minimum) minimum[index] = point[1];
+      if (maximum) maximum[index] = point[2];
+    }
+    return [average ?? [], maximum ?? [], minimum ?? []];
+  });
+  return { times, values, nodes: present.map(({ node_id: id, role }) => `${role} ${id.slice(0, 8)}`) };
+}
+
+/** The newest average of the first node that has one; undefined without samples. */
+export function newestOf(series: readonly MetricSeries[]): number | undefined {
+  return series.find(({ points }) => points.length > 0)?.points.at(-1)?.[1];
+}

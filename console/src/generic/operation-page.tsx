@@ -1,0 +1,268 @@
+import { useEffect, useState } from "preact/hooks";
+import { ValidationFailed } from "@holdfast/sdk/errors.ts";
+import { Button } from "../parts/button.tsx";
+import { SelectField, TextField } from "../parts/field.tsx";
+import { faultOf } from "../parts/form-faults.ts";
+import { Empty, ErrorNotice, Notice } from "../parts/notice.tsx";
+import { Card, Copyable, DestroyDialog, Loading, PageHead } from "../parts/parts.tsx";
+import { useAction } from "../parts/use-action.ts";
+import { hrefOf, place } from "../router/location.ts";
+import { account, refusalOf } from "../session/account.ts";
+import { MissingPage } from "../shell/missing-page.tsx";
+import {
+  curlOf,
+  entryLabel,
+  type GenericField,
+  type GenericInput,
+  type GenericOperation,
+  isRecord,
+  keyOf,
+  operationsOn,
+  requestOf,
+  tableOf,
+} from "./generic-view.ts";
+import { Verb } from "./resources-page.tsx";
+import { useOperations } from "./use-document.ts";
+
+/** The form of one operation, and its response. Variables of the path come from the address. */
+export function OperationPage({ id }: { readonly id: string }) {
+  const { operations, error } = useOperations();
+  const operation = operations?.find((each) => each.id === id);
+  const crumbs = <a href={hrefOf("resources")}>All resources</a>;
+  if (operations === undefined)
+    return (
+      <>
+        <PageHead title="Resource" crumbs={crumbs} />
+        <ErrorNotice error={error} />
+        <Loading rows={6} />
+      </>
+    );
+  if (operation === undefined) return <MissingPage />;
+  return (
+    <>
+      <PageHead title={operation.title} crumbs={crumbs} beside={<Verb operation={operation} />} />
+      <OperationForm key={`${id} ${place.value.query.toString()}`} operation={operation} operations={operations} />
+    </>
+  );
+}
+
+interface OperationFormProps {
+  readonly operation: GenericOperation;
+  readonly operations: readonly GenericOperation[];
+}
+
+function OperationForm({ operation, operations }: OperationFormProps) {
+  const { me, transport } = account.value;
+  const { query } = place.value;
+  const initial = Object.fromEntries(
+    operation.fields.flatMap((field) => {
+      const own = field.name === "org_id" ? me.organization_id : null;
+      const text = query.get(field.name) ?? own;
+      return text === null ? [] : [[keyOf(field), text] as const];
+    }),
+  );
+  const [input, setInput] = useState<GenericInput>(initial);
+  const [faults, setFaults] = useState<Readonly<Record<string, string>>>({});
+  const [answer, setAnswer] = useState<unknown>();
+  const [isAsking, setAsking] = useState(false);
+  const [idempotencyKey, setKey] = useState(() => crypto.randomUUID());
+  const action = useAction();
+  const isRead = operation.verb === "GET";
+  const refusal = operation.scope === undefined ? undefined : refusalOf(operation.scope);
+  const send = () => {
+    const request = requestOf(operation, input);
+    setFaults(request.faults);
+    setAsking(false);
+    if (Object.keys(request.faults).length > 0) return;
+    action.run(async () => {
+      const response = await transport.request<unknown>(operation.verb as "GET", request.path, {
+        query: request.query,
+        ...(request.body !== undefined && { body: request.body }),
+        idempotencyKey,
+      });
+      setKey(crypto.randomUUID());
+      setAnswer(response ?? null);
+    });
+  };
+  const isReady =
+    isRead &&
+    refusal === undefined &&
+    operation.fields.every(({ required, ...field }) => !required || input[keyOf(field)]);
+  useEffect(() => {
+    if (isReady) send();
+  }, []);
+  const refused = action.error instanceof ValidationFailed ? action.error.fields : [];
+  const isDestroying = operation.verb === "DELETE";
+  return (
+    <>
+      <Card title={isRead ? "Request" : "Change"}>
+        <form
+          class="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (refusal !== undefined) return;
+            if (isDestroying) setAsking(true);
+            else send();
+          }}
+        >
+          <p class="quiet">{operation.about}</p>
+          <div class="halves">
+            {operation.fields.map((field) => (
+              <FieldInput
+                key={keyOf(field)}
+                field={field}
+                value={input[keyOf(field)] ?? ""}
+                onInput={(value) => setInput({ ...input, [keyOf(field)]: value })}
+                fault={faults[keyOf(field)] ?? faultOf(refused, field.name)}
+              />
+            ))}
+          </div>
+          <ErrorNotice error={action.error} />
+          <div class="row">
+            <Button kind={isDestroying ? "danger" : "primary"} type="submit" busy={action.isBusy} refusal={refusal}>
+              {isRead ? "Load" : "Send"}
+            </Button>
+          </div>
+          <details>
+            <summary>The same from a terminal</summary>
+            <Copyable
+              text={curlOf(operation, requestOf(operation, input), globalThis.location.origin)}
+              label="the command"
+            />
+          </details>
+        </form>
+      </Card>
+      {isAsking && (
+        <DestroyDialog
+          title={operation.title}
+          name="delete"
+          action="Delete"
+          busy={action.isBusy}
+          onConfirm={send}
+          onClose={() => setAsking(false)}
+        >
+          <p>{operation.about}</p>
+        </DestroyDialog>
+      )}
+      {answer !== undefined && <Answer operation={operation} operations={operations} answer={answer} />}
+    </>
+  );
+}
+
+interface FieldInputProps {
+  readonly field: GenericField;
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly fault: string | undefined;
+}
+
+function FieldInput({ field, value, onInput, fault }: FieldInputProps) {
+  const { label, help, kind, options, required } = field;
+  const title = required ? `${label} (required)` : label;
+  if (kind === "choice" || kind === "boolean") {
+    const values = kind === "boolean" ? ["true", "false"] : options;
+    const choices = [["", "not set"], ...values.map((each) => [each, each])] as [string, string][];
+    return <SelectField label={title} help={help} value={value} options={choices} onInput={onInput} fault={fault} />;
+  }
+  return (
+    <TextField
+      label={title}
+      help={kind === "lines" ? `${help ?? ""} One a line.` : kind === "json" ? `${help ?? ""} JSON.` : help}
+      lines={kind === "lines" || kind === "json"}
+      type={kind === "secret" ? "password" : "text"}
+      autocomplete="off"
+      value={value}
+      onInput={onInput}
+      fault={fault}
+    />
+  );
+}
+
+function Answer({ operation, operations, answer }: OperationFormProps & { readonly answer: unknown }) {
+  if (answer === null) return <Notice tone="good">Done.</Notice>;
+  const { list } = operation;
+  if (list === undefined)
+    return (
+      <Card title="Response">
+        <Copyable
+          text={
+            isRecord(answer) && typeof answer["text"] === "string" ? answer["text"] : JSON.stringify(answer, null, 2)
+          }
+          label="the response"
+        />
+      </Card>
+    );
+  const { columns, rows, entries } = tableOf(list, answer);
+  if (rows.length === 0)
+    return (
+      <Card title="Response">
+        <Empty icon="list" title="There is none yet" />
+      </Card>
+    );
+  return (
+    <Card title={`${rows.length} ${rows.length === 1 ? "entry" : "entries"}`} flush>
+      <table class="table">
+        <caption class="visually-hidden">Entries</caption>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column} scope="col">
+                {column.replaceAll("_", " ")}
+              </th>
+            ))}
+            <th scope="col">Operations</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {row.map((cell, column) => (
+                <td key={column}>{cell}</td>
+              ))}
+              <td>
+                <EntryOperations
+                  all={operationsOn(operations, operation, entries[index] ?? {})}
+                  input={place.value.query}
+                />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Card>
+  );
+}
+
+interface EntryOperationsProps {
+  readonly all: ReturnType<typeof operationsOn>;
+  /** Variables of the list itself. */
+  readonly input: URLSearchParams;
+}
+
+/** The page of an entry, and its other operations behind a disclosure. */
+function EntryOperations({ all, input }: EntryOperationsProps) {
+  const link = ({ operation, variable, value }: EntryOperationsProps["all"][number]) => {
+    const query = new URLSearchParams(input);
+    query.set(variable, value);
+    return (
+      <a key={operation.id} href={`${hrefOf("resources", operation.id)}?${query.toString()}`}>
+        {entryLabel(operation)}
+      </a>
+    );
+  };
+  const isMain = ({ operation }: EntryOperationsProps["all"][number]) => entryLabel(operation) === "Open";
+  const others = all.filter((each) => !isMain(each));
+  return (
+    <div class="entry-operations">
+      {all.filter(isMain).map(link)}
+      {others.length > 0 && (
+        <details>
+          <summary>More</summary>
+          <div class="stack" data-gap="s">
+            {others.map(link)}
+          </div>
+        </details>
+      )}
+    </div>
+  );
+}

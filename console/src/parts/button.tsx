@@ -1,0 +1,59 @@
+import type { ComponentChildren } from "preact";
+import { Icon, type IconName } from "./icon.tsx";
+
+interface ButtonProps {
+  readonly kind?: "primary" | "danger" | "plain" | "normal";
+  readonly icon?: IconName;
+  readonly type?: "button" | "submit";
+  readonly busy?: boolean;
+  /** Why it cannot be used now; it stays in the order of the keyboard, so that the reason can be read. */
+  readonly refusal?: string | undefined;
+  /** Name for readers of the screen, of a button with an icon alone. */
+  readonly label?: string;
+  readonly onClick?: () => void;
+  readonly children?: ComponentChildren;
+}
+
+/** A button. While it is busy or refused, a click has no effect. */
+export function Button({ kind = "normal", icon, type = "button", busy = false, ...rest }: ButtonProps) {
+  const { refusal, label, onClick, children } = rest;
+  const isOff = busy || refusal !== undefined;
+  return (
+    <button
+      class="button"
+      data-kind={kind}
+      type={type}
+      aria-disabled={isOff ? "true" : undefined}
+      aria-label={label}
+      title={refusal ?? label}
+      onClick={(event) => {
+        if (isOff) event.preventDefault();
+        else onClick?.();
+      }}
+    >
+      {busy ? <span class="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}
+      {children}
+      {refusal !== undefined && <span class="visually-hidden">{refusal}</span>}
+    </button>
+  );
+}
+
+/** A link that looks like a button. */
+export function ButtonLink({
+  href,
+  kind = "normal",
+  icon,
+  refusal,
+  children,
+}: ButtonProps & { readonly href: string }) {
+  if (refusal !== undefined) {
+    const off = { kind, refusal, children };
+    return icon === undefined ? <Button {...off} /> : <Button {...off} icon={icon} />;
+  }
+  return (
+    <a class="button" data-kind={kind} href={href}>
+      {icon && <Icon name={icon} />}
+      {children}
+    </a>
+  );
+}

@@ -1,0 +1,261 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ageText } from "../format.ts";
+import { Button } from "./button.tsx";
+import { TextField } from "./field.tsx";
+import { showToast } from "./toasts.tsx";
+
+export type Tone = "good" | "warn" | "bad" | "busy" | "none";
+
+/** A state with a color; its text says the same. */
+export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) {
+  return (
+    <span class="badge" data-tone={tone}>
+      {children}
+    </span>
+  );
+}
+
+interface CardProps {
+  readonly title?: string;
+  readonly actions?: ComponentChildren;
+  /** True for content that reaches the edges, such as a table. */
+  readonly flush?: boolean;
+  readonly children: ComponentChildren;
+}
+
+export function Card({ title, actions, flush = false, children }: CardProps) {
+  return (
+    <section class="card">
+      {title !== undefined && (
+        <header>
+          <h2>{title}</h2>
+          {actions}
+        </header>
+      )}
+      <div class={flush ? "flush scroll" : "body"} {...(flush && { tabIndex: 0, role: "group", "aria-label": title })}>
+        {children}
+      </div>
+    </section>
+  );
+}
+
+interface PageHeadProps {
+  readonly title: string;
+  readonly crumbs?: ComponentChildren;
+  readonly beside?: ComponentChildren;
+  readonly about?: ComponentChildren;
+  readonly actions?: ComponentChildren;
+}
+
+export function PageHead({ title, crumbs, beside, about, actions }: PageHeadProps) {
+  useEffect(() => {
+    document.title = `${title} - Holdfast`;
+  }, [title]);
+  return (
+    <header class="page-head">
+      <div class="stack" data-gap="s">
+        {crumbs && (
+          <nav class="crumbs" aria-label="Breadcrumb">
+            {crumbs}
+          </nav>
+        )}
+        <div class="row">
+          <h1>{title}</h1>
+          {beside}
+        </div>
+        {about && <p class="quiet">{about}</p>}
+      </div>
+      {actions && <div class="row">{actions}</div>}
+    </header>
+  );
+}
+
+/** Names and values beside each other. */
+export function Facts({ facts }: { readonly facts: readonly (readonly [string, ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A time as its age; its tooltip has the time in UTC. */
+export function Age({ time }: { readonly time: string | null | undefined }) {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 15_000);
+    return () => clearInterval(timer);
+  }, []);
+  if (time === null || time === undefined) return <span class="quiet">never</span>;
+  return (
+    <time dateTime={time} title={new Date(time).toUTCString()}>
+      {ageText(time, now)}
+    </time>
+  );
+}
+
+/** Copies a text that may not be on the page. */
+export function CopyButton({
+  text,
+  label,
+}: {
+  readonly text: string | (() => Promise<string>);
+  readonly label: string;
+}) {
+  const [isBusy, setBusy] = useState(false);
+  const copy = async () => {
+    setBusy(true);
+    try {
+      await navigator.clipboard.writeText(typeof text === "string" ? text : await text());
+      showToast("good", "Copied");
+    } catch (error) {
+      showToast("bad", error instanceof Error ? error.message : "Not copied");
+    } finally {
+      setBusy(false);
+    }
+  };
+  return <Button kind="plain" icon="copy" label={label} busy={isBusy} onClick={() => runQuietly(copy())} />;
+}
+
+/** A text to copy. */
+export function Copyable({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <div class="copyable">
+      <pre tabIndex={0} role="group" aria-label={label}>
+        {text}
+      </pre>
+      <CopyButton text={text} label={`Copy ${label}`} />
+    </div>
+  );
+}
+
+const revealMs = 30_000;
+
+/** A secret that is requested when it is revealed or copied, and leaves the page after 30 seconds. */
+export function Secret({ load, label }: { readonly load: () => Promise<string>; readonly label: string }) {
+  const [text, setText] = useState<string | undefined>();
+  useEffect(() => {
+    if (text === undefined) return undefined;
+    const timer = setTimeout(() => setText(undefined), revealMs);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const reveal = async () => {
+    try {
+      setText(await load());
+    } catch (error) {
+      showToast("bad", error instanceof Error ? error.message : "Not revealed");
+    }
+  };
+  return (
+    <div class="copyable">
+      <pre tabIndex={0} role="group" aria-label={label}>
+        {text ?? "••••••••••••••••"}
+      </pre>
+      <Button
+        kind="plain"
+        icon="eye"
+        label={text === undefined ? `Reveal ${label}` : `Hide ${label}`}
+        onClick={() => (text === undefined ? runQuietly(reveal()) : setText(undefined))}
+      />
+      <CopyButton text={load} label={`Copy ${label}`} />
+    </div>
+  );
+}
+
+export function Progress({ percent, label }: { readonly percent: number; readonly label: string }) {
+  return (
+    <div
+      class="progress"
+      role="progressbar"
+      aria-label={label}
+      aria-valuenow={percent}
+      aria-valuemin={0}
+      aria-valuemax={100}
+    >
+      <i style={{ width: `${percent}%` }} />
+    </div>
+  );
+}
+
+/** Lines in the place of content that is loading. */
+export function Loading({ rows = 4 }: { readonly rows?: number }) {
+  return (
+    <div class="stack" role="status">
+      <span class="visually-hidden">Loading</span>
+      {Array.from({ length: rows }, (_, row) => (
+        <span class="bone" key={row} style={{ width: `${90 - ((row * 23) % 45)}%` }} />
+      ))}
+    </div>
+  );
+}
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}
+
+/** A dialog over the page; the focus returns to where it was. */
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  return (
+    <dialog ref={dialog} aria-label={title} onClose={onClose}>
+      <div class="stack">
+        <h2>{title}</h2>
+        {children}
+      </div>
+    </dialog>
+  );
+}
+
+interface DestroyProps {
+  readonly title: string;
+  /** The name that must be typed. */
+  readonly name: string;
+  /** The loss, and the ways to undo it. */
+  readonly children: ComponentChildren;
+  readonly action: string;
+  readonly busy: boolean;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+}
+
+/** A confirmation of what destroys: the name is typed. */
+export function DestroyDialog({ title, name, children, action, busy, onConfirm, onClose }: DestroyProps) {
+  const [typed, setTyped] = useState("");
+  const refusal = typed === name ? undefined : `Type ${name} first.`;
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (refusal === undefined && !busy) onConfirm();
+        }}
+      >
+        {children}
+        <TextField label={`Type ${name} to confirm`} value={typed} onInput={setTyped} autocomplete="off" />
+        <div class="row end">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="danger" type="submit" busy={busy} refusal={refusal}>
+            {action}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Errors of such work are shown by the work itself. */
+export function runQuietly(work: Promise<unknown>): void {
+  work.catch((error: unknown) => globalThis.reportError(error));
+}

@@ -1,0 +1,34 @@
+import { signal } from "@preact/signals";
+import { Icon } from "./icon.tsx";
+
+interface Toast {
+  readonly id: number;
+  readonly tone: "good" | "bad";
+  readonly text: string;
+}
+
+const toasts = signal<readonly Toast[]>([]);
+let last = 0;
+const visibleMs = 5_000;
+
+/** Shows a short message for a few seconds. */
+export function showToast(tone: Toast["tone"], text: string): void {
+  const id = (last += 1);
+  toasts.value = [...toasts.value.slice(-2), { id, tone, text }];
+  setTimeout(() => {
+    toasts.value = toasts.value.filter((toast) => toast.id !== id);
+  }, visibleMs);
+}
+
+export function Toasts() {
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {toasts.value.map(({ id, tone, text }) => (
+        <div class="notice" data-tone={tone} key={id}>
+          <Icon name={tone === "good" ? "check" : "alert"} />
+          <span>{text}</span>
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,72 @@
+import { useRef, useState } from "preact/hooks";
+import { ConnectionFailed, ValidationFailed } from "@holdfast/sdk/errors.ts";
+import { faultOf } from "./form-faults.ts";
+
+/** The input of a form with its faults. */
+export interface Form<V> {
+  readonly values: V;
+  readonly isBusy: boolean;
+  /** An error that belongs to no field. */
+  readonly error: unknown;
+  set<K extends keyof V>(name: K, value: V[K]): void;
+  /** The fault of a field of the request, such as "name" or "tags.env". */
+  fault(field: string): string | undefined;
+  /**
+   * Sends the form once, however often it is submitted. A submit after no answer has the same Idempotency-Key, so the
+   * change is made once.
+   */
+  submit(send: (values: V, idempotencyKey: string) => Promise<void>): void;
+}
+
+/** `draft` names the unsaved input in the browser's storage, which a reload restores; absent for input with secrets. */
+export function useForm<V extends object>(initial: V, { draft }: { readonly draft?: string } = {}): Form<V> {
+  const [values, setValues] = useState<V>(() => ({ ...initial, ...readDraft(draft) }));
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const attempt = useRef<{ key: string; input: string } | undefined>(undefined);
+  const fields = error instanceof ValidationFailed ? error.fields : [];
+  return {
+    values,
+    isBusy,
+    error: fields.length > 0 ? undefined : error,
+    set(name, value) {
+      setValues((before) => {
+        const after = { ...before, [name]: value };
+        writeDraft(draft, after);
+        return after;
+      });
+    },
+    fault: (field) => faultOf(fields, field),
+    submit(send) {
+      if (isBusy) return;
+      const input = JSON.stringify(values);
+      if (attempt.current?.input !== input) attempt.current = { key: crypto.randomUUID(), input };
+      setBusy(true);
+      setError(undefined);
+      send(values, attempt.current.key)
+        .then(
+          () => {
+            attempt.current = undefined;
+            writeDraft(draft, undefined);
+          },
+          (failure: unknown) => {
+            // Without an answer the change may have been made: the next submit repeats the request.
+            if (!(failure instanceof ConnectionFailed)) attempt.current = undefined;
+            setError(failure);
+          },
+        )
+        .finally(() => setBusy(false));
+    },
+  };
+}
+
+function readDraft(name: string | undefined): object {
+  const text = name === undefined ? null : sessionStorage.getItem(`draft ${name}`);
+  return text === null ? {} : (JSON.parse(text) as object);
+}
+
+function writeDraft(name: string | undefined, values: object | undefined): void {
+  if (name === undefined) return;
+  if (values === undefined) sessionStorage.removeItem(`draft ${name}`);
+  else sessionStorage.setItem(`draft ${name}`, JSON.stringify(values));
+}

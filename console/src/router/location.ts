@@ -1,0 +1,56 @@
+import { signal } from "@preact/signals";
+
+/** The prefix of all pages. */
+const base = "/console";
+
+/** Path and query of the page, without the prefix. */
+export const place = signal(current());
+
+function current(): { readonly path: string; readonly query: URLSearchParams } {
+  const { pathname, search } = globalThis.location;
+  const path = pathname.startsWith(base) ? pathname.slice(base.length) : pathname;
+  return { path: path === "" ? "/" : path, query: new URLSearchParams(search) };
+}
+
+/** The address of a page; parts are escaped. */
+export function hrefOf(...parts: readonly string[]): string {
+  return `${base}/${parts.map(encodeURIComponent).join("/")}`;
+}
+
+/** Opens a page of the console. */
+export function openPage(href: string, { replaces = false } = {}): void {
+  if (replaces) globalThis.history.replaceState(null, "", href);
+  else globalThis.history.pushState(null, "", href);
+  place.value = current();
+  if (!replaces) {
+    globalThis.scrollTo(0, 0);
+    // The heading of the new page, so that readers of the screen begin there.
+    requestAnimationFrame(() => document.querySelector<HTMLElement>("#content")?.focus({ preventScroll: true }));
+  }
+}
+
+/** Sets a parameter of the query of the page in place; undefined removes it. */
+export function setQuery(name: string, value: string | undefined): void {
+  const query = new URLSearchParams(place.value.query);
+  if (value === undefined || value === "") query.delete(name);
+  else query.set(name, value);
+  const text = query.toString();
+  openPage(`${globalThis.location.pathname}${text === "" ? "" : `?${text}`}`, { replaces: true });
+}
+
+/** Opens links to pages of the console without loading the document again. */
+export function followLinks(): void {
+  globalThis.addEventListener("popstate", () => {
+    place.value = current();
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+    if (link === null || !isPlain || event.defaultPrevented) return;
+    if (link.target !== "" || link.origin !== globalThis.location.origin || !link.pathname.startsWith(`${base}/`))
+      return;
+    if (link.hash !== "" && link.pathname === globalThis.location.pathname) return;
+    event.preventDefault();
+    openPage(`${link.pathname}${link.search}`);
+  });
+}

@@ -1,0 +1,187 @@
+import type { Catalog } from "@holdfast/sdk/responses.ts";
+import { priceText } from "../format.ts";
+import { Button } from "../parts/button.tsx";
+import { CheckField, ChoiceField, SelectField, TextField } from "../parts/field.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
+import { Card, Copyable, Facts, Loading, PageHead } from "../parts/parts.tsx";
+import { useForm } from "../parts/use-form.ts";
+import { hrefOf, openPage } from "../router/location.ts";
+import { account, refusalOf } from "../session/account.ts";
+import { commandOf, defaultsOf, type NewServiceInput, requestOf } from "./create-view.ts";
+import { monthlyCost } from "./service-view.ts";
+import { useCatalog } from "./use-catalog.ts";
+
+/** Creates a service: engine, plan and size, with the cost of a month beside them. */
+export function CreatePage() {
+  const catalog = useCatalog();
+  return (
+    <>
+      <PageHead title="Create a service" crumbs={<a href={hrefOf("services")}>Services</a>} />
+      {catalog === undefined ? <Loading rows={8} /> : <CreateForm catalog={catalog} />}
+    </>
+  );
+}
+
+function CreateForm({ catalog }: { readonly catalog: Catalog }) {
+  const form = useForm<NewServiceInput>(defaultsOf(catalog), { draft: "service" });
+  const { values, set, fault } = form;
+  const engine = catalog.engines.find(({ database_type: type }) => type === values.engine);
+  const cost = monthlyCost(catalog, {
+    plan_name: values.plan,
+    storage_tier: values.tier,
+    storage_size_gb: Number(values.storageGb),
+    nodes: Number(values.nodes),
+  });
+  const submit = () =>
+    form.submit(async (input, idempotencyKey) => {
+      const { id } = await account.value.client.services.create(requestOf(input), { idempotencyKey });
+      openPage(hrefOf("services", id));
+    });
+  return (
+    <form
+      class="columns"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+    >
+      <div class="stack" data-gap="l">
+        <Card title="Name and engine">
+          <div class="stack">
+            <TextField
+              label="Name"
+              help="Lower-case letters, digits and hyphens; clients see it in the host name"
+              value={values.name}
+              onInput={(value) => set("name", value)}
+              fault={fault("name")}
+              autocomplete="off"
+            />
+            <ChoiceField
+              label="Engine"
+              name="engine"
+              value={values.engine}
+              onInput={(value) => {
+                set("engine", value);
+                set("version", "");
+              }}
+              choices={catalog.engines.map(({ database_type: type, title, versions }) => ({
+                value: type,
+                title,
+                refusal: versions.some(({ available }) => available)
+                  ? undefined
+                  : (versions[0]?.reason ?? "Not available here"),
+              }))}
+              fault={fault("database_type")}
+            />
+            <SelectField
+              label="Version"
+              value={values.version}
+              onInput={(value) => set("version", value)}
+              fault={fault("version")}
+              options={[
+                ["", `${engine?.default_version ?? ""} (default)`],
+                ...(engine?.versions ?? [])
+                  .filter(({ available }) => available)
+                  .map(({ version }) => [version, version] as const),
+              ]}
+            />
+          </div>
+        </Card>
+        <Card title="Size">
+          <div class="stack">
+            <ChoiceField
+              label="Plan"
+              name="plan"
+              value={values.plan}
+              onInput={(value) => set("plan", value)}
+              choices={catalog.plans.map(({ plan_name: plan, vcpu, memory_gb: memory, monthly_cost: monthly }) => ({
+                value: plan,
+                title: plan,
+                detail: `${vcpu} vCPU, ${memory} GB, ${priceText(monthly, catalog.currency)} a month`,
+              }))}
+              fault={fault("plan_name")}
+            />
+            <div class="halves">
+              <TextField
+                label="Storage in GB"
+                type="number"
+                min={catalog.limits.storage_size_gb_min}
+                max={catalog.limits.storage_size_gb_max}
+                value={values.storageGb}
+                onInput={(value) => set("storageGb", value)}
+                fault={fault("storage_size_gb")}
+              />
+              <SelectField
+                label="Kind of storage"
+                value={values.tier}
+                onInput={(value) => set("tier", value)}
+                options={catalog.storage_tiers.map(({ storage_tier: tier, medium, monthly_cost_per_gb: perGb }) => [
+                  tier,
+                  `${tier}, ${medium}, ${priceText(perGb, catalog.currency)} a GB`,
+                ])}
+                fault={fault("storage_tier")}
+              />
+              <SelectField
+                label="Nodes"
+                help="One primary; all others are replicas that can take over"
+                value={values.nodes}
+                onInput={(value) => set("nodes", value)}
+                options={["1", "2", "3"].map((count) => [count, count])}
+                fault={fault("node_count")}
+              />
+              <SelectField
+                label="Zone"
+                value={values.zone}
+                onInput={(value) => set("zone", value)}
+                options={catalog.zones.map(({ zone, title }) => [zone, title])}
+                fault={fault("zone")}
+              />
+            </div>
+          </div>
+        </Card>
+        <Card title="Access">
+          <div class="stack">
+            <TextField
+              label="Networks that may connect"
+              help="CIDR ranges, separated by commas, such as 10.0.0.0/8"
+              value={values.cidrs}
+              onInput={(value) => set("cidrs", value)}
+              fault={fault("allowed_cidrs")}
+            />
+            <CheckField
+              label="Protect from deletion"
+              checked={values.isProtected}
+              onInput={(isProtected) => set("isProtected", isProtected)}
+            />
+          </div>
+        </Card>
+      </div>
+      <aside class="summary stack" aria-label="Summary">
+        <Card title="Summary">
+          <div class="stack">
+            <p>
+              <span class="price">{cost === undefined ? "–" : priceText(cost, catalog.currency)}</span>
+              <span class="quiet"> a month</span>
+            </p>
+            <Facts
+              facts={[
+                ["Engine", `${engine?.title ?? ""} ${values.version || (engine?.default_version ?? "")}`],
+                ["Plan", values.plan],
+                ["Storage", `${values.storageGb} GB`],
+                ["Nodes", values.nodes],
+              ]}
+            />
+            <ErrorNotice error={form.error} />
+            <Button kind="primary" type="submit" busy={form.isBusy} refusal={refusalOf("services:write")}>
+              Create service
+            </Button>
+          </div>
+        </Card>
+        <details>
+          <summary>The same from a terminal</summary>
+          <Copyable text={commandOf(values)} label="the command" />
+        </details>
+      </aside>
+    </form>
+  );
+}

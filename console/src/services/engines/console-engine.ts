@@ -1,0 +1,14 @@
+import type { Connection } from "@holdfast/sdk/responses.ts";
+
+/** A connection as a program of a language has it, without the password. */
+export interface Snippet {
+  readonly title: string;
+  readonly text: string;
+}
+
+/** The parts of the console that differ between engines. */
+export interface ConsoleEngine {
+  readonly snippets: (connection: Connection) => readonly Snippet[];
+  /** The first statement of the query console; absent for an engine without one. */
+  readonly firstQuery?: string;
+}

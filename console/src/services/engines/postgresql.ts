@@ -1,0 +1,42 @@
+import type { ConsoleEngine } from "./console-engine.ts";
+
+export const postgresql: ConsoleEngine = {
+  firstQuery: "SELECT now()",
+  snippets: ({ host, port, user, database, uri }) => [
+    { title: "URI", text: uri },
+    {
+      title: "psql",
+      text: `psql "host=${host} port=${port} user=${user} dbname=${database} sslmode=verify-full sslrootcert=ca.pem"`,
+    },
+    {
+      title: "Python",
+      text: [
+        "import os, psycopg",
+        `connection = psycopg.connect(host="${host}", port=${port}, user="${user}", dbname="${database}",`,
+        '    password=os.environ["PASSWORD"], sslmode="verify-full", sslrootcert="ca.pem")',
+      ].join("\n"),
+    },
+    {
+      title: "Node.js",
+      text: [
+        'import { readFileSync } from "node:fs";',
+        'import pg from "pg";',
+        `const client = new pg.Client({ host: "${host}", port: ${port}, user: "${user}", database: "${database}",`,
+        '  password: process.env.PASSWORD, ssl: { ca: readFileSync("ca.pem", "utf8") } });',
+        "await client.connect();",
+      ].join("\n"),
+    },
+    {
+      title: "Go",
+      text: [
+        'import "github.com/jackc/pgx/v5"',
+        `url := "postgres://${user}@${host}:${port}/${database}?sslmode=verify-full&sslrootcert=ca.pem"`,
+        "connection, err := pgx.Connect(ctx, url) // the password is in PGPASSWORD",
+      ].join("\n"),
+    },
+    {
+      title: "JDBC",
+      text: `jdbc:postgresql://${host}:${port}/${database}?user=${user}&sslmode=verify-full&sslrootcert=ca.pem`,
+    },
+  ],
+};

@@ -1,0 +1,91 @@
+import { useState } from "preact/hooks";
+import { priceText } from "../format.ts";
+import { Button } from "../parts/button.tsx";
+import { ChoiceField, TextField } from "../parts/field.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
+import { Card, Facts, Loading } from "../parts/parts.tsx";
+import { useForm } from "../parts/use-form.ts";
+import { account, refusalOf } from "../session/account.ts";
+import { isOpen, monthlyCost } from "./service-view.ts";
+import type { TabProps } from "./tab-props.ts";
+import { useCatalog } from "./use-catalog.ts";
+
+/** Another plan or more storage, with the difference in cost. */
+export function ScalingTab({ service, reload }: TabProps) {
+  const catalog = useCatalog();
+  const [plan, setPlan] = useState(service.plan_name);
+  const form = useForm({ storageGb: String(service.storage_size_gb) });
+  if (catalog === undefined) return <Loading rows={6} />;
+  const nodes = Math.max(1, service.nodes.length);
+  const storageGb = Number(form.values.storageGb);
+  const costOf = (plan_name: string, storage_size_gb: number) =>
+    monthlyCost(catalog, { plan_name, storage_size_gb, storage_tier: service.storage_tier, nodes });
+  const [before, after] = [costOf(service.plan_name, service.storage_size_gb), costOf(plan, storageGb)];
+  const isSame = plan === service.plan_name && storageGb === service.storage_size_gb;
+  const refusal =
+    refusalOf("services:write") ??
+    (isOpen(service.operation) ? "Another operation is in progress." : undefined) ??
+    (isSame ? "Choose another plan or size first." : undefined);
+  const price = (amount: number | undefined) =>
+    amount === undefined ? "unknown" : priceText(amount, catalog.currency);
+  return (
+    <form
+      class="columns"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (refusal !== undefined) return;
+        form.submit(async () => {
+          await account.value.client.services.update(service.id, {
+            ...(plan !== service.plan_name && { plan_name: plan }),
+            ...(storageGb !== service.storage_size_gb && { storage_size_gb: storageGb }),
+          });
+          reload();
+        });
+      }}
+    >
+      <Card title="Size">
+        <div class="stack">
+          <ChoiceField
+            label="Plan"
+            name="plan"
+            value={plan}
+            onInput={setPlan}
+            choices={catalog.plans.map(({ plan_name: name, vcpu, memory_gb: memory, monthly_cost: monthly }) => ({
+              value: name,
+              title: name,
+              detail: `${vcpu} vCPU, ${memory} GB, ${price(monthly)} a month`,
+            }))}
+            fault={form.fault("plan_name")}
+          />
+          <TextField
+            label="Storage in GB"
+            help="It only grows"
+            type="number"
+            min={service.storage_size_gb}
+            max={catalog.limits.storage_size_gb_max}
+            value={form.values.storageGb}
+            onInput={(value) => form.set("storageGb", value)}
+            fault={form.fault("storage_size_gb")}
+          />
+        </div>
+      </Card>
+      <aside class="summary" aria-label="Summary">
+        <Card title="Change">
+          <div class="stack">
+            <Facts
+              facts={[
+                ["Now", `${price(before)} a month`],
+                ["Afterwards", `${price(after)} a month`],
+              ]}
+            />
+            <p class="quiet small">Another plan restarts the engine; more storage does not.</p>
+            <ErrorNotice error={form.error} />
+            <Button kind="primary" type="submit" busy={form.isBusy} refusal={refusal}>
+              Apply
+            </Button>
+          </div>
+        </Card>
+      </aside>
+    </form>
+  );
+}

@@ -1,0 +1,6 @@
+import { EventsTable } from "../events/events-table.tsx";
+import type { TabProps } from "./tab-props.ts";
+
+export function ServiceEventsTab({ service }: TabProps) {
+  return <EventsTable service={service.id} />;
+}

@@ -1,0 +1,41 @@
+import type { ComponentChild } from "preact";
+import type { ManagedService } from "@holdfast/sdk/responses.ts";
+import type { TabProps } from "./tab-props.ts";
+import { consoleEngineOf } from "./engines/engines.ts";
+import { BackupsTab } from "./backups-tab.tsx";
+import { ConnectionTab } from "./connection-tab.tsx";
+import { LogsTab } from "./logs-tab.tsx";
+import { MetricsTab } from "./metrics-tab.tsx";
+import { QueryTab } from "./query-tab.tsx";
+import { ScalingTab } from "./scaling-tab.tsx";
+import { ServiceEventsTab } from "./service-events-tab.tsx";
+import { SettingsTab } from "./settings-tab.tsx";
+import { UsersTab } from "./users-tab.tsx";
+import { OverviewTab } from "./overview-tab.tsx";
+
+function hasQueries({ database_type: type }: ManagedService): boolean {
+  return consoleEngineOf(type).firstQuery !== undefined;
+}
+
+interface ServiceTab {
+  readonly name: string;
+  readonly title: string;
+  /** False for services that have no such part. */
+  readonly isFor?: (service: ManagedService) => boolean;
+  readonly Tab: (props: TabProps) => ComponentChild;
+}
+
+/** The parts of a service in the order of its page. */
+// biome-ignore format: a table, aligned so that it reads as one
+export const serviceTabs: readonly ServiceTab[] = [
+  { name: "overview",   title: "Overview",            Tab: OverviewTab },
+  { name: "connection", title: "Connection",          Tab: ConnectionTab },
+  { name: "metrics",    title: "Metrics",             Tab: MetricsTab },
+  { name: "users",      title: "Users and databases", Tab: UsersTab },
+  { name: "backups",    title: "Backups",             Tab: BackupsTab, isFor: ({ backups }) => backups !== null },
+  { name: "logs",       title: "Logs",                Tab: LogsTab },
+  { name: "events",     title: "Events",              Tab: ServiceEventsTab },
+  { name: "query",      title: "Query",               Tab: QueryTab, isFor: hasQueries },
+  { name: "scaling",    title: "Scaling",             Tab: ScalingTab },
+  { name: "settings",   title: "Settings",            Tab: SettingsTab },
+];

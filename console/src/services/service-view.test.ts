@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import type { Catalog, Operation } from "@holdfast/sdk/responses.ts";
+import { partial } from "@holdfast/testing/partial.ts";
+import { monthlyCost, remainingText, stepText, toneOf } from "./service-view.ts";
+
+const catalog = partial<Catalog>({
+  plans: [{ plan_name: "small", vcpu: 1, memory_gb: 2, monthly_cost: 10, kind: "container" }],
+  storage_tiers: [{ storage_tier: "standard", medium: "SSD", use: "", monthly_cost_per_gb: 0.1 }],
+});
+
+test("the cost is that of plan and storage of each node", () => {
+  const choice = { plan_name: "small", storage_tier: "standard", storage_size_gb: 20, nodes: 2 };
+  expect(monthlyCost(catalog, choice)).toBe(24);
+  expect(monthlyCost(catalog, { ...choice, plan_name: "gone" })).toBeUndefined();
+});
+
+test.each([
+  ["Running", "good"],
+  ["Provisioning", "busy"],
+  ["a state of a later version", "none"],
+])("%s is %s", (state, tone) => expect(toneOf(state)).toBe(tone));
+
+test.each([
+  ["SetupServer", "Setup server"],
+  [null, "Waiting to begin"],
+])("the step %s reads as %s", (step, text) => expect(stepText(step)).toBe(text));
+
+test("an operation has the time to its deadline", () => {
+  const operation = partial<Operation>({ deadline: "2030-01-01T00:01:00Z" });
+  expect(remainingText(operation, Date.parse("2030-01-01T00:00:00Z"))).toBe("at most 1 min");
+  expect(remainingText(operation, Date.parse("2030-01-01T00:02:00Z"))).toBe("longer than expected");
+});

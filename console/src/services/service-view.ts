@@ -1,0 +1,69 @@
+import type { Catalog, ManagedService, Operation } from "@holdfast/sdk/responses.ts";
+import { durationText } from "../format.ts";
+import type { Tone } from "../parts/parts.tsx";
+
+const tones: Readonly<Record<string, Tone>> = {
+  Running: "good",
+  Error: "bad",
+  Stopped: "none",
+  healthy: "good",
+  degraded: "warn",
+  unhealthy: "bad",
+  completed: "good",
+  failed: "bad",
+  cancelled: "none",
+  primary: "none",
+};
+
+/** The tone of a state of services, nodes, operations or backups; work in progress is busy. */
+export function toneOf(state: string): Tone {
+  if (/^(Pending|Provisioning|Upgrading|pending|running|verifying|creating|dropping)$/.test(state)) return "busy";
+  return tones[state] ?? "none";
+}
+
+/** True for an operation that goes on. */
+export function isOpen(operation: Operation | null): operation is Operation {
+  return operation !== null && (operation.status === "pending" || operation.status === "running");
+}
+
+/** Time to the next request for a service: what is unfinished is requested each second. */
+export function everyMsOf(service: ManagedService | undefined): number {
+  if (service === undefined) return 5_000;
+  return isOpen(service.operation) || toneOf(service.status) === "busy" ? 1_000 : 15_000;
+}
+
+/** Cost of a service in a month; undefined for a plan that the catalog does not have. */
+export function monthlyCost(
+  catalog: Catalog,
+  choice: {
+    readonly plan_name: string;
+    readonly storage_tier: string;
+    readonly storage_size_gb: number;
+    readonly nodes: number;
+  },
+): number | undefined {
+  const plan = catalog.plans.find(({ plan_name: name }) => name === choice.plan_name);
+  const tier = catalog.storage_tiers.find(({ storage_tier: name }) => name === choice.storage_tier);
+  if (plan === undefined || tier === undefined) return undefined;
+  return choice.nodes * (plan.monthly_cost + choice.storage_size_gb * tier.monthly_cost_per_gb);
+}
+
+/** "PostgreSQL 17". */
+export function engineText(catalog: Catalog | undefined, service: Pick<ManagedService, "database_type" | "version">) {
+  const engine = catalog?.engines.find(({ database_type: type }) => type === service.database_type);
+  return `${engine?.title ?? service.database_type} ${service.version}`;
+}
+
+/** The current step for people: "SetupServer" is "Setup server". */
+export function stepText(step: string | null): string {
+  if (step === null || step === "") return "Waiting to begin";
+  const words = step.replaceAll(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** The time that an operation may still take; undefined without a deadline. */
+export function remainingText({ deadline }: Operation, now: number): string | undefined {
+  if (deadline === null) return undefined;
+  const seconds = (Date.parse(deadline) - now) / 1_000;
+  return seconds > 0 ? `at most ${durationText(seconds)}` : "longer than expected";
+}

@@ -1,0 +1,138 @@
+import { useState } from "preact/hooks";
+import { Button } from "../parts/button.tsx";
+import { CheckField, TextField } from "../parts/field.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
+import { Card, DestroyDialog } from "../parts/parts.tsx";
+import { showToast } from "../parts/toasts.tsx";
+import { useAction } from "../parts/use-action.ts";
+import { useForm } from "../parts/use-form.ts";
+import { hrefOf, openPage } from "../router/location.ts";
+import { account, refusalOf } from "../session/account.ts";
+import { listOf } from "./create-view.ts";
+import type { TabProps } from "./tab-props.ts";
+
+/** Name, networks and protection, the state of the engine, and the deletion. */
+export function SettingsTab({ service, reload }: TabProps) {
+  const form = useForm({
+    name: service.name,
+    cidrs: service.allowed_cidrs.join(", "),
+    isProtected: service.deletion_protection,
+  });
+  const command = useAction();
+  const refusal = refusalOf("services:write");
+  const { services } = account.value.client;
+  const commandRow = (verb: "start" | "stop" | "restart", title: string) => (
+    <Button
+      busy={command.isBusy}
+      refusal={refusal}
+      onClick={() => command.run(async () => services.command(service.id, verb).then(reload))}
+    >
+      {title}
+    </Button>
+  );
+  return (
+    <>
+      <Card title="Settings">
+        <form
+          class="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            form.submit(async ({ name, cidrs, isProtected }) => {
+              await services.update(service.id, {
+                ...(name !== service.name && { name }),
+                allowed_cidrs: listOf(cidrs),
+                deletion_protection: isProtected,
+              });
+              showToast("good", "Saved");
+              reload();
+            });
+          }}
+        >
+          <div class="halves">
+            <TextField
+              label="Name"
+              help="The host name stays"
+              value={form.values.name}
+              onInput={(value) => form.set("name", value)}
+              fault={form.fault("name")}
+            />
+            <TextField
+              label="Networks that may connect"
+              help="CIDR ranges, separated by commas"
+              value={form.values.cidrs}
+              onInput={(value) => form.set("cidrs", value)}
+              fault={form.fault("allowed_cidrs")}
+            />
+          </div>
+          <CheckField
+            label="Protect from deletion"
+            checked={form.values.isProtected}
+            onInput={(isProtected) => form.set("isProtected", isProtected)}
+          />
+          <ErrorNotice error={form.error} />
+          <div class="row">
+            <Button kind="primary" type="submit" busy={form.isBusy} refusal={refusal}>
+              Save
+            </Button>
+          </div>
+        </form>
+      </Card>
+      <Card title="Engine">
+        <div class="stack">
+          <ErrorNotice error={command.error} />
+          <div class="row">
+            {service.status === "Stopped" ? (
+              commandRow("start", "Start")
+            ) : (
+              <>
+                {commandRow("restart", "Restart")}
+                {commandRow("stop", "Stop")}
+              </>
+            )}
+          </div>
+        </div>
+      </Card>
+      <Deletion service={service} reload={reload} />
+    </>
+  );
+}
+
+function Deletion({ service }: TabProps) {
+  const [isAsking, setAsking] = useState(false);
+  const action = useAction();
+  const refusal =
+    refusalOf("services:write") ?? (service.deletion_protection ? "It is protected from deletion." : undefined);
+  const remove = () =>
+    action.run(async () => {
+      await account.value.client.services.delete(service.id);
+      showToast("good", `${service.name} is being deleted`);
+      openPage(hrefOf("services"));
+    });
+  return (
+    <Card title="Delete">
+      <div class="stack">
+        <p>
+          The service, its users and its data go. A final backup stays for 7 days, from which the service can come back.
+        </p>
+        <div class="row">
+          <Button kind="danger" refusal={refusal} onClick={() => setAsking(true)}>
+            Delete service
+          </Button>
+        </div>
+        {isAsking && (
+          <DestroyDialog
+            title={`Delete ${service.name}`}
+            name={service.name}
+            action="Delete service"
+            busy={action.isBusy}
+            onConfirm={remove}
+            onClose={() => setAsking(false)}
+          >
+            <p>Clients are disconnected at once. For 7 days it can be undeleted with its data.</p>
+            <ErrorNotice error={action.error} />
+          </DestroyDialog>
+        )}
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,158 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Button } from "../parts/button.tsx";
+import { SelectField } from "../parts/field.tsx";
+import { Icon, type IconName } from "../parts/icon.tsx";
+import { Notice } from "../parts/notice.tsx";
+import { Age, runQuietly } from "../parts/parts.tsx";
+import { hrefOf, place } from "../router/location.ts";
+import { account, awaySince, chooseOrganization, signOut } from "../session/account.ts";
+import { switchTheme, theme } from "./theme.ts";
+
+interface Entry {
+  readonly title: string;
+  readonly icon: IconName;
+  readonly path: readonly string[];
+}
+
+const groups: readonly { readonly title: string; readonly entries: readonly Entry[] }[] = [
+  {
+    title: "Databases",
+    entries: [
+      { title: "Services", icon: "database", path: ["services"] },
+      { title: "Activity", icon: "clock", path: ["events"] },
+    ],
+  },
+  {
+    title: "Platform",
+    entries: [{ title: "All resources", icon: "box", path: ["resources"] }],
+  },
+  {
+    title: "Organization",
+    entries: [
+      { title: "Members", icon: "people", path: ["members"] },
+      { title: "API keys", icon: "key", path: ["keys"] },
+      { title: "Audit log", icon: "shield", path: ["audit"] },
+      { title: "Sessions", icon: "list", path: ["sessions"] },
+    ],
+  },
+];
+
+/** The first page is that of the services. */
+function isAt({ path: [first] }: Entry, path: string): boolean {
+  return path === "/" ? first === "services" : path.split("/")[1] === first;
+}
+
+/** The frame of every page: navigation, organization, person, and the state of the connection. */
+export function Shell({ children }: { readonly children: ComponentChildren }) {
+  const [isOpen, setOpen] = useState(false);
+  const { path } = place.value;
+  useEffect(() => setOpen(false), [path]);
+  return (
+    <>
+      <a class="skip" href="#content">
+        Skip to the content
+      </a>
+      <div class="shell">
+        <header class="side" data-open={String(isOpen)}>
+          <a class="brand" href={hrefOf("services")}>
+            <span class="mark">
+              <Icon name="layers" />
+            </span>
+            Holdfast
+          </a>
+          <button
+            class="button menu-button"
+            data-kind="plain"
+            type="button"
+            aria-expanded={isOpen}
+            aria-controls="menu"
+            onClick={() => setOpen(!isOpen)}
+          >
+            <Icon name="menu" />
+            Menu
+          </button>
+          <div class="drawer" id="menu">
+            <OrganizationChoice />
+            <nav aria-label="Pages">
+              {groups.map(({ title, entries }) => (
+                <div key={title}>
+                  <h2>{title}</h2>
+                  {entries.map((entry) => (
+                    <a
+                      key={entry.title}
+                      href={hrefOf(...entry.path)}
+                      aria-current={isAt(entry, path) ? "page" : undefined}
+                    >
+                      <Icon name={entry.icon} />
+                      {entry.title}
+                    </a>
+                  ))}
+                </div>
+              ))}
+            </nav>
+            <Person />
+          </div>
+        </header>
+        <main class="main" id="content" tabIndex={-1}>
+          <Away />
+          {children}
+        </main>
+      </div>
+    </>
+  );
+}
+
+function OrganizationChoice() {
+  const { session, me } = account.value;
+  const { organizations } = session;
+  const [only] = organizations;
+  if (organizations.length < 2) return <b class="who organization">{only?.name ?? "No organization"}</b>;
+  return (
+    <SelectField
+      label="Organization"
+      value={me.organization_id ?? ""}
+      options={organizations.map(({ id, name }) => [id, name] as const)}
+      onInput={(id) => runQuietly(chooseOrganization(id))}
+    />
+  );
+}
+
+function Person() {
+  const { session, me } = account.value;
+  const isDark = theme.value === "dark";
+  return (
+    <div class="person">
+      <div class="who">
+        <b>{session.user}</b>
+        <span class="quiet small"> {me.role ?? ""}</span>
+      </div>
+      <div class="row">
+        <Button
+          kind="plain"
+          icon={isDark ? "sun" : "moon"}
+          label={isDark ? "Light colors" : "Dark colors"}
+          onClick={switchTheme}
+        />
+        <Button kind="plain" icon="leave" onClick={() => runQuietly(signOut("current"))}>
+          Sign out
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+/** While the API does not answer: pages show what they have, and load by themselves afterwards. */
+function Away() {
+  const since = awaySince.value;
+  if (since === undefined) return null;
+  return (
+    <div class="away">
+      <Notice tone="warn">
+        <b>The platform does not answer.</b> This page shows the last state that it has (
+        <Age time={new Date(since).toISOString()} />
+        ), and goes on by itself. Databases run without the control plane.
+      </Notice>
+    </div>
+  );
+}

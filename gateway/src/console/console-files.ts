@@ -1,0 +1,44 @@
+import { readdir, readFile } from "node:fs/promises";
+import { extname, join } from "node:path";
+import { promisify } from "node:util";
+import { brotliCompress, gzip as gzipCallback } from "node:zlib";
+
+/** A file of the console, compressed in advance. */
+export interface ConsoleFile {
+  readonly type: string;
+  readonly plain: Buffer;
+  readonly brotli: Buffer;
+  readonly gzip: Buffer;
+}
+
+/** The built console: its page, and the files that the page loads, by name. */
+export interface ConsoleFiles {
+  readonly page: ConsoleFile;
+  readonly assets: ReadonlyMap<string, ConsoleFile>;
+}
+
+const pageName = "index.html";
+const types: ReadonlyMap<string, string> = new Map([
+  [".css", "text/css; charset=utf-8"],
+  [".html", "text/html; charset=utf-8"],
+  [".js", "text/javascript; charset=utf-8"],
+]);
+const [compressBrotli, compressGzip] = [promisify(brotliCompress), promisify(gzipCallback)];
+
+/** Reads what console/bundle.ts built in the directory. Throws without a page. */
+export async function readConsoleFiles(directory: string): Promise<ConsoleFiles> {
+  const names = (await readdir(directory)).filter((name) => types.has(extname(name)));
+  const files = new Map(
+    await Promise.all(names.map(async (name) => [name, await readConsoleFile(directory, name)] as const)),
+  );
+  const page = files.get(pageName);
+  if (page === undefined) throw new Error(`${directory} has no ${pageName} of the console`);
+  files.delete(pageName);
+  return { page, assets: files };
+}
+
+async function readConsoleFile(directory: string, name: string): Promise<ConsoleFile> {
+  const plain = await readFile(join(directory, name));
+  const [brotli, gzip] = await Promise.all([compressBrotli(plain), compressGzip(plain)]);
+  return { type: types.get(extname(name)) ?? "", plain, brotli, gzip };
+}

@@ -1,0 +1,138 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import type { ConnectionJson, PageJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { createConsoleUnderTest } from "./console/console-under-test.ts";
+
+const startMs = 180_000;
+
+describe("the console, in Chromium", { timeout: startMs }, () => {
+  const its = createConsoleUnderTest();
+  let page: Page;
+  let id = "";
+  beforeAll(its.start, startMs);
+  afterAll(its.remove, startMs);
+
+  const tab = async (name: string) => {
+    await page
+      .getByRole("navigation", { name: "Parts of the service" })
+      .getByRole("link", { name, exact: true })
+      .click();
+  };
+
+  it("signs in by a code, which leaves no trace in the page", async () => {
+    page = await its.openSignedIn();
+    await page.getByRole("heading", { name: "Create your first database" }).waitFor();
+    expect(page.url()).toBe(`${its.platform.admin.base_url}/console/`);
+    const [cookie] = await page.context().cookies();
+    expect(cookie).toMatchObject({
+      name: "__Host-holdfast",
+      httpOnly: true,
+      secure: true,
+      sameSite: "Strict",
+      path: "/",
+    });
+    expect(await page.evaluate("document.cookie")).toBe("");
+    expect(await page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }])")).toBe("[{},{}]");
+    await page.reload();
+    await page.getByRole("heading", { name: "Create your first database" }).waitFor();
+  });
+
+  it("keeps the input of a refused form, creates a service, and follows it until it runs", async () => {
+    await page.getByRole("link", { name: "Create service" }).click();
+    const name = page.getByLabel("Name", { exact: true });
+    await name.fill("NO NAME");
+    await page.getByLabel("Storage in GB").fill("1");
+    await page.getByRole("button", { name: "Create service" }).click();
+    await page.locator("#content .fault:visible").first().waitFor();
+    expect(await page.getByLabel("Storage in GB").inputValue()).toBe("1");
+    await page.reload();
+    await name.waitFor();
+    expect(await name.inputValue()).toBe("NO NAME");
+    await name.fill("orders");
+    await page.getByRole("button", { name: "Create service" }).click();
+    await page.getByRole("heading", { name: "orders", level: 1 }).waitFor();
+    await page.locator(".page-head .badge", { hasText: "Running" }).waitFor({ timeout: startMs });
+    id = page.url().split("/").at(-1) ?? "";
+    await its.expectAccessible(page, "overview");
+  });
+
+  it("has a connection that works, and reveals the password for a while", async () => {
+    await tab("Connection");
+    await page.getByRole("button", { name: "Reveal the password" }).click();
+    const secret = page.getByRole("group", { name: "the password", exact: true });
+    await waitUntil("the password is on the page", async () => !(await secret.innerText()).includes("•"));
+    const password = await secret.innerText();
+    const { json } = await its.platform.rest.get<ConnectionJson>(`/managed-services/${id}/connection`);
+    expect(await page.getByRole("group", { name: "the connection" }).innerText()).toBe(json.uri);
+    expect(await queryOnce(its.platform, json, { password }, "SELECT 42 AS answer")).toEqual([{ answer: 42 }]);
+    await page.getByRole("button", { name: "Hide the password" }).click();
+    expect(await page.content()).not.toContain(password);
+  });
+
+  it("runs a statement that reads, and says why it refuses one that writes", async () => {
+    await tab("Query");
+    const statement = page.getByLabel("Statement");
+    await statement.fill("SELECT 40 + 2 AS answer, '<img src=x onerror=alert(1)>' AS markup, NULL AS nothing");
+    await statement.press("Control+Enter");
+    await page.getByRole("cell", { name: "42" }).waitFor();
+    expect(await page.getByRole("cell", { name: "<img src=x onerror=alert(1)>" }).count()).toBe(1);
+    expect(await page.locator("td.cell-null").innerText()).toBe("NULL");
+    await statement.fill("CREATE TABLE written (id int)");
+    await statement.press("Control+Enter");
+    await page.locator("#content .fault:visible").waitFor();
+    expect(await statement.inputValue()).toBe("CREATE TABLE written (id int)");
+  });
+
+  it("shows a change by another client without a reload", async () => {
+    const renamed = await its.platform.rest.patch<ServiceJson>(`/managed-services/${id}`, { name: "orders-eu" });
+    expect(renamed.status).toBe(200);
+    await page.getByRole("heading", { name: "orders-eu", level: 1 }).waitFor();
+  });
+
+  it("adds a member by the keyboard alone, and names the person who did it", async () => {
+    await page.getByRole("link", { name: "Members" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByLabel("User name").waitFor();
+    await page.getByLabel("User name").focus();
+    await page.keyboard.type("vera");
+    await page.keyboard.press("Enter");
+    await page.getByRole("group", { name: "the setup token" }).waitFor();
+    await page.getByRole("cell", { name: "vera", exact: true }).waitFor();
+    await page.getByRole("link", { name: "Audit log" }).press("Enter");
+    await page.getByLabel("Action, such as api-key.create").fill("member.add");
+    await page
+      .getByRole("row", { name: /user:admin member\.add/ })
+      .first()
+      .waitFor();
+    await its.expectAccessible(page, "audit log");
+  });
+
+  it("deletes a service after its name is typed", async () => {
+    await page.getByRole("link", { name: "Services" }).click();
+    await page.getByRole("link", { name: "orders-eu" }).click();
+    await tab("Settings");
+    await page.getByRole("button", { name: "Delete service" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Delete service" }).click();
+    expect((await its.platform.rest.get(`/managed-services/${id}`)).status).toBe(200);
+    await dialog.getByLabel("Type orders-eu to confirm").fill("orders-eu");
+    await dialog.getByRole("button", { name: "Delete service" }).click();
+    await page.getByRole("heading", { name: "Services", level: 1 }).waitFor();
+    await page.getByRole("heading", { name: "Create your first database" }).waitFor();
+    const { json } = await its.platform.rest.get<PageJson<"services", object>>("/managed-services");
+    expect(json.services).toEqual([]);
+  });
+
+  it("signs out, and refuses a wrong password in words", async () => {
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Password").fill("not the password");
+    await page.getByLabel("User name").fill("admin");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").waitFor();
+    expect(await page.getByRole("alert").innerText()).toContain("wrong");
+    await its.expectAccessible(page, "sign in");
+    expect(its.faults).toEqual([]);
+  });
+});

@@ -1,0 +1,87 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { BrowserContext, Page } from "playwright-core";
+import { expect } from "vitest";
+import type { SessionCode } from "@holdfast/sdk/responses.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { type Chromium, startChromium } from "@holdfast/testing/servers/chromium.ts";
+
+const require = createRequire(import.meta.url);
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+interface AxeResult {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
+}
+
+interface Look {
+  readonly colorScheme?: "light" | "dark";
+  readonly width?: number;
+}
+
+/** A platform, and a browser that opens its console. */
+export interface ConsoleUnderTest {
+  readonly platform: Platform;
+  /** Faults of pages: errors of scripts, and violations of the policy. */
+  readonly faults: readonly string[];
+  /** A page that the operator of the installation is signed in to by a one-time code. */
+  openSignedIn(look?: Look): Promise<Page>;
+  open(path: string, look?: Look): Promise<Page>;
+  /** No finding of axe, no scrolling of the page to the side, no fault so far. */
+  expectAccessible(page: Page, name: string): Promise<void>;
+  start(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export function createConsoleUnderTest(): ConsoleUnderTest {
+  let platform: Platform | undefined;
+  let chromium: Chromium | string | undefined;
+  const contexts: BrowserContext[] = [];
+  const faults: string[] = [];
+  const its: ConsoleUnderTest = {
+    faults,
+    get platform() {
+      if (platform === undefined) throw new Error("the platform was not started");
+      return platform;
+    },
+    async openSignedIn(look) {
+      const operator = its.platform.rest.as(its.platform.operator);
+      const { json } = await operator.post<SessionCode>("/sessions/codes", {});
+      return its.open(`#code=${json.code}`, look);
+    },
+    async open(path, { colorScheme = "light", width = 1_280 } = {}) {
+      if (typeof chromium !== "object") throw new Error(chromium ?? "no browser was started");
+      const viewport = { width, height: 900 };
+      const context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, viewport, colorScheme });
+      contexts.push(context);
+      const page = await context.newPage();
+      page.on("pageerror", (error) => faults.push(error.message));
+      page.on("console", (message) => {
+        if (/Content Security Policy|Trusted/i.test(message.text())) faults.push(message.text());
+      });
+      await page.goto(`${its.platform.admin.base_url}/console/${path}`);
+      return page;
+    },
+    async expectAccessible(page, name) {
+      await page.evaluate(axe);
+      const found = (await page.evaluate(
+        "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })",
+      )) as AxeResult;
+      const findings = found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+      expect(findings, name).toEqual([]);
+      const overflow = await page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+      );
+      expect(overflow, `${name} scrolls to the side`).toBeLessThanOrEqual(0);
+      expect(faults, name).toEqual([]);
+    },
+    async start() {
+      [platform, chromium] = await Promise.all([startPlatform(), startChromium({})]);
+    },
+    async remove() {
+      for (const context of contexts) await context.close();
+      if (typeof chromium === "object") await chromium.close();
+      await platform?.remove();
+    },
+  };
+  return its;
+}
