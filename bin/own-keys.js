@@ -16,8 +16,8 @@ import { API } from "typescript/unstable/sync";
 import { checkout } from "./set-up.js";
 import { sourceFiles } from "./source-files.js";
 
-/** Tests and benches have no clients. Pages and the SDK's types are printed from the descriptors of the protos. */
-const unchecked = /\.test\.ts$|^(?:testing|test|bench|docs|proto)\/|^gateway\/src\/openapi\/|^[^/]*$/;
+/** Tests and benches have no clients, and the console runs in the browser of its caller. Pages and the SDK's types are printed from the descriptors of the protos. */
+const unchecked = /\.test\.ts$|^(?:testing|test|bench|docs|proto|console)\/|^gateway\/src\/openapi\/|^[^/]*$/;
 
 /**
  * An object inherits `constructor`, `toString` and other keys, so a read by a client's text can return an inherited

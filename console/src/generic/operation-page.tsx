@@ -4,7 +4,8 @@ import { Button } from "../parts/button.tsx";
 import { SelectField, TextField } from "../parts/field.tsx";
 import { faultOf } from "../parts/form-faults.ts";
 import { Empty, ErrorNotice, Notice } from "../parts/notice.tsx";
-import { Card, Copyable, DestroyDialog, Loading, PageHead } from "../parts/parts.tsx";
+import { DestroyDialog } from "../parts/destroy-button.tsx";
+import { Card, Copyable, Loading, PageHead } from "../parts/parts.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { hrefOf, place } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
@@ -137,7 +138,7 @@ function OperationForm({ operation, operations }: OperationFormProps) {
           title={operation.title}
           name="delete"
           action="Delete"
-          busy={action.isBusy}
+          work={action}
           onConfirm={send}
           onClose={() => setAsking(false)}
         >

@@ -2,11 +2,11 @@ import { useState } from "preact/hooks";
 import type { ApiKey, CreatedApiKey } from "@holdfast/sdk/responses.ts";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
-import { Button } from "../parts/button.tsx";
+import { DestroyButton } from "../parts/destroy-button.tsx";
 import { CheckField, TextField } from "../parts/field.tsx";
-import { ErrorNotice, Notice } from "../parts/notice.tsx";
-import { Age, Card, Copyable, DestroyDialog, PageHead } from "../parts/parts.tsx";
-import { useAction } from "../parts/use-action.ts";
+import { FormBody } from "../parts/form-body.tsx";
+import { Notice } from "../parts/notice.tsx";
+import { Age, Card, Copyable, PageHead } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { account, refusalOf } from "../session/account.ts";
 
@@ -36,34 +36,18 @@ export function KeysPage() {
   );
 }
 
-function Deletion({ apiKey, reload }: { readonly apiKey: ApiKey; readonly reload: () => void }) {
-  const [isAsking, setAsking] = useState(false);
-  const action = useAction();
-  const remove = () =>
-    action.run(async () => {
-      await account.value.client.apiKeys.delete(apiKey.id);
-      setAsking(false);
-      reload();
-    });
+function Deletion({ apiKey: { id, name }, reload }: { readonly apiKey: ApiKey; readonly reload: () => void }) {
   return (
-    <>
-      <Button kind="plain" refusal={refusalOf("keys:write")} onClick={() => setAsking(true)}>
-        Delete
-      </Button>
-      {isAsking && (
-        <DestroyDialog
-          title={`Delete ${apiKey.name}`}
-          name={apiKey.name}
-          action="Delete key"
-          busy={action.isBusy}
-          onConfirm={remove}
-          onClose={() => setAsking(false)}
-        >
-          <p>Its calls are refused at once. It cannot come back.</p>
-          <ErrorNotice error={action.error} />
-        </DestroyDialog>
-      )}
-    </>
+    <DestroyButton
+      text="Delete"
+      refusal={refusalOf("keys:write")}
+      title={`Delete ${name}`}
+      name={name}
+      action="Delete key"
+      destroy={() => account.value.client.apiKeys.delete(id).then(reload)}
+    >
+      <p>Its calls are refused at once. It cannot come back.</p>
+    </DestroyButton>
   );
 }
 
@@ -75,24 +59,18 @@ function NewKey({ reload }: { readonly reload: () => void }) {
     form.set("scopes", isOn ? [...form.values.scopes, scope] : form.values.scopes.filter((each) => each !== scope));
   return (
     <Card title="Create a key">
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          form.submit(async (body, idempotencyKey) => {
-            setCreated(await account.value.client.apiKeys.create(body, { idempotencyKey }));
-            form.set("name", "");
-            reload();
-          });
+      <FormBody
+        form={form}
+        action="Create key"
+        icon="plus"
+        refusal={refusalOf("keys:write")}
+        send={async (body, idempotencyKey) => {
+          setCreated(await account.value.client.apiKeys.create(body, { idempotencyKey }));
+          form.set("name", "");
+          reload();
         }}
       >
-        <TextField
-          label="Name"
-          value={form.values.name}
-          onInput={(value) => form.set("name", value)}
-          fault={form.fault("name")}
-          autocomplete="off"
-        />
+        <TextField label="Name" {...form.field("name")} autocomplete="off" />
         <fieldset class="field">
           <legend>
             <b>Scopes</b>
@@ -109,19 +87,13 @@ function NewKey({ reload }: { readonly reload: () => void }) {
           </div>
           {form.fault("scopes") !== undefined && <p class="fault">{form.fault("scopes")}</p>}
         </fieldset>
-        <ErrorNotice error={form.error} />
         {created && (
           <Notice tone="good">
             <p>The secret of {created.name} is here once. Store it now.</p>
             <Copyable text={`${created.id}:${created.secret}`} label="the key and its secret" />
           </Notice>
         )}
-        <div class="row">
-          <Button type="submit" icon="plus" busy={form.isBusy} refusal={refusalOf("keys:write")}>
-            Create key
-          </Button>
-        </div>
-      </form>
+      </FormBody>
     </Card>
   );
 }

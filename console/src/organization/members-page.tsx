@@ -3,10 +3,11 @@ import type { CreatedUser, Member, Role } from "@holdfast/sdk/responses.ts";
 import { isNameTaken } from "./member-view.ts";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
-import { Button } from "../parts/button.tsx";
+import { DestroyButton } from "../parts/destroy-button.tsx";
 import { SelectField, TextField } from "../parts/field.tsx";
+import { FormBody } from "../parts/form-body.tsx";
 import { ErrorNotice, Notice } from "../parts/notice.tsx";
-import { Age, Card, Copyable, DestroyDialog, PageHead } from "../parts/parts.tsx";
+import { Age, Card, Copyable, PageHead } from "../parts/parts.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { useForm } from "../parts/use-form.ts";
 import { account, refusalOf } from "../session/account.ts";
@@ -78,33 +79,17 @@ interface RemovalProps {
 }
 
 function Removal({ id, organization, reload }: RemovalProps) {
-  const [isAsking, setAsking] = useState(false);
-  const action = useAction();
-  const remove = () =>
-    action.run(async () => {
-      await account.value.client.members.remove(organization, id);
-      setAsking(false);
-      reload();
-    });
   return (
-    <>
-      <Button kind="plain" refusal={refusalOf("org:write")} onClick={() => setAsking(true)}>
-        Remove
-      </Button>
-      {isAsking && (
-        <DestroyDialog
-          title={`Remove ${id}`}
-          name={id}
-          action="Remove member"
-          busy={action.isBusy}
-          onConfirm={remove}
-          onClose={() => setAsking(false)}
-        >
-          <p>They lose all access at once, and their tokens end. They can be added again.</p>
-          <ErrorNotice error={action.error} />
-        </DestroyDialog>
-      )}
-    </>
+    <DestroyButton
+      text="Remove"
+      refusal={refusalOf("org:write")}
+      title={`Remove ${id}`}
+      name={id}
+      action="Remove member"
+      destroy={() => account.value.client.members.remove(organization, id).then(reload)}
+    >
+      <p>They lose all access at once, and their tokens end. They can be added again.</p>
+    </DestroyButton>
   );
 }
 
@@ -114,41 +99,28 @@ function NewMember({ organization, reload }: Omit<RemovalProps, "id">) {
   const { users, members } = account.value.client;
   return (
     <Card title="Add a person">
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
+      <FormBody
+        form={form}
+        action="Add person"
+        icon="plus"
+        refusal={refusalOf("org:write")}
+        send={async ({ username, role }) => {
           setCreated(undefined);
-          form.submit(async ({ username, role }) => {
-            const user = await users.create(username).catch((error: unknown) => {
-              // The person exists already, and only becomes a member.
-              if (isNameTaken(error)) return undefined;
-              throw error;
-            });
-            await members.add(organization, username, role);
-            setCreated(user);
-            form.set("username", "");
-            reload();
+          const user = await users.create(username).catch((error: unknown) => {
+            // The person exists already, and only becomes a member.
+            if (isNameTaken(error)) return undefined;
+            throw error;
           });
+          await members.add(organization, username, role);
+          setCreated(user);
+          form.set("username", "");
+          reload();
         }}
       >
         <div class="halves">
-          <TextField
-            label="User name"
-            value={form.values.username}
-            onInput={(value) => form.set("username", value)}
-            fault={form.fault("username") ?? form.fault("user_id")}
-            autocomplete="off"
-          />
-          <SelectField
-            label="Role"
-            value={form.values.role}
-            options={roles}
-            onInput={(value) => form.set("role", value as Role)}
-            fault={form.fault("role")}
-          />
+          <TextField label="User name" {...form.field("username")} autocomplete="off" />
+          <SelectField label="Role" {...form.field("role")} options={roles} />
         </div>
-        <ErrorNotice error={form.error} />
         {created && (
           <Notice tone="good">
             <p>
@@ -158,12 +130,7 @@ function NewMember({ organization, reload }: Omit<RemovalProps, "id">) {
             <Copyable text={created.setup_token} label="the setup token" />
           </Notice>
         )}
-        <div class="row">
-          <Button type="submit" icon="plus" busy={form.isBusy} refusal={refusalOf("org:write")}>
-            Add person
-          </Button>
-        </div>
-      </form>
+      </FormBody>
     </Card>
   );
 }

@@ -1,8 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { ageText } from "../format.ts";
 import { Button } from "./button.tsx";
-import { TextField } from "./field.tsx";
 import { showToast } from "./toasts.tsx";
 
 export type Tone = "good" | "warn" | "bad" | "busy" | "none";
@@ -192,66 +191,6 @@ export function Loading({ rows = 4 }: { readonly rows?: number }) {
         <span class="bone" key={row} style={{ width: `${90 - ((row * 23) % 45)}%` }} />
       ))}
     </div>
-  );
-}
-
-interface DialogProps {
-  readonly title: string;
-  readonly onClose: () => void;
-  readonly children: ComponentChildren;
-}
-
-/** A dialog over the page; the focus returns to where it was. */
-export function Dialog({ title, onClose, children }: DialogProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
-  return (
-    <dialog ref={dialog} aria-label={title} onClose={onClose}>
-      <div class="stack">
-        <h2>{title}</h2>
-        {children}
-      </div>
-    </dialog>
-  );
-}
-
-interface DestroyProps {
-  readonly title: string;
-  /** The name that must be typed. */
-  readonly name: string;
-  /** The loss, and the ways to undo it. */
-  readonly children: ComponentChildren;
-  readonly action: string;
-  readonly busy: boolean;
-  readonly onConfirm: () => void;
-  readonly onClose: () => void;
-}
-
-/** A confirmation of what destroys: the name is typed. */
-export function DestroyDialog({ title, name, children, action, busy, onConfirm, onClose }: DestroyProps) {
-  const [typed, setTyped] = useState("");
-  const refusal = typed === name ? undefined : `Type ${name} first.`;
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (refusal === undefined && !busy) onConfirm();
-        }}
-      >
-        {children}
-        <TextField label={`Type ${name} to confirm`} value={typed} onInput={setTyped} autocomplete="off" />
-        <div class="row end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="danger" type="submit" busy={busy} refusal={refusal}>
-            {action}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
   );
 }
 

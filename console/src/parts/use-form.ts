@@ -9,6 +9,11 @@ export interface Form<V> {
   /** An error that belongs to no field. */
   readonly error: unknown;
   set<K extends keyof V>(name: K, value: V[K]): void;
+  /** Value, fault and change of a text, for its field; `of` is its name in the request. */
+  field<K extends TextName<V>>(
+    name: K,
+    of?: string,
+  ): { readonly value: string; readonly fault: string | undefined; readonly onInput: (value: string) => void };
   /** The fault of a field of the request, such as "name" or "tags.env". */
   fault(field: string): string | undefined;
   /**
@@ -18,6 +23,9 @@ export interface Form<V> {
   submit(send: (values: V, idempotencyKey: string) => Promise<void>): void;
 }
 
+/** Names of the members that are texts. */
+type TextName<V> = { [K in keyof V & string]: V[K] extends string ? K : never }[keyof V & string];
+
 /** `draft` names the unsaved input in the browser's storage, which a reload restores; absent for input with secrets. */
 export function useForm<V extends object>(initial: V, { draft }: { readonly draft?: string } = {}): Form<V> {
   const [values, setValues] = useState<V>(() => ({ ...initial, ...readDraft(draft) }));
@@ -25,17 +33,22 @@ export function useForm<V extends object>(initial: V, { draft }: { readonly draf
   const [error, setError] = useState<unknown>();
   const attempt = useRef<{ key: string; input: string } | undefined>(undefined);
   const fields = error instanceof ValidationFailed ? error.fields : [];
+  const set = <K extends keyof V>(name: K, value: V[K]) =>
+    setValues((before) => {
+      const after = { ...before, [name]: value };
+      writeDraft(draft, after);
+      return after;
+    });
   return {
     values,
     isBusy,
     error: fields.length > 0 ? undefined : error,
-    set(name, value) {
-      setValues((before) => {
-        const after = { ...before, [name]: value };
-        writeDraft(draft, after);
-        return after;
-      });
-    },
+    set,
+    field: (name, of = name) => ({
+      value: String(values[name]),
+      fault: faultOf(fields, of),
+      onInput: (value) => set(name, value as V[typeof name]),
+    }),
     fault: (field) => faultOf(fields, field),
     submit(send) {
       if (isBusy) return;

@@ -1,11 +1,13 @@
 import { useState } from "preact/hooks";
 import type { Backup, ManagedService } from "@holdfast/sdk/responses.ts";
 import { bytesText, durationText } from "../format.ts";
+import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
 import { Button } from "../parts/button.tsx";
 import { TextField } from "../parts/field.tsx";
-import { Empty, ErrorNotice } from "../parts/notice.tsx";
-import { Age, Badge, Card, Facts, Loading } from "../parts/parts.tsx";
+import { FormBody } from "../parts/form-body.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
+import { Age, Badge, Card, Facts } from "../parts/parts.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
@@ -39,65 +41,36 @@ export function BackupsTab({ service, reload }: TabProps) {
     <>
       <Restore service={service} />
       <ErrorNotice error={action.error} />
-      <Card
+      <LiveTable
         title="Backups"
-        flush
+        live={backups}
+        keyOf={({ id }) => id}
+        icon="clock"
+        empty="The first backup comes by itself once the service runs"
         actions={
           <Button icon="plus" busy={action.isBusy} refusal={refusalOf("services:write")} onClick={take}>
             Take a backup
           </Button>
         }
-      >
-        {backups.data === undefined ? (
-          <div class="body">
-            {backups.error === undefined ? <Loading /> : <ErrorNotice error={backups.error} onRetry={backups.reload} />}
-          </div>
-        ) : backups.data.length === 0 ? (
-          <Empty icon="clock" title="The first backup comes soon">
-            <p class="quiet">It begins by itself once the service runs, and then each day.</p>
-          </Empty>
-        ) : (
-          <BackupTable backups={backups.data} />
-        )}
-      </Card>
-    </>
-  );
-}
-
-function BackupTable({ backups }: { readonly backups: readonly Backup[] }) {
-  return (
-    <table class="table">
-      <caption class="visually-hidden">Backups</caption>
-      <thead>
-        <tr>
-          {["Taken", "State", "Kind", "Reason", "Size", "Duration", "Deleted"].map((title) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {backups.map((backup) => (
-          <tr key={backup.id}>
-            <td>
-              <Age time={backup.created_at} />
-            </td>
-            <td>
+        columns={[
+          ["Taken", ({ created_at: time }) => <Age time={time} />],
+          [
+            "State",
+            ({ status, error_message: message }) => (
               <span class="row">
-                <Badge tone={toneOf(backup.status)}>{backup.status}</Badge>
-                {backup.error_message !== null && <span class="small">{backup.error_message}</span>}
+                <Badge tone={toneOf(status)}>{status}</Badge>
+                {message !== null && <span class="small">{message}</span>}
               </span>
-            </td>
-            <td>{backup.kind}</td>
-            <td>{backup.trigger}</td>
-            <td class="number">{backup.size_bytes === null ? "" : bytesText(backup.size_bytes)}</td>
-            <td class="number">{backup.duration_seconds === null ? "" : durationText(backup.duration_seconds)}</td>
-            <td>{backup.expires_at === null ? "never" : <Age time={backup.expires_at} />}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+            ),
+          ],
+          ["Kind", ({ kind }) => kind],
+          ["Reason", ({ trigger }) => trigger],
+          ["Size", ({ size_bytes: size }) => (size === null ? "" : bytesText(size))],
+          ["Duration", ({ duration_seconds: seconds }) => (seconds === null ? "" : durationText(seconds))],
+          ["Deleted", ({ expires_at: time }) => (time === null ? "never" : <Age time={time} />)],
+        ]}
+      />
+    </>
   );
 }
 
@@ -117,17 +90,16 @@ function Restore({ service }: { readonly service: ManagedService }) {
   const fault = faultOfMoment(backups, chosen);
   return (
     <Card title="Restore a moment">
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (fault !== undefined) return;
-          form.submit(async ({ name }, idempotencyKey) => {
-            const target = { target_service_name: name };
-            const point = new Date(chosen).toISOString();
-            const made = await account.value.client.backups.restoreTo(service.id, point, target, { idempotencyKey });
-            openPage(hrefOf("services", made.id));
-          });
+      <FormBody
+        form={form}
+        action="Restore"
+        kind="primary"
+        refusal={refusalOf("services:write") ?? fault}
+        send={async ({ name }, idempotencyKey) => {
+          const target = { target_service_name: name };
+          const point = new Date(chosen).toISOString();
+          const made = await account.value.client.backups.restoreTo(service.id, point, target, { idempotencyKey });
+          openPage(hrefOf("services", made.id));
         }}
       >
         <p class="quiet">The data of that moment come back as a new service; this one goes on unchanged.</p>
@@ -167,19 +139,11 @@ function Restore({ service }: { readonly service: ManagedService }) {
           />
           <TextField
             label="Name of the new service"
-            value={form.values.name}
-            onInput={(value) => form.set("name", value)}
-            fault={form.fault("target_service_name")}
+            {...form.field("name", "target_service_name")}
             autocomplete="off"
           />
         </div>
-        <ErrorNotice error={form.error} />
-        <div class="row">
-          <Button kind="primary" type="submit" busy={form.isBusy} refusal={refusalOf("services:write") ?? fault}>
-            Restore
-          </Button>
-        </div>
-      </form>
+      </FormBody>
     </Card>
   );
 }

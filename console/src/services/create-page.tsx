@@ -51,9 +51,7 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
             <TextField
               label="Name"
               help="Lower-case letters, digits and hyphens; clients see it in the host name"
-              value={values.name}
-              onInput={(value) => set("name", value)}
-              fault={fault("name")}
+              {...form.field("name")}
               autocomplete="off"
             />
             <ChoiceField
@@ -75,9 +73,7 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
             />
             <SelectField
               label="Version"
-              value={values.version}
-              onInput={(value) => set("version", value)}
-              fault={fault("version")}
+              {...form.field("version")}
               options={[
                 ["", `${engine?.default_version ?? ""} (default)`],
                 ...(engine?.versions ?? [])
@@ -92,14 +88,12 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
             <ChoiceField
               label="Plan"
               name="plan"
-              value={values.plan}
-              onInput={(value) => set("plan", value)}
+              {...form.field("plan", "plan_name")}
               choices={catalog.plans.map(({ plan_name: plan, vcpu, memory_gb: memory, monthly_cost: monthly }) => ({
                 value: plan,
                 title: plan,
                 detail: `${vcpu} vCPU, ${memory} GB, ${priceText(monthly, catalog.currency)} a month`,
               }))}
-              fault={fault("plan_name")}
             />
             <div class="halves">
               <TextField
@@ -107,34 +101,26 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
                 type="number"
                 min={catalog.limits.storage_size_gb_min}
                 max={catalog.limits.storage_size_gb_max}
-                value={values.storageGb}
-                onInput={(value) => set("storageGb", value)}
-                fault={fault("storage_size_gb")}
+                {...form.field("storageGb", "storage_size_gb")}
               />
               <SelectField
                 label="Kind of storage"
-                value={values.tier}
-                onInput={(value) => set("tier", value)}
+                {...form.field("tier", "storage_tier")}
                 options={catalog.storage_tiers.map(({ storage_tier: tier, medium, monthly_cost_per_gb: perGb }) => [
                   tier,
                   `${tier}, ${medium}, ${priceText(perGb, catalog.currency)} a GB`,
                 ])}
-                fault={fault("storage_tier")}
               />
               <SelectField
                 label="Nodes"
                 help="One primary; all others are replicas that can take over"
-                value={values.nodes}
-                onInput={(value) => set("nodes", value)}
+                {...form.field("nodes", "node_count")}
                 options={["1", "2", "3"].map((count) => [count, count])}
-                fault={fault("node_count")}
               />
               <SelectField
                 label="Zone"
-                value={values.zone}
-                onInput={(value) => set("zone", value)}
+                {...form.field("zone")}
                 options={catalog.zones.map(({ zone, title }) => [zone, title])}
-                fault={fault("zone")}
               />
             </div>
           </div>
@@ -144,9 +130,7 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
             <TextField
               label="Networks that may connect"
               help="CIDR ranges, separated by commas, such as 10.0.0.0/8"
-              value={values.cidrs}
-              onInput={(value) => set("cidrs", value)}
-              fault={fault("allowed_cidrs")}
+              {...form.field("cidrs", "allowed_cidrs")}
             />
             <CheckField
               label="Protect from deletion"

@@ -1,8 +1,9 @@
-import { useState } from "preact/hooks";
 import { Button } from "../parts/button.tsx";
+import { DestroyButton } from "../parts/destroy-button.tsx";
 import { CheckField, TextField } from "../parts/field.tsx";
+import { FormBody } from "../parts/form-body.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
-import { Card, DestroyDialog } from "../parts/parts.tsx";
+import { Card } from "../parts/parts.tsx";
 import { showToast } from "../parts/toasts.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { useForm } from "../parts/use-form.ts";
@@ -33,35 +34,27 @@ export function SettingsTab({ service, reload }: TabProps) {
   return (
     <>
       <Card title="Settings">
-        <form
-          class="stack"
-          onSubmit={(event) => {
-            event.preventDefault();
-            form.submit(async ({ name, cidrs, isProtected }) => {
-              await services.update(service.id, {
-                ...(name !== service.name && { name }),
-                allowed_cidrs: listOf(cidrs),
-                deletion_protection: isProtected,
-              });
-              showToast("good", "Saved");
-              reload();
+        <FormBody
+          form={form}
+          action="Save"
+          kind="primary"
+          refusal={refusal}
+          send={async ({ name, cidrs, isProtected }) => {
+            await services.update(service.id, {
+              ...(name !== service.name && { name }),
+              allowed_cidrs: listOf(cidrs),
+              deletion_protection: isProtected,
             });
+            showToast("good", "Saved");
+            reload();
           }}
         >
           <div class="halves">
-            <TextField
-              label="Name"
-              help="The host name stays"
-              value={form.values.name}
-              onInput={(value) => form.set("name", value)}
-              fault={form.fault("name")}
-            />
+            <TextField label="Name" help="The host name stays" {...form.field("name")} />
             <TextField
               label="Networks that may connect"
               help="CIDR ranges, separated by commas"
-              value={form.values.cidrs}
-              onInput={(value) => form.set("cidrs", value)}
-              fault={form.fault("allowed_cidrs")}
+              {...form.field("cidrs", "allowed_cidrs")}
             />
           </div>
           <CheckField
@@ -69,13 +62,7 @@ export function SettingsTab({ service, reload }: TabProps) {
             checked={form.values.isProtected}
             onInput={(isProtected) => form.set("isProtected", isProtected)}
           />
-          <ErrorNotice error={form.error} />
-          <div class="row">
-            <Button kind="primary" type="submit" busy={form.isBusy} refusal={refusal}>
-              Save
-            </Button>
-          </div>
-        </form>
+        </FormBody>
       </Card>
       <Card title="Engine">
         <div class="stack">
@@ -98,16 +85,13 @@ export function SettingsTab({ service, reload }: TabProps) {
 }
 
 function Deletion({ service }: TabProps) {
-  const [isAsking, setAsking] = useState(false);
-  const action = useAction();
   const refusal =
     refusalOf("services:write") ?? (service.deletion_protection ? "It is protected from deletion." : undefined);
-  const remove = () =>
-    action.run(async () => {
-      await account.value.client.services.delete(service.id);
-      showToast("good", `${service.name} is being deleted`);
-      openPage(hrefOf("services"));
-    });
+  const remove = async () => {
+    await account.value.client.services.delete(service.id);
+    showToast("good", `${service.name} is being deleted`);
+    openPage(hrefOf("services"));
+  };
   return (
     <Card title="Delete">
       <div class="stack">
@@ -115,23 +99,18 @@ function Deletion({ service }: TabProps) {
           The service, its users and its data go. A final backup stays for 7 days, from which the service can come back.
         </p>
         <div class="row">
-          <Button kind="danger" refusal={refusal} onClick={() => setAsking(true)}>
-            Delete service
-          </Button>
-        </div>
-        {isAsking && (
-          <DestroyDialog
+          <DestroyButton
+            text="Delete service"
+            kind="danger"
+            refusal={refusal}
             title={`Delete ${service.name}`}
             name={service.name}
             action="Delete service"
-            busy={action.isBusy}
-            onConfirm={remove}
-            onClose={() => setAsking(false)}
+            destroy={remove}
           >
             <p>Clients are disconnected at once. For 7 days it can be undeleted with its data.</p>
-            <ErrorNotice error={action.error} />
-          </DestroyDialog>
-        )}
+          </DestroyButton>
+        </div>
       </div>
     </Card>
   );

@@ -1,12 +1,11 @@
-import { useState } from "preact/hooks";
 import type { Database, DatabaseUser, UserRole } from "@holdfast/sdk/responses.ts";
 import { bytesText } from "../format.ts";
+import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
-import { Button } from "../parts/button.tsx";
+import { DestroyButton } from "../parts/destroy-button.tsx";
 import { SelectField, TextField } from "../parts/field.tsx";
-import { ErrorNotice } from "../parts/notice.tsx";
-import { Age, Badge, Card, DestroyDialog, Loading, Secret } from "../parts/parts.tsx";
-import { useAction } from "../parts/use-action.ts";
+import { FormBody } from "../parts/form-body.tsx";
+import { Age, Badge, Card, Secret } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { account, refusalOf } from "../session/account.ts";
 import type { TabProps } from "./tab-props.ts";
@@ -18,137 +17,74 @@ const roles: readonly (readonly [UserRole, string])[] = [
 ];
 
 /** The users of the engine with their passwords, and its databases. */
-export function UsersTab({ service }: TabProps) {
+export function UsersTab({ service: { id } }: TabProps) {
+  const { databaseUsers, databases } = account.value.client;
+  const options = { service: id, everyMs: 15_000 };
   const users = useLive<readonly DatabaseUser[]>(
-    `users ${service.id}`,
-    (signal) => account.value.client.databaseUsers.list(service.id, { signal }).toArray(),
-    { service: service.id, everyMs: 15_000 },
+    `users ${id}`,
+    (signal) => databaseUsers.list(id, { signal }).toArray(),
+    options,
   );
-  const databases = useLive<readonly Database[]>(
-    `databases ${service.id}`,
-    (signal) => account.value.client.databases.list(service.id, { signal }).toArray(),
-    { service: service.id, everyMs: 15_000 },
+  const stored = useLive<readonly Database[]>(
+    `databases ${id}`,
+    (signal) => databases.list(id, { signal }).toArray(),
+    options,
   );
+  const reveal = async (username: string) => (await databaseUsers.revealPassword(id, username)).password;
   return (
     <>
-      <Card title="Users" flush>
-        {users.data === undefined ? (
-          <div class="body">
-            {users.error === undefined ? <Loading /> : <ErrorNotice error={users.error} onRetry={users.reload} />}
-          </div>
-        ) : (
-          <table class="table">
-            <caption class="visually-hidden">Users</caption>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Role</th>
-                <th scope="col">Created</th>
-                <th scope="col">Password</th>
-                <th scope="col">
-                  <span class="visually-hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {users.data.map((user) => (
-                <UserRow key={user.username} serviceId={service.id} user={user} reload={users.reload} />
-              ))}
-            </tbody>
-          </table>
-        )}
-      </Card>
-      <NewUser serviceId={service.id} reload={users.reload} />
-      <Card title="Databases" flush>
-        {databases.data === undefined ? (
-          <div class="body">
-            {databases.error === undefined ? (
-              <Loading />
-            ) : (
-              <ErrorNotice error={databases.error} onRetry={databases.reload} />
-            )}
-          </div>
-        ) : (
-          <table class="table">
-            <caption class="visually-hidden">Databases</caption>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Owner</th>
-                <th scope="col">Size</th>
-                <th scope="col">State</th>
-              </tr>
-            </thead>
-            <tbody>
-              {databases.data.map(({ name, owner, size_bytes: size, state }) => (
-                <tr key={name}>
-                  <td>
-                    <b>{name}</b>
-                  </td>
-                  <td>{owner}</td>
-                  <td class="number">{bytesText(size)}</td>
-                  <td>
-                    <Badge tone={state === "ready" ? "good" : "warn"}>{state}</Badge>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
-      </Card>
-      <NewDatabase serviceId={service.id} owners={users.data ?? []} reload={databases.reload} />
+      <LiveTable
+        title="Users"
+        live={users}
+        keyOf={({ username }) => username}
+        icon="people"
+        empty="No users"
+        columns={[
+          ["Name", ({ username }) => <b>{username}</b>],
+          ["Role", ({ role }) => role],
+          ["Created", ({ created_at: time }) => <Age time={time} />],
+          [
+            "Password",
+            ({ username, managed }) =>
+              managed ? (
+                <Secret load={() => reveal(username)} label={`the password of ${username}`} />
+              ) : (
+                <i class="quiet">own</i>
+              ),
+          ],
+          [
+            "",
+            ({ username }) => (
+              <DestroyButton
+                text="Delete"
+                refusal={refusalOf("services:write")}
+                title="Delete the user"
+                name={username}
+                action="Delete user"
+                destroy={() => databaseUsers.delete(id, username).then(users.reload)}
+              >
+                <p>Its sessions end, and it cannot connect again. Its tables pass to the default user.</p>
+              </DestroyButton>
+            ),
+          ],
+        ]}
+      />
+      <NewUser serviceId={id} reload={users.reload} />
+      <LiveTable
+        title="Databases"
+        live={stored}
+        keyOf={({ name }) => name}
+        icon="database"
+        empty="No databases"
+        columns={[
+          ["Name", ({ name }) => <b>{name}</b>],
+          ["Owner", ({ owner }) => owner],
+          ["Size", ({ size_bytes: size }) => bytesText(size)],
+          ["State", ({ state }) => <Badge tone={state === "ready" ? "good" : "warn"}>{state}</Badge>],
+        ]}
+      />
+      <NewDatabase serviceId={id} owners={users.data ?? []} reload={stored.reload} />
     </>
-  );
-}
-
-interface RowProps {
-  readonly serviceId: string;
-  readonly user: DatabaseUser;
-  readonly reload: () => void;
-}
-
-function UserRow({ serviceId, user, reload }: RowProps) {
-  const [isAsking, setAsking] = useState(false);
-  const action = useAction();
-  const { databaseUsers } = account.value.client;
-  const reveal = async () => (await databaseUsers.revealPassword(serviceId, user.username)).password;
-  const remove = () =>
-    action.run(async () => {
-      await databaseUsers.delete(serviceId, user.username);
-      setAsking(false);
-      reload();
-    });
-  return (
-    <tr>
-      <td>
-        <b>{user.username}</b>
-      </td>
-      <td>{user.role}</td>
-      <td>
-        <Age time={user.created_at} />
-      </td>
-      <td>
-        {user.managed ? <Secret load={reveal} label={`the password of ${user.username}`} /> : <i class="quiet">own</i>}
-      </td>
-      <td class="actions">
-        <Button kind="plain" refusal={refusalOf("services:write")} onClick={() => setAsking(true)}>
-          Delete
-        </Button>
-        {isAsking && (
-          <DestroyDialog
-            title="Delete the user"
-            name={user.username}
-            action="Delete user"
-            busy={action.isBusy}
-            onConfirm={remove}
-            onClose={() => setAsking(false)}
-          >
-            <p>Its sessions end, and it cannot connect again. Its tables pass to the default user.</p>
-            <ErrorNotice error={action.error} />
-          </DestroyDialog>
-        )}
-      </td>
-    </tr>
   );
 }
 
@@ -156,40 +92,22 @@ function NewUser({ serviceId, reload }: { readonly serviceId: string; readonly r
   const form = useForm<{ username: string; role: UserRole }>({ username: "", role: "readwrite" });
   return (
     <Card title="Add a user">
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          form.submit(async (body, idempotencyKey) => {
-            await account.value.client.databaseUsers.create(serviceId, body, { idempotencyKey });
-            form.set("username", "");
-            reload();
-          });
+      <FormBody
+        form={form}
+        action="Add user"
+        icon="plus"
+        refusal={refusalOf("services:write")}
+        send={async (body, idempotencyKey) => {
+          await account.value.client.databaseUsers.create(serviceId, body, { idempotencyKey });
+          form.set("username", "");
+          reload();
         }}
       >
         <div class="halves">
-          <TextField
-            label="User name"
-            value={form.values.username}
-            onInput={(value) => form.set("username", value)}
-            fault={form.fault("username")}
-            autocomplete="off"
-          />
-          <SelectField
-            label="Role"
-            value={form.values.role}
-            options={roles}
-            onInput={(value) => form.set("role", value as UserRole)}
-            fault={form.fault("role")}
-          />
+          <TextField label="User name" {...form.field("username")} autocomplete="off" />
+          <SelectField label="Role" {...form.field("role")} options={roles} />
         </div>
-        <ErrorNotice error={form.error} />
-        <div class="row">
-          <Button type="submit" icon="plus" busy={form.isBusy} refusal={refusalOf("services:write")}>
-            Add user
-          </Button>
-        </div>
-      </form>
+      </FormBody>
     </Card>
   );
 }
@@ -204,41 +122,27 @@ function NewDatabase({ serviceId, owners, reload }: NewDatabaseProps) {
   const form = useForm({ name: "", owner: "" });
   return (
     <Card title="Add a database">
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          form.submit(async ({ name, owner }, idempotencyKey) => {
-            const choice = owner === "" ? {} : { owner };
-            await account.value.client.databases.create(serviceId, name, { ...choice, idempotencyKey });
-            form.set("name", "");
-            reload();
-          });
+      <FormBody
+        form={form}
+        action="Add database"
+        icon="plus"
+        refusal={refusalOf("services:write")}
+        send={async ({ name, owner }, idempotencyKey) => {
+          const choice = owner === "" ? {} : { owner };
+          await account.value.client.databases.create(serviceId, name, { ...choice, idempotencyKey });
+          form.set("name", "");
+          reload();
         }}
       >
         <div class="halves">
-          <TextField
-            label="Name of the database"
-            value={form.values.name}
-            onInput={(value) => form.set("name", value)}
-            fault={form.fault("name")}
-            autocomplete="off"
-          />
+          <TextField label="Name of the database" {...form.field("name")} autocomplete="off" />
           <SelectField
             label="Owner"
-            value={form.values.owner}
+            {...form.field("owner")}
             options={[["", "The default user"], ...owners.map(({ username }) => [username, username] as const)]}
-            onInput={(value) => form.set("owner", value)}
-            fault={form.fault("owner")}
           />
         </div>
-        <ErrorNotice error={form.error} />
-        <div class="row">
-          <Button type="submit" icon="plus" busy={form.isBusy} refusal={refusalOf("services:write")}>
-            Add database
-          </Button>
-        </div>
-      </form>
+      </FormBody>
     </Card>
   );
 }

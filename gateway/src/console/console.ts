@@ -1,6 +1,7 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type Exchange, headerOf, send } from "../exchange.ts";
 import type { Mount } from "../mounts.ts";
+import { pagePolicy } from "../page-policy.ts";
 import type { ConsoleFile, ConsoleFiles } from "./console-files.ts";
 
 const assets = "/console/assets/";
@@ -51,19 +52,8 @@ function sendFile(exchange: Exchange, { type, plain, brotli, gzip }: ConsoleFile
   send(exchange, 200, all, bytes);
 }
 
-/** Nothing from other sites, nothing inline, no markup from text, no frame around it. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join("; ");
+/** Text of users, logs and results never becomes markup. */
+const policy = `${pagePolicy}; require-trusted-types-for 'script'; trusted-types 'none'`;
 
 const pageHeaders = {
   "cache-control": "no-store",

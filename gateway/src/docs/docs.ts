@@ -4,6 +4,7 @@ import { type Exchange, headerOf, send } from "../exchange.ts";
 import type { ApiMethod } from "../method.ts";
 import { protoComments } from "../openapi/proto-comments.ts";
 import { createAssets } from "./assets.ts";
+import { pagePolicy } from "../page-policy.ts";
 import { escape, page, referencePage } from "./page.ts";
 
 /**
@@ -34,25 +35,10 @@ export function createDocs(methods: readonly ApiMethod[]): (exchange: Exchange) 
       throw new HoldfastError("METHOD_NOT_ALLOWED", "Pages are read-only.", { allow: ["GET", "HEAD"] });
     }
     if (asset !== undefined) return send(exchange, 200, asset.headers, asset.bytes);
-    const headers = { "content-type": "text/html; charset=utf-8", "content-security-policy": policy };
+    const headers = { "content-type": "text/html; charset=utf-8", "content-security-policy": pagePolicy };
     send(exchange, 200, headers, html ?? "");
   };
 }
-
-/**
- * The Content-Security-Policy of pages: nothing from other sites and nothing inline. Requests that a reader tries out
- * go to this API; icons are inside the style sheet.
- */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
 
 function tableOfMethods(methods: readonly ApiMethod[]): string {
   const rows = methods.map((method) => {

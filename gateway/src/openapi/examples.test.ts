@@ -58,7 +58,7 @@ test("every kind of error has an example, and every operation that needs a crede
   }
   expect(Object.keys(document.components.securitySchemes)).toEqual(["basic", "bearer"]);
   const open = cases.filter(([, , { security }]) => security?.length === 0).map(([name]) => name);
-  expect(open.toSorted()).toEqual(["GET /schemas/project.json", "POST /users/setup"]);
+  expect(open.toSorted()).toEqual(["GET /schemas/project.json", "POST /sessions", "POST /users/setup"]);
 });
 
 /** Faults of a value by its schema, for the keywords that schemas of responses have. */

@@ -47,6 +47,12 @@ export const accepted: readonly Accepted[] = [
   ),
   refused(
     400,
+    /^invalid_request: (?:username|password|code): (?:is required|must be without)/,
+    "a sign-in has user name and password, or a code; a schema of optional members cannot say so",
+    "POST /sessions",
+  ),
+  refused(
+    400,
     /expires_at: must be in the future/,
     "JSON Schema knows no present",
     "POST /api-keys",

@@ -51,19 +51,19 @@ test("the sweep deletes ended sessions and codes, and sessions of an earlier pas
   const binding = { userId: "anna", userSince: 0, tokenGeneration: 1 };
   const live = { ...binding, expiresAt: now + dayMs };
   const use = (id: string, at: number) => put("credential-use", id, { at, source: "::1" });
-  await put("session", "live", live);
+  await put("browser-session", "live", live);
   await use("live", now - minuteMs);
-  await put("session", "idle", live);
+  await put("browser-session", "idle", live);
   await use("idle", now - dayMs);
-  await put("session", "over", { ...live, expiresAt: now - 11 * minuteMs });
-  await put("session", "of-an-earlier-password", { ...live, tokenGeneration: 0 });
+  await put("browser-session", "over", { ...live, expiresAt: now - 11 * minuteMs });
+  await put("browser-session", "of-an-earlier-password", { ...live, tokenGeneration: 0 });
   await use("of-an-earlier-password", now - minuteMs);
-  await put("session-code", "new", { ...binding, expiresAt: now + 1 });
-  await put("session-code", "old", { ...binding, expiresAt: now });
+  await put("browser-session-code", "new", { ...binding, expiresAt: now + 1 });
+  await put("browser-session-code", "old", { ...binding, expiresAt: now });
   await seen();
   await sweepCredentials({ ...collections, store, clock }, signal);
-  expect(await idsOf("session")).toEqual(["live"]);
-  expect(await idsOf("session-code")).toEqual(["new"]);
+  expect(await idsOf("browser-session")).toEqual(["live"]);
+  expect(await idsOf("browser-session-code")).toEqual(["new"]);
 });
 
 test("the sweep keeps a token that changed meanwhile", async () => {

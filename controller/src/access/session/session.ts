@@ -43,8 +43,8 @@ interface PersonBinding {
 export const sessionsOfUser = ({ spec }: Session): string => spec.userId;
 export const codesOfUser = ({ spec }: SessionCode): string => spec.userId;
 
-export const sessionKind = defineKind<Session>("session", { indexes: [sessionsOfUser] });
-export const sessionCodeKind = defineKind<SessionCode>("session-code", { indexes: [codesOfUser] });
+export const sessionKind = defineKind<Session>("browser-session", { indexes: [sessionsOfUser] });
+export const sessionCodeKind = defineKind<SessionCode>("browser-session-code", { indexes: [codesOfUser] });
 
 /** A session ends after this time without a call. */
 export const idleMs = 12 * 3_600_000;

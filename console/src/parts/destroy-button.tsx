@@ -1,0 +1,78 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Button } from "./button.tsx";
+import { TextField } from "./field.tsx";
+import { ErrorNotice } from "./notice.tsx";
+import { type Action, useAction } from "./use-action.ts";
+
+interface DestroyButtonProps {
+  /** The text of the button that opens the dialog. */
+  readonly text: string;
+  readonly kind?: "danger" | "plain";
+  readonly refusal?: string | undefined;
+  readonly title: string;
+  /** The name that must be typed. */
+  readonly name: string;
+  /** The text of the button that confirms. */
+  readonly action: string;
+  readonly destroy: () => Promise<unknown>;
+  /** The loss, and the ways to undo it. */
+  readonly children: ComponentChildren;
+}
+
+/** A button for what destroys: a dialog says what is lost, and the name is typed. */
+export function DestroyButton({ text, kind = "plain", refusal, destroy, ...dialog }: DestroyButtonProps) {
+  const [isAsking, setAsking] = useState(false);
+  const action = useAction();
+  const confirm = () =>
+    action.run(async () => {
+      await destroy();
+      setAsking(false);
+    });
+  return (
+    <>
+      <Button kind={kind} refusal={refusal} onClick={() => setAsking(true)}>
+        {text}
+      </Button>
+      {isAsking && <DestroyDialog {...dialog} work={action} onConfirm={confirm} onClose={() => setAsking(false)} />}
+    </>
+  );
+}
+
+interface DestroyDialogProps extends Pick<DestroyButtonProps, "title" | "name" | "action" | "children"> {
+  readonly work: Pick<Action, "isBusy" | "error">;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+}
+
+/** The dialog of a destruction; the focus returns to where it was. */
+export function DestroyDialog({ title, name, action, children, work, onConfirm, onClose }: DestroyDialogProps) {
+  const [typed, setTyped] = useState("");
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  const refusal = typed === name ? undefined : `Type ${name} first.`;
+  return (
+    <dialog ref={dialog} aria-label={title} onClose={onClose}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (refusal === undefined) onConfirm();
+        }}
+      >
+        <h2>{title}</h2>
+        {children}
+        <ErrorNotice error={work.error} />
+        <TextField label={`Type ${name} to confirm`} value={typed} onInput={setTyped} autocomplete="off" />
+        <div class="row end">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="danger" type="submit" busy={work.isBusy} refusal={refusal}>
+            {action}
+          </Button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

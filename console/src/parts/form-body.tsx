@@ -1,0 +1,37 @@
+import type { ComponentChildren } from "preact";
+import { Button } from "./button.tsx";
+import type { IconName } from "./icon.tsx";
+import { ErrorNotice } from "./notice.tsx";
+import type { Form } from "./use-form.ts";
+
+interface FormBodyProps<V extends object> {
+  readonly form: Form<V>;
+  /** The text of the button. */
+  readonly action: string;
+  readonly icon?: IconName;
+  readonly kind?: "primary" | "normal";
+  readonly refusal?: string | undefined;
+  readonly send: (values: V, idempotencyKey: string) => Promise<void>;
+  readonly children: ComponentChildren;
+}
+
+/** A form in a card: its fields, the error that belongs to none of them, and its button. */
+export function FormBody<V extends object>({ form, action, send, children, ...button }: FormBodyProps<V>) {
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (button.refusal === undefined) form.submit(send);
+      }}
+    >
+      {children}
+      <ErrorNotice error={form.error} />
+      <div class="row">
+        <Button {...button} type="submit" busy={form.isBusy}>
+          {action}
+        </Button>
+      </div>
+    </form>
+  );
+}
