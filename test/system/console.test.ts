@@ -120,7 +120,7 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
     await dialog.getByLabel("Type orders-eu to confirm").fill("orders-eu");
     await dialog.getByRole("button", { name: "Delete service" }).click();
     await page.getByRole("heading", { name: "Services", level: 1 }).waitFor();
-    await page.getByRole("heading", { name: "Create your first database" }).waitFor();
+    await page.getByRole("heading", { name: "Create your first database" }).waitFor({ timeout: startMs });
     const { json } = await its.platform.rest.get<PageJson<"services", object>>("/managed-services");
     expect(json.services).toEqual([]);
   });
