@@ -16,8 +16,8 @@ import { API } from "typescript/unstable/sync";
 import { checkout } from "./set-up.js";
 import { sourceFiles } from "./source-files.js";
 
-/** Tests and benches have no clients, and the console runs in the browser of its caller. Pages and the SDK's types are printed from the descriptors of the protos. */
-const unchecked = /\.test\.ts$|^(?:testing|test|bench|docs|proto|console)\/|^gateway\/src\/openapi\/|^[^/]*$/;
+/** Tests and benches have no clients. Pages and the SDK's types are printed from the descriptors of the protos. */
+const unchecked = /\.test\.ts$|^(?:testing|test|bench|docs|proto)\/|^gateway\/src\/openapi\/|^[^/]*$/;
 
 /**
  * An object inherits `constructor`, `toString` and other keys, so a read by a client's text can return an inherited
@@ -25,8 +25,14 @@ const unchecked = /\.test\.ts$|^(?:testing|test|bench|docs|proto|console)\/|^gat
  * Returns the number of files that it read; throws with the reads that are none of these.
  */
 function checkOwnKeys() {
-  const files = sourceFiles().filter((path) => path.endsWith(".ts") && !unchecked.test(path));
-  const found = openReads(checkout, files);
+  const files = sourceFiles().filter((path) => /\.tsx?$/.test(path) && !unchecked.test(path));
+  const [ofConsole, others] = [true, false].map((is) => files.filter((path) => path.startsWith("console/") === is));
+  // The console is a project of its own.
+  const inConsole = openReads(
+    join(checkout, "console"),
+    ofConsole.map((path) => path.slice("console/".length)),
+  );
+  const found = [...openReads(checkout, others), ...inConsole.map((read) => `console/${read}`)];
   if (found.length > 0)
     throw new Error(`use a Map, lookUp of common/, or closed keys instead of a read by any text:\n${found.join("\n")}`);
   return files.length;

@@ -7,14 +7,18 @@ export interface ChartColumns {
   readonly nodes: readonly string[];
 }
 
-const stepS: Readonly<Record<string, number>> = { "1m": 60, "5m": 300, "1h": 3_600 };
+const stepS: ReadonlyMap<string, number> = new Map([
+  ["1m", 60],
+  ["5m", 300],
+  ["1h", 3_600],
+]);
 
 /**
  * Aligns the series of one metric. An interval without a sample is a gap, never a line: missing intervals get a null,
  * so that a chart ends before and begins after it.
  */
 export function columnsOf(series: readonly MetricSeries[], resolution: string): ChartColumns {
-  const step = stepS[resolution] ?? 60;
+  const step = stepS.get(resolution) ?? 60;
   const present = series.filter(({ points }) => points.length > 0);
   const all = present.flatMap(({ points }) => points.map(([time]) => time));
   const [first, last] = [Math.min(...all), Math.max(...all)];

@@ -1,3 +1,5 @@
+import { memberOf } from "../member-of.ts";
+
 /** The parts of /openapi.json that generic pages read. */
 export interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>;
@@ -43,5 +45,5 @@ export interface Schema {
 /** The schema that a reference names, or the schema itself. */
 export function resolved(document: ApiDocument, schema: Schema | undefined): Schema | undefined {
   const name = schema?.$ref?.split("/").at(-1);
-  return name === undefined ? schema : document.components.schemas[name];
+  return name === undefined ? schema : memberOf(document.components.schemas, name);
 }

@@ -1,4 +1,5 @@
 import { labelOf } from "../format.ts";
+import { memberOf } from "../member-of.ts";
 import { type ApiDocument, type ApiOperation, resolved, type Schema } from "./document.ts";
 
 /** One operation of the API with the form that its page has. */
@@ -49,7 +50,7 @@ const verbs = ["get", "post", "put", "patch", "delete"];
 export function operationsOf(document: ApiDocument): readonly GenericOperation[] {
   return Object.entries(document.paths).flatMap(([path, item]) =>
     verbs.flatMap((verb) => {
-      const operation = item[verb];
+      const operation = memberOf(item, verb);
       return operation === undefined ? [] : [operationOf(document, verb.toUpperCase(), path, operation)];
     }),
   );
@@ -127,7 +128,7 @@ export function requestOf({ path, fields, verb }: GenericOperation, input: Gener
   const body: Record<string, unknown> = {};
   let filled = path;
   for (const field of fields) {
-    const text = input[keyOf(field)] ?? "";
+    const text = memberOf(input, keyOf(field)) ?? "";
     if (text === "" && field.place !== "path") continue;
     const { value, fault } = valueOf(field, text);
     if (fault !== undefined) faults[keyOf(field)] = fault;
@@ -169,8 +170,8 @@ function jsonOf(text: string): { readonly value?: unknown; readonly fault?: stri
 export function inputOf({ fields }: GenericOperation, body: Readonly<Record<string, unknown>>): GenericInput {
   return Object.fromEntries(
     fields
-      .filter(({ place, name }) => place === "body" && body[name] !== undefined)
-      .map((field) => [keyOf(field), textOf(field, body[field.name])]),
+      .filter(({ place, name }) => place === "body" && memberOf(body, name) !== undefined)
+      .map((field) => [keyOf(field), textOf(field, memberOf(body, field.name))]),
   );
 }
 
@@ -207,14 +208,14 @@ const columnsMax = 6;
 
 /** The entries of an answer with the members that fit a cell, those that name the entry first. */
 export function tableOf(list: string, answer: unknown): GenericTable {
-  const found = isRecord(answer) ? answer[list] : undefined;
+  const found = isRecord(answer) ? memberOf(answer, list) : undefined;
   const entries = Array.isArray(found) ? found.filter(isRecord) : [];
   const names = [...new Set(entries.flatMap((entry) => Object.keys(entry)))].filter((name) =>
-    entries.some((entry) => ["string", "number", "boolean"].includes(typeof entry[name])),
+    entries.some((entry) => ["string", "number", "boolean"].includes(typeof memberOf(entry, name))),
   );
   const first = ["name", "id"].filter((name) => names.includes(name));
   const columns = [...first, ...names.filter((name) => !first.includes(name))].slice(0, columnsMax);
-  const rows = entries.map((entry) => columns.map((name) => cellOf(entry[name])));
+  const rows = entries.map((entry) => columns.map((name) => cellOf(memberOf(entry, name))));
   return { columns, rows, entries };
 }
 
@@ -238,7 +239,7 @@ export function operationsOn(
     const rest = operation.path.startsWith(`${list.path}/`) ? operation.path.slice(list.path.length + 1) : "";
     const [, variable] = /^\{([^}]*)\}(?:\/[a-z-]+)?$/.exec(rest) ?? [];
     if (variable === undefined) return [];
-    const own = entry[variable] ?? entry["id"] ?? entry["name"];
+    const own = memberOf(entry, variable) ?? entry["id"] ?? entry["name"];
     return typeof own === "string" ? [{ operation, variable, value: own }] : [];
   });
 }

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { ValidationFailed } from "@holdfast/sdk/errors.ts";
+import { memberOf } from "../member-of.ts";
 import { Button } from "../parts/button.tsx";
 import { SelectField, TextField } from "../parts/field.tsx";
 import { faultOf } from "../parts/form-faults.ts";
@@ -88,7 +89,7 @@ function OperationForm({ operation, operations }: OperationFormProps) {
   const isReady =
     isRead &&
     refusal === undefined &&
-    operation.fields.every(({ required, ...field }) => !required || input[keyOf(field)]);
+    operation.fields.every(({ required, ...field }) => !required || memberOf(input, keyOf(field)));
   useEffect(() => {
     if (isReady) send();
   }, []);
@@ -112,9 +113,9 @@ function OperationForm({ operation, operations }: OperationFormProps) {
               <FieldInput
                 key={keyOf(field)}
                 field={field}
-                value={input[keyOf(field)] ?? ""}
+                value={memberOf(input, keyOf(field)) ?? ""}
                 onInput={(value) => setInput({ ...input, [keyOf(field)]: value })}
-                fault={faults[keyOf(field)] ?? faultOf(refused, field.name)}
+                fault={memberOf(faults, keyOf(field)) ?? faultOf(refused, field.name)}
               />
             ))}
           </div>

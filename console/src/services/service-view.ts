@@ -2,23 +2,25 @@ import type { Catalog, ManagedService, Operation } from "@holdfast/sdk/responses
 import { durationText } from "../format.ts";
 import type { Tone } from "../parts/parts.tsx";
 
-const tones: Readonly<Record<string, Tone>> = {
-  Running: "good",
-  Error: "bad",
-  Stopped: "none",
-  healthy: "good",
-  degraded: "warn",
-  unhealthy: "bad",
-  completed: "good",
-  failed: "bad",
-  cancelled: "none",
-  primary: "none",
-};
+const tones: ReadonlyMap<string, Tone> = new Map<string, Tone>(
+  Object.entries({
+    Running: "good",
+    Error: "bad",
+    Stopped: "none",
+    healthy: "good",
+    degraded: "warn",
+    unhealthy: "bad",
+    completed: "good",
+    failed: "bad",
+    cancelled: "none",
+    primary: "none",
+  } as const),
+);
 
 /** The tone of a state of services, nodes, operations or backups; work in progress is busy. */
 export function toneOf(state: string): Tone {
   if (/^(Pending|Provisioning|Upgrading|pending|running|verifying|creating|dropping)$/.test(state)) return "busy";
-  return tones[state] ?? "none";
+  return tones.get(state) ?? "none";
 }
 
 /** True for an operation that goes on. */
