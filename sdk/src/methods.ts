@@ -1122,10 +1122,12 @@ export class Sessions extends ApiMethods {
     return this.transport.request("GET", "/sessions/current", options);
   }
 
-  /**
-   * Ends a session of the caller at once: by its id, the one of the call with "current", or each of the person with
-   * "all".
-   */
+  /** Ends the session of the call's cookie at once, and removes the cookie. 404 for any other credential. */
+  deleteCurrent(options?: CallOptions): Promise<void> {
+    return this.transport.request("DELETE", "/sessions/current", { ...options, absentIsSuccess: true });
+  }
+
+  /** Ends a session of the caller at once, by its id, or each of the person with "all". */
   delete(id: string, options?: CallOptions): Promise<void> {
     return this.transport.request("DELETE", pathOf("sessions", id), { ...options, absentIsSuccess: true });
   }

@@ -115,7 +115,7 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
     await tab("Settings");
     await page.getByRole("button", { name: "Delete service" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByRole("button", { name: "Delete service" }).click();
+    await dialog.getByLabel("Type orders-eu to confirm").press("Enter");
     expect((await its.platform.rest.get(`/managed-services/${id}`)).status).toBe(200);
     await dialog.getByLabel("Type orders-eu to confirm").fill("orders-eu");
     await dialog.getByRole("button", { name: "Delete service" }).click();

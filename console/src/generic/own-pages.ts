@@ -36,6 +36,7 @@ export const ownPages: Readonly<Record<string, PagePattern>> = {
   listAuditLog:         "/audit",
   listSessions:         "/sessions",
   deleteSession:        "/sessions",
+  deleteCurrentSession: "/sessions",
 };
 
 /** Operations without a page, each with the reason. */

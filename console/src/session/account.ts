@@ -85,7 +85,8 @@ export async function chooseOrganization(id: string): Promise<void> {
 
 /** Ends the session, or each session of the person. */
 export async function signOut(which: "current" | "all"): Promise<void> {
-  await account.value.client.sessions.delete(which);
+  const { sessions } = account.value.client;
+  await (which === "all" ? sessions.delete("all") : sessions.deleteCurrent());
   signInState.value = { kind: "signed-out" };
 }
 

@@ -171,17 +171,32 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
     return userId;
   }
 
+  /** The session of the call's cookie; throws OBJECT_NOT_FOUND for any other credential. */
+  function currentOf(call: Call): Stored<Session> {
+    const { sessionId } = principalOf(call);
+    const stored = sessionId === undefined ? undefined : sessions.get(sessionId);
+    if (stored !== undefined) return stored;
+    throw new HoldfastError("OBJECT_NOT_FOUND", "The call has no session; it has another credential.");
+  }
+
   /** The sessions that a DeleteSession names. */
   function namedBy(id: string, call: Call): readonly Stored<Session>[] {
-    const { sessionId } = principalOf(call);
-    if (id === "all") return sessions.by(sessionsOfUser, requireOwner(call));
-    const named = id === "current" ? sessionId : id;
-    const stored = named === undefined ? undefined : sessions.get(named);
-    const isOwn = stored !== undefined && (named === sessionId || stored.object.spec.userId === requireOwner(call));
-    if (isOwn) return [stored];
-    personOf(call);
+    const userId = requireOwner(call);
+    if (id === "all") return sessions.by(sessionsOfUser, userId);
+    const stored = sessions.get(id);
+    if (stored?.object.spec.userId === userId) return [stored];
     throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such session of yours.");
   }
+
+  /** Ends the sessions; without the session of the call, its browser needs no cookie. */
+  const end = (id: string, call: Call, named: () => readonly Stored<Session>[]) =>
+    mutate(deps, call, { action: "session.delete", kind: "session", see: [sessions] }, async (unit) => {
+      const ended = named();
+      for (const each of ended) unit.remove(sessionKind, each);
+      if (ended.some(({ object }) => object.metadata.id === principalOf(call).sessionId))
+        call.setHeader("Set-Cookie", expiredSessionCookie);
+      return { id, answer: create(EmptySchema) };
+    });
 
   const handlers: Handlers<typeof SessionService> = {
     async createSession(input, call) {
@@ -205,22 +220,11 @@ export function createSessionApi(deps: AccessApiDeps & { readonly signIns: SignI
       return { sessions: page.map((session) => messageOf(session, sessionId)), ...next(last) };
     },
 
-    getCurrentSession: async (_, call) => {
-      const { sessionId } = principalOf(call);
-      const stored = sessionId === undefined ? undefined : sessions.get(sessionId);
-      if (stored === undefined)
-        throw new HoldfastError("OBJECT_NOT_FOUND", "The call has no session; it has another credential.");
-      return currentMessage(stored.object);
-    },
+    getCurrentSession: async (_, call) => currentMessage(currentOf(call).object),
 
-    deleteSession: ({ id }, call) =>
-      mutate(deps, call, { action: "session.delete", kind: "session", see: [sessions] }, async (unit) => {
-        const named = namedBy(id, call);
-        for (const each of named) unit.remove(sessionKind, each);
-        if (named.some(({ object }) => object.metadata.id === principalOf(call).sessionId))
-          call.setHeader("Set-Cookie", expiredSessionCookie);
-        return { id: id === "current" ? (principalOf(call).sessionId ?? id) : id, answer: create(EmptySchema) };
-      }),
+    deleteCurrentSession: (_, call) => end(principalOf(call).sessionId ?? "current", call, () => [currentOf(call)]),
+
+    deleteSession: ({ id }, call) => end(id, call, () => namedBy(id, call)),
 
     createSessionCode: (_, call) =>
       mutate(

@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/session.proto.
  */
 export const file_holdfast_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS9zZXNzaW9uLnByb3RvEgtob2xkZmFzdC52MSK7AQoUQ3JlYXRlU2Vzc2lvblJlcXVlc3QSIAoIdXNlcm5hbWUYASABKAlCCbpIBnIEEAEYQEgAiAEBEicKCHBhc3N3b3JkGAIgASgJQhC6SAdyBRABGIACsrsYAggBSAGIAQESIwoEY29kZRgDIAEoCUIQukgHcgUQARiAAbK7GAIIAUgCiAEBOhC6uxgMCgpOZXdTZXNzaW9uQgsKCV91c2VybmFtZUILCglfcGFzc3dvcmRCBwoFX2NvZGUiyQMKB1Nlc3Npb24SCgoCaWQYASABKAkSLgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASUwoMbGFzdF91c2VkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIcsrsYGCoWIjIwMzAtMDItMDFUMDg6MzA6MDBaIkgAiAEBEi4KDmxhc3RfdXNlZF9mcm9tGAUgASgJQhGyuxgNKgsyMDMuMC4xMTMuN0gBiAEBEicKDGNyZWF0ZWRfZnJvbRgGIAEoCUIRsrsYDSoLMjAzLjAuMTEzLjcSYAoKdXNlcl9hZ2VudBgHIAEoCUJMsrsYSCpGTW96aWxsYS81LjAgKFgxMTsgTGludXggeDg2XzY0OyBydjoxNDAuMCkgR2Vja28vMjAxMDAxMDEgRmlyZWZveC8xNDAuMBIPCgdjdXJyZW50GAggASgIOg26uxgJCgdTZXNzaW9uQg8KDV9sYXN0X3VzZWRfYXRCEQoPX2xhc3RfdXNlZF9mcm9tIswCCg5DdXJyZW50U2Vzc2lvbhIKCgJpZBgBIAEoCRI8Cgpjc3JmX3Rva2VuGAIgASgJQiiyuxgkCAEqIDhkMGIxYTUyYzY0ZThhMWMyZjNiOWU3ZDVhNDA2ZjFlEi4KCmV4cGlyZXNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhgKBHVzZXIYBCABKAlCCrK7GAYqBGFubmESSAoPb3JnYW5pemF0aW9uX2lkGAUgASgJQiqyuxgmKiQwMTlhMmY1ZS0xYTAwLTdiMTEtOWMyMi0zZDQ0ZTU1ZjY2NzdIAIgBARIyCg1vcmdhbml6YXRpb25zGAYgAygLMhsuaG9sZGZhc3QudjEuTXlPcmdhbml6YXRpb246FLq7GBAKDkN1cnJlbnRTZXNzaW9uQhIKEF9vcmdhbml6YXRpb25faWQiawoTTGlzdFNlc3Npb25zUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImgKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEiYKCHNlc3Npb25zGAEgAygLMhQuaG9sZGZhc3QudjEuU2Vzc2lvbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIaChhHZXRDdXJyZW50U2Vzc2lvblJlcXVlc3QiKwoURGVsZXRlU2Vzc2lvblJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAiGgoYQ3JlYXRlU2Vzc2lvbkNvZGVSZXF1ZXN0IowBCgtTZXNzaW9uQ29kZRI6CgRjb2RlGAEgASgJQiyyuxgoCAEqJGhmY19RbTR4OHZQMHNMcVQzZFloNmtSYjJXZlpjNW1KZzd1QRIuCgpleHBpcmVzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDoRursYDQoLU2Vzc2lvbkNvZGUyzgYKDlNlc3Npb25TZXJ2aWNlEr8BCg1DcmVhdGVTZXNzaW9uEiEuaG9sZGZhc3QudjEuQ3JlYXRlU2Vzc2lvblJlcXVlc3QaGy5ob2xkZmFzdC52MS5DdXJyZW50U2Vzc2lvbiJuqrsYVgjJARIGcHVibGljQAFaD1Nlc3Npb25zLmNyZWF0ZWI2eyJ1c2VybmFtZSI6ImFubmEiLCJwYXNzd29yZCI6ImZvdXIgd29yZHMgdGhhdCByaHltZSJ9gtPkkwIOOgEqIgkvc2Vzc2lvbnMShgEKDExpc3RTZXNzaW9ucxIgLmhvbGRmYXN0LnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaIS5ob2xkZmFzdC52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIxqrsYHBIJc2lnbmVkLWluOAFaDVNlc3Npb25zLmxpc3SC0+STAgsSCS9zZXNzaW9ucxKVAQoRR2V0Q3VycmVudFNlc3Npb24SJS5ob2xkZmFzdC52MS5HZXRDdXJyZW50U2Vzc2lvblJlcXVlc3QaGy5ob2xkZmFzdC52MS5DdXJyZW50U2Vzc2lvbiI8qrsYHxIJc2lnbmVkLWluOAFaEFNlc3Npb25zLmN1cnJlbnSC0+STAhMSES9zZXNzaW9ucy9jdXJyZW50EoUBCg1EZWxldGVTZXNzaW9uEiEuaG9sZGZhc3QudjEuRGVsZXRlU2Vzc2lvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiOaq7GB8IzAESCXNpZ25lZC1pbloPU2Vzc2lvbnMuZGVsZXRlgtPkkwIQKg4vc2Vzc2lvbnMve2lkfRKdAQoRQ3JlYXRlU2Vzc2lvbkNvZGUSJS5ob2xkZmFzdC52MS5DcmVhdGVTZXNzaW9uQ29kZVJlcXVlc3QaGC5ob2xkZmFzdC52MS5TZXNzaW9uQ29kZSJHqrsYKQjJARIJc2lnbmVkLWluQAFaE1Nlc3Npb25zLmNyZWF0ZUNvZGViAnt9gtPkkwIUOgEqIg8vc2Vzc2lvbnMvY29kZXMaMcq7GC0KKwoIU2Vzc2lvbnMSH1Nlc3Npb25zIG9mIHBlb3BsZSBpbiBicm93c2Vycy5iBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options, file_holdfast_v1_user]);
+  fileDesc("Chlob2xkZmFzdC92MS9zZXNzaW9uLnByb3RvEgtob2xkZmFzdC52MSK7AQoUQ3JlYXRlU2Vzc2lvblJlcXVlc3QSIAoIdXNlcm5hbWUYASABKAlCCbpIBnIEEAEYQEgAiAEBEicKCHBhc3N3b3JkGAIgASgJQhC6SAdyBRABGIACsrsYAggBSAGIAQESIwoEY29kZRgDIAEoCUIQukgHcgUQARiAAbK7GAIIAUgCiAEBOhC6uxgMCgpOZXdTZXNzaW9uQgsKCV91c2VybmFtZUILCglfcGFzc3dvcmRCBwoFX2NvZGUiyQMKB1Nlc3Npb24SCgoCaWQYASABKAkSLgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASUwoMbGFzdF91c2VkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIcsrsYGCoWIjIwMzAtMDItMDFUMDg6MzA6MDBaIkgAiAEBEi4KDmxhc3RfdXNlZF9mcm9tGAUgASgJQhGyuxgNKgsyMDMuMC4xMTMuN0gBiAEBEicKDGNyZWF0ZWRfZnJvbRgGIAEoCUIRsrsYDSoLMjAzLjAuMTEzLjcSYAoKdXNlcl9hZ2VudBgHIAEoCUJMsrsYSCpGTW96aWxsYS81LjAgKFgxMTsgTGludXggeDg2XzY0OyBydjoxNDAuMCkgR2Vja28vMjAxMDAxMDEgRmlyZWZveC8xNDAuMBIPCgdjdXJyZW50GAggASgIOg26uxgJCgdTZXNzaW9uQg8KDV9sYXN0X3VzZWRfYXRCEQoPX2xhc3RfdXNlZF9mcm9tIswCCg5DdXJyZW50U2Vzc2lvbhIKCgJpZBgBIAEoCRI8Cgpjc3JmX3Rva2VuGAIgASgJQiiyuxgkCAEqIDhkMGIxYTUyYzY0ZThhMWMyZjNiOWU3ZDVhNDA2ZjFlEi4KCmV4cGlyZXNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhgKBHVzZXIYBCABKAlCCrK7GAYqBGFubmESSAoPb3JnYW5pemF0aW9uX2lkGAUgASgJQiqyuxgmKiQwMTlhMmY1ZS0xYTAwLTdiMTEtOWMyMi0zZDQ0ZTU1ZjY2NzdIAIgBARIyCg1vcmdhbml6YXRpb25zGAYgAygLMhsuaG9sZGZhc3QudjEuTXlPcmdhbml6YXRpb246FLq7GBAKDkN1cnJlbnRTZXNzaW9uQhIKEF9vcmdhbml6YXRpb25faWQiawoTTGlzdFNlc3Npb25zUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImgKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEiYKCHNlc3Npb25zGAEgAygLMhQuaG9sZGZhc3QudjEuU2Vzc2lvbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIaChhHZXRDdXJyZW50U2Vzc2lvblJlcXVlc3QiHQobRGVsZXRlQ3VycmVudFNlc3Npb25SZXF1ZXN0IisKFERlbGV0ZVNlc3Npb25SZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAIhoKGENyZWF0ZVNlc3Npb25Db2RlUmVxdWVzdCKMAQoLU2Vzc2lvbkNvZGUSOgoEY29kZRgBIAEoCUIssrsYKAgBKiRoZmNfUW00eDh2UDBzTHFUM2RZaDZrUmIyV2ZaYzVtSmc3dUESLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXA6Ebq7GA0KC1Nlc3Npb25Db2RlMu4HCg5TZXNzaW9uU2VydmljZRK/AQoNQ3JlYXRlU2Vzc2lvbhIhLmhvbGRmYXN0LnYxLkNyZWF0ZVNlc3Npb25SZXF1ZXN0GhsuaG9sZGZhc3QudjEuQ3VycmVudFNlc3Npb24ibqq7GFYIyQESBnB1YmxpY0ABWg9TZXNzaW9ucy5jcmVhdGViNnsidXNlcm5hbWUiOiJhbm5hIiwicGFzc3dvcmQiOiJmb3VyIHdvcmRzIHRoYXQgcmh5bWUifYLT5JMCDjoBKiIJL3Nlc3Npb25zEoYBCgxMaXN0U2Vzc2lvbnMSIC5ob2xkZmFzdC52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GiEuaG9sZGZhc3QudjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiMaq7GBwSCXNpZ25lZC1pbjgBWg1TZXNzaW9ucy5saXN0gtPkkwILEgkvc2Vzc2lvbnMSlQEKEUdldEN1cnJlbnRTZXNzaW9uEiUuaG9sZGZhc3QudjEuR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0GhsuaG9sZGZhc3QudjEuQ3VycmVudFNlc3Npb24iPKq7GB8SCXNpZ25lZC1pbjgBWhBTZXNzaW9ucy5jdXJyZW50gtPkkwITEhEvc2Vzc2lvbnMvY3VycmVudBKdAQoURGVsZXRlQ3VycmVudFNlc3Npb24SKC5ob2xkZmFzdC52MS5EZWxldGVDdXJyZW50U2Vzc2lvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiQ6q7GCYIzAESCXNpZ25lZC1pbloWU2Vzc2lvbnMuZGVsZXRlQ3VycmVudILT5JMCEyoRL3Nlc3Npb25zL2N1cnJlbnQShQEKDURlbGV0ZVNlc3Npb24SIS5ob2xkZmFzdC52MS5EZWxldGVTZXNzaW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSI5qrsYHwjMARIJc2lnbmVkLWluWg9TZXNzaW9ucy5kZWxldGWC0+STAhAqDi9zZXNzaW9ucy97aWR9Ep0BChFDcmVhdGVTZXNzaW9uQ29kZRIlLmhvbGRmYXN0LnYxLkNyZWF0ZVNlc3Npb25Db2RlUmVxdWVzdBoYLmhvbGRmYXN0LnYxLlNlc3Npb25Db2RlIkequxgpCMkBEglzaWduZWQtaW5AAVoTU2Vzc2lvbnMuY3JlYXRlQ29kZWICe32C0+STAhQ6ASoiDy9zZXNzaW9ucy9jb2RlcxoxyrsYLQorCghTZXNzaW9ucxIfU2Vzc2lvbnMgb2YgcGVvcGxlIGluIGJyb3dzZXJzLmIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options, file_holdfast_v1_user]);
 
 /**
  * A sign-in: user name and password, or a code.
@@ -392,11 +392,30 @@ export const GetCurrentSessionRequestSchema: GenMessage<GetCurrentSessionRequest
   messageDesc(file_holdfast_v1_session, 5);
 
 /**
+ * @generated from message holdfast.v1.DeleteCurrentSessionRequest
+ */
+export type DeleteCurrentSessionRequest = Message<"holdfast.v1.DeleteCurrentSessionRequest"> & {
+};
+
+/**
+ * @generated from message holdfast.v1.DeleteCurrentSessionRequest
+ */
+export type DeleteCurrentSessionRequestJson = {
+};
+
+/**
+ * Describes the message holdfast.v1.DeleteCurrentSessionRequest.
+ * Use `create(DeleteCurrentSessionRequestSchema)` to create a new message.
+ */
+export const DeleteCurrentSessionRequestSchema: GenMessage<DeleteCurrentSessionRequest, {jsonType: DeleteCurrentSessionRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_session, 6);
+
+/**
  * @generated from message holdfast.v1.DeleteSessionRequest
  */
 export type DeleteSessionRequest = Message<"holdfast.v1.DeleteSessionRequest"> & {
   /**
-   * An id, "current" or "all".
+   * An id or "all".
    *
    * @generated from field: string id = 1;
    */
@@ -408,7 +427,7 @@ export type DeleteSessionRequest = Message<"holdfast.v1.DeleteSessionRequest"> &
  */
 export type DeleteSessionRequestJson = {
   /**
-   * An id, "current" or "all".
+   * An id or "all".
    *
    * @generated from field: string id = 1;
    */
@@ -420,7 +439,7 @@ export type DeleteSessionRequestJson = {
  * Use `create(DeleteSessionRequestSchema)` to create a new message.
  */
 export const DeleteSessionRequestSchema: GenMessage<DeleteSessionRequest, {jsonType: DeleteSessionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_session, 6);
+  messageDesc(file_holdfast_v1_session, 7);
 
 /**
  * @generated from message holdfast.v1.CreateSessionCodeRequest
@@ -439,7 +458,7 @@ export type CreateSessionCodeRequestJson = {
  * Use `create(CreateSessionCodeRequestSchema)` to create a new message.
  */
 export const CreateSessionCodeRequestSchema: GenMessage<CreateSessionCodeRequest, {jsonType: CreateSessionCodeRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_session, 7);
+  messageDesc(file_holdfast_v1_session, 8);
 
 /**
  * A one-time code for a sign-in in a browser.
@@ -484,7 +503,7 @@ export type SessionCodeJson = {
  * Use `create(SessionCodeSchema)` to create a new message.
  */
 export const SessionCodeSchema: GenMessage<SessionCode, {jsonType: SessionCodeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_session, 8);
+  messageDesc(file_holdfast_v1_session, 9);
 
 /**
  * @generated from service holdfast.v1.SessionService
@@ -524,8 +543,17 @@ export const SessionService: GenService<{
     output: typeof CurrentSessionSchema;
   },
   /**
-   * Ends a session of the caller at once: by its id, the one of the call with "current", or each of the person with
-   * "all".
+   * Ends the session of the call's cookie at once, and removes the cookie. 404 for any other credential.
+   *
+   * @generated from rpc holdfast.v1.SessionService.DeleteCurrentSession
+   */
+  deleteCurrentSession: {
+    methodKind: "unary";
+    input: typeof DeleteCurrentSessionRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Ends a session of the caller at once, by its id, or each of the person with "all".
    *
    * @generated from rpc holdfast.v1.SessionService.DeleteSession
    */
