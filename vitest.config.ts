@@ -4,7 +4,7 @@ import { LongestFirst } from "./bin/longest-first.js";
 export default defineConfig({
   test: {
     include: [
-      "{common,mtls,https,egress,feed,compute,controller,agent,gateway,dns,host,inference,issuer,sdk,console,cli,local,store,image,testing,test}/**/*.test.ts",
+      "{common,mtls,https,egress,feed,compute,controller,agent,gateway,dns,host,inference,issuer,sdk,console,cli,local,store,tds,image,testing,test}/**/*.test.ts",
       "bin/*.test.js",
     ],
     // Ends what hangs; how long a thing takes is measured in bench/, never here.

@@ -15,7 +15,7 @@ const orders = [
       ["image", "https", "egress", "feed"],
       ["compute"],
       ["gateway"],
-      ["controller", "agent", "dns", "host", "inference", "issuer", "store"],
+      ["controller", "agent", "dns", "host", "inference", "issuer", "store", "tds"],
       ["local"],
       ["cli"],
     ],

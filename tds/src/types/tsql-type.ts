@@ -1,0 +1,148 @@
+/** Names of the data types of T-SQL; `rowversion` is also written `timestamp`. */
+export type TypeName =
+  | "bit"
+  | "tinyint"
+  | "smallint"
+  | "int"
+  | "bigint"
+  | "decimal"
+  | "smallmoney"
+  | "money"
+  | "real"
+  | "float"
+  | "date"
+  | "time"
+  | "datetime2"
+  | "datetimeoffset"
+  | "datetime"
+  | "smalldatetime"
+  | "char"
+  | "varchar"
+  | "nchar"
+  | "nvarchar"
+  | "binary"
+  | "varbinary"
+  | "text"
+  | "ntext"
+  | "image"
+  | "uniqueidentifier"
+  | "xml"
+  | "sql_variant"
+  | "rowversion";
+
+/**
+ * A data type with its arguments. A value of it is text in the output format of PostgreSQL, such as `\x0aff` for
+ * binary types and `2026-01-31 12:00:00.123` for datetime2, or null.
+ */
+export interface TsqlType {
+  readonly name: TypeName;
+  /** Characters of character types, bytes of binary types; absent for others. */
+  readonly length?: number | "max";
+  readonly precision?: number;
+  /** Digits after the decimal point, of seconds for date and time types. */
+  readonly scale?: number;
+}
+
+export type Value = string | null;
+
+const characterTypes: readonly TypeName[] = ["char", "varchar", "nchar", "nvarchar", "text", "ntext", "xml"];
+const binaryTypes: readonly TypeName[] = ["binary", "varbinary", "image", "rowversion"];
+const integerTypes: readonly TypeName[] = ["bit", "tinyint", "smallint", "int", "bigint"];
+const exactTypes: readonly TypeName[] = [...integerTypes, "decimal", "smallmoney", "money"];
+const temporalTypes: readonly TypeName[] = ["date", "time", "datetime2", "datetimeoffset", "datetime", "smalldatetime"];
+
+export const isCharacter = ({ name }: TsqlType): boolean => characterTypes.includes(name);
+export const isBinary = ({ name }: TsqlType): boolean => binaryTypes.includes(name);
+export const isInteger = ({ name }: TsqlType): boolean => integerTypes.includes(name);
+export const isNumeric = ({ name }: TsqlType): boolean =>
+  exactTypes.includes(name) || name === "real" || name === "float";
+export const isTemporal = ({ name }: TsqlType): boolean => temporalTypes.includes(name);
+
+/** Precedence of types in operators and CASE, highest first; the lower operand is converted to the higher. */
+const precedence: readonly TypeName[] = [
+  "sql_variant",
+  "xml",
+  "datetimeoffset",
+  "datetime2",
+  "datetime",
+  "smalldatetime",
+  "date",
+  "time",
+  "float",
+  "real",
+  "decimal",
+  "money",
+  "smallmoney",
+  "bigint",
+  "int",
+  "smallint",
+  "tinyint",
+  "bit",
+  "ntext",
+  "text",
+  "image",
+  "rowversion",
+  "uniqueidentifier",
+  "nvarchar",
+  "nchar",
+  "varchar",
+  "char",
+  "varbinary",
+  "binary",
+];
+
+/** The type of a value that is either of two, as CASE and UNION have it. */
+export function commonType(left: TsqlType, right: TsqlType): TsqlType {
+  const higher = precedence.indexOf(left.name) <= precedence.indexOf(right.name) ? left : right;
+  const lower = higher === left ? right : left;
+  if (isCharacter(higher) && isCharacter(lower) && higher.length !== undefined && lower.length !== undefined) {
+    const name = higher.name === "nchar" && lower.name === "varchar" ? "nvarchar" : higher.name;
+    if (higher.length === "max" || lower.length === "max") return { name: variable(name), length: "max" };
+    const length = Math.max(higher.length, lower.length);
+    return { name: higher.length === lower.length ? name : variable(name), length };
+  }
+  if (higher.name === "decimal") {
+    const other = decimalShape(lower);
+    const own = decimalShape(higher);
+    if (other === undefined || own === undefined) return higher;
+    const scale = Math.max(own.scale, other.scale);
+    const whole = Math.max(own.precision - own.scale, other.precision - other.scale);
+    return {
+      name: "decimal",
+      precision: Math.min(38, whole + scale),
+      scale: Math.min(scale, 38 - Math.min(whole, 38)),
+    };
+  }
+  return higher;
+}
+
+function variable(name: TypeName): TypeName {
+  if (name === "char") return "varchar";
+  return name === "nchar" ? "nvarchar" : name;
+}
+
+const shapes: Partial<Record<TypeName, { precision: number; scale: number }>> = {
+  bit: { precision: 1, scale: 0 },
+  tinyint: { precision: 3, scale: 0 },
+  smallint: { precision: 5, scale: 0 },
+  int: { precision: 10, scale: 0 },
+  bigint: { precision: 19, scale: 0 },
+  smallmoney: { precision: 10, scale: 4 },
+  money: { precision: 19, scale: 4 },
+};
+
+/** Precision and scale of an exact number as a decimal. */
+export function decimalShape(type: TsqlType): { precision: number; scale: number } | undefined {
+  if (type.name === "decimal") return { precision: type.precision ?? 38, scale: type.scale ?? 0 };
+  return shapes[type.name];
+}
+
+/** The name with its arguments, as DDL has it. */
+export function typeText(type: TsqlType): string {
+  const { name } = type;
+  if (name === "decimal") return `decimal(${type.precision ?? 18},${type.scale ?? 0})`;
+  if (type.length !== undefined) return `${name}(${type.length})`;
+  if (type.scale !== undefined && ["time", "datetime2", "datetimeoffset"].includes(name))
+    return `${name}(${type.scale})`;
+  return name;
+}
