@@ -7,7 +7,7 @@ export interface Moment {
 }
 
 const ticksPerSecond = 10_000_000n;
-export const ticksPerDay = 86_400n * ticksPerSecond;
+const ticksPerDay = 86_400n * ticksPerSecond;
 const dayMs = 86_400_000;
 /** 0001-01-01 in days since 1970-01-01. */
 const firstDay = -719_162;

@@ -1,0 +1,369 @@
+import type { TsqlType, Value } from "../types/tsql-type.ts";
+
+/** Parts of a name from left to right, such as database, schema and object, as written. */
+export type Path = readonly string[];
+
+export type Expression =
+  | { readonly kind: "literal"; readonly type: TsqlType; readonly value: Value }
+  | { readonly kind: "variable"; readonly name: string }
+  | { readonly kind: "column"; readonly path: Path; readonly line: number }
+  | { readonly kind: "star"; readonly path: Path }
+  | { readonly kind: "unary"; readonly operator: string; readonly operand: Expression }
+  | { readonly kind: "binary"; readonly operator: string; readonly left: Expression; readonly right: Expression }
+  | { readonly kind: "call"; readonly call: Call }
+  | {
+      readonly kind: "case";
+      readonly operand: Expression | undefined;
+      readonly whens: readonly { readonly when: Expression | Predicate; readonly consequent: Expression }[];
+      readonly otherwise: Expression | undefined;
+    }
+  | {
+      readonly kind: "cast";
+      readonly operand: Expression;
+      readonly type: TsqlType;
+      readonly isTry: boolean;
+      readonly style: Expression | undefined;
+    }
+  | { readonly kind: "subquery"; readonly query: Query }
+  | { readonly kind: "collate"; readonly operand: Expression; readonly collation: string }
+  | { readonly kind: "default" };
+
+export interface Call {
+  readonly path: Path;
+  readonly arguments: readonly Expression[];
+  readonly isDistinct: boolean;
+  readonly over: Window | undefined;
+  readonly withinGroup: readonly OrderItem[] | undefined;
+  /** The condition of IIF. */
+  readonly condition?: Predicate;
+  readonly line: number;
+}
+
+export interface Window {
+  readonly partitionBy: readonly Expression[];
+  readonly orderBy: readonly OrderItem[];
+  /** ROWS or RANGE and its bounds, in upper case. */
+  readonly frame: string | undefined;
+}
+
+/** Conditions are no values in T-SQL. */
+export type Predicate =
+  | { readonly kind: "compare"; readonly operator: string; readonly left: Expression; readonly right: Expression }
+  | {
+      readonly kind: "quantified";
+      readonly operator: string;
+      readonly left: Expression;
+      readonly quantifier: "ALL" | "ANY";
+      readonly query: Query;
+    }
+  | { readonly kind: "and" | "or"; readonly left: Predicate; readonly right: Predicate }
+  | { readonly kind: "not"; readonly operand: Predicate }
+  | { readonly kind: "isNull"; readonly operand: Expression; readonly isNegated: boolean }
+  | {
+      readonly kind: "between";
+      readonly operand: Expression;
+      readonly low: Expression;
+      readonly high: Expression;
+      readonly isNegated: boolean;
+    }
+  | {
+      readonly kind: "in";
+      readonly operand: Expression;
+      readonly list: readonly Expression[] | Query;
+      readonly isNegated: boolean;
+    }
+  | {
+      readonly kind: "like";
+      readonly operand: Expression;
+      readonly pattern: Expression;
+      readonly escape: Expression | undefined;
+      readonly isNegated: boolean;
+    }
+  | { readonly kind: "exists"; readonly query: Query };
+
+export interface OrderItem {
+  readonly expression: Expression;
+  readonly isDescending: boolean;
+}
+
+export interface Query {
+  readonly kind: "query";
+  readonly with: readonly CommonTable[];
+  readonly body: QueryBody;
+  readonly orderBy: readonly OrderItem[];
+  readonly offset: Expression | undefined;
+  readonly fetch: Expression | undefined;
+}
+
+export interface CommonTable {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly query: Query;
+}
+
+export type QueryBody =
+  | Select
+  | {
+      readonly kind: "setOperation";
+      readonly operator: "UNION" | "UNION ALL" | "EXCEPT" | "INTERSECT";
+      readonly left: QueryBody;
+      readonly right: QueryBody;
+    }
+  | { readonly kind: "nested"; readonly query: Query };
+
+export interface Top {
+  readonly count: Expression;
+  readonly isPercent: boolean;
+  readonly withTies: boolean;
+}
+
+export interface Select {
+  readonly kind: "select";
+  readonly isDistinct: boolean;
+  readonly top: Top | undefined;
+  readonly items: readonly SelectItem[];
+  readonly into: Path | undefined;
+  readonly from: readonly TableSource[];
+  readonly where: Predicate | undefined;
+  readonly groupBy: readonly Expression[];
+  readonly having: Predicate | undefined;
+}
+
+export interface SelectItem {
+  readonly expression: Expression;
+  readonly alias: string | undefined;
+  /** `@variable = expression`, with its operator. */
+  readonly variable: string | undefined;
+}
+
+export type TableSource =
+  | { readonly kind: "table"; readonly path: Path; readonly alias: string | undefined; readonly line: number }
+  | { readonly kind: "tableVariable"; readonly name: string; readonly alias: string | undefined }
+  | {
+      readonly kind: "derived";
+      readonly query: Query;
+      readonly alias: string;
+      readonly columns: readonly string[];
+    }
+  | {
+      readonly kind: "values";
+      readonly rows: readonly (readonly Expression[])[];
+      readonly alias: string;
+      readonly columns: readonly string[];
+    }
+  | {
+      readonly kind: "function";
+      readonly call: Call;
+      readonly alias: string | undefined;
+      readonly columns: readonly string[];
+    }
+  | {
+      readonly kind: "join";
+      readonly type: "INNER" | "LEFT" | "RIGHT" | "FULL" | "CROSS" | "CROSS APPLY" | "OUTER APPLY";
+      readonly left: TableSource;
+      readonly right: TableSource;
+      readonly on: Predicate | undefined;
+    };
+
+export interface Output {
+  readonly items: readonly SelectItem[];
+  readonly into: { readonly target: Target; readonly columns: readonly string[] } | undefined;
+}
+
+export type Target = { readonly kind: "table"; readonly path: Path; readonly line: number } | TargetVariable;
+interface TargetVariable {
+  readonly kind: "tableVariable";
+  readonly name: string;
+}
+
+export interface Assignment {
+  readonly column: string;
+  readonly expression: Expression;
+}
+
+export interface Insert {
+  readonly kind: "insert";
+  readonly with: readonly CommonTable[];
+  readonly target: Target;
+  readonly columns: readonly string[];
+  readonly source:
+    | { readonly kind: "values"; readonly rows: readonly (readonly Expression[])[] }
+    | { readonly kind: "default" }
+    | Query;
+  readonly output: Output | undefined;
+}
+
+export interface Update {
+  readonly kind: "update";
+  readonly with: readonly CommonTable[];
+  readonly top: Top | undefined;
+  readonly target: Target;
+  readonly assignments: readonly Assignment[];
+  readonly from: readonly TableSource[];
+  readonly where: Predicate | undefined;
+  readonly output: Output | undefined;
+}
+
+export interface Delete {
+  readonly kind: "delete";
+  readonly with: readonly CommonTable[];
+  readonly top: Top | undefined;
+  readonly target: Target;
+  readonly from: readonly TableSource[];
+  readonly where: Predicate | undefined;
+  readonly output: Output | undefined;
+}
+
+export interface Merge {
+  readonly kind: "merge";
+  readonly with: readonly CommonTable[];
+  readonly target: Target;
+  readonly alias: string | undefined;
+  readonly source: TableSource;
+  readonly on: Predicate;
+  readonly clauses: readonly MergeClause[];
+  readonly output: Output | undefined;
+}
+
+export interface MergeClause {
+  readonly when: "matched" | "notMatchedByTarget" | "notMatchedBySource";
+  readonly condition: Predicate | undefined;
+  readonly action:
+    | { readonly kind: "delete" }
+    | { readonly kind: "update"; readonly assignments: readonly Assignment[] }
+    | { readonly kind: "insert"; readonly columns: readonly string[]; readonly values: readonly Expression[] };
+}
+
+export type Dml = Query | Insert | Update | Delete | Merge;
+
+export interface ColumnDefinition {
+  readonly name: string;
+  /** Absent for computed columns. */
+  readonly type: TsqlType | undefined;
+  readonly isNullable: boolean | undefined;
+  readonly identity: { readonly seed: string; readonly increment: string } | undefined;
+  readonly default: { readonly name: string | undefined; readonly expression: Expression } | undefined;
+  readonly computed: Expression | undefined;
+  readonly collation: string | undefined;
+  readonly constraints: readonly TableConstraint[];
+}
+
+export type TableConstraint = { readonly name: string | undefined } & (
+  | { readonly kind: "primaryKey" | "unique"; readonly columns: readonly string[] }
+  | {
+      readonly kind: "foreignKey";
+      readonly columns: readonly string[];
+      readonly references: Path;
+      readonly referencedColumns: readonly string[];
+      readonly onDelete: string | undefined;
+      readonly onUpdate: string | undefined;
+    }
+  | { readonly kind: "check"; readonly predicate: Predicate }
+  | { readonly kind: "default"; readonly column: string; readonly expression: Expression }
+);
+
+export type Ddl =
+  | {
+      readonly kind: "createTable";
+      readonly path: Path;
+      readonly columns: readonly ColumnDefinition[];
+      readonly constraints: readonly TableConstraint[];
+    }
+  | {
+      readonly kind: "alterTable";
+      readonly path: Path;
+      readonly action:
+        | {
+            readonly kind: "add";
+            readonly columns: readonly ColumnDefinition[];
+            readonly constraints: readonly TableConstraint[];
+          }
+        | {
+            readonly kind: "dropColumn" | "dropConstraint";
+            readonly names: readonly string[];
+            readonly ifExists: boolean;
+          }
+        | { readonly kind: "alterColumn"; readonly column: ColumnDefinition };
+    }
+  | {
+      readonly kind: "createIndex";
+      readonly name: string;
+      readonly isUnique: boolean;
+      readonly table: Path;
+      readonly columns: readonly { readonly name: string; readonly isDescending: boolean }[];
+      readonly include: readonly string[];
+      readonly where: Predicate | undefined;
+    }
+  | { readonly kind: "createView"; readonly path: Path; readonly columns: readonly string[]; readonly query: Query }
+  | { readonly kind: "createSchema"; readonly name: string }
+  | {
+      readonly kind: "createSequence";
+      readonly path: Path;
+      readonly type: TsqlType | undefined;
+      readonly start: string | undefined;
+      readonly increment: string | undefined;
+    }
+  | {
+      readonly kind: "drop";
+      readonly object: "TABLE" | "VIEW" | "SCHEMA" | "SEQUENCE";
+      readonly ifExists: boolean;
+      readonly paths: readonly Path[];
+    }
+  | { readonly kind: "dropIndex"; readonly ifExists: boolean; readonly name: string; readonly table: Path }
+  | { readonly kind: "truncate"; readonly path: Path };
+
+export type StatementBody =
+  | Dml
+  | Ddl
+  | {
+      readonly kind: "declare";
+      readonly variables: readonly {
+        readonly name: string;
+        readonly type: TsqlType;
+        readonly value: Expression | undefined;
+      }[];
+    }
+  | {
+      readonly kind: "declareTable";
+      readonly name: string;
+      readonly columns: readonly ColumnDefinition[];
+      readonly constraints: readonly TableConstraint[];
+    }
+  | { readonly kind: "set"; readonly name: string; readonly expression: Expression }
+  | { readonly kind: "setOption"; readonly options: readonly string[]; readonly value: string }
+  | { readonly kind: "isolation"; readonly level: string }
+  | { readonly kind: "identityInsert"; readonly path: Path; readonly isOn: boolean }
+  | {
+      readonly kind: "if";
+      readonly condition: Predicate;
+      readonly consequent: Statement;
+      readonly otherwise: Statement | undefined;
+    }
+  | { readonly kind: "while"; readonly condition: Predicate; readonly body: Statement }
+  | { readonly kind: "block"; readonly statements: readonly Statement[] }
+  | { readonly kind: "try"; readonly body: readonly Statement[]; readonly handler: readonly Statement[] }
+  | { readonly kind: "break" | "continue" }
+  | { readonly kind: "return"; readonly expression: Expression | undefined }
+  | { readonly kind: "print"; readonly expression: Expression }
+  | { readonly kind: "raiserror"; readonly arguments: readonly Expression[]; readonly options: readonly string[] }
+  | { readonly kind: "throw"; readonly arguments: readonly Expression[] }
+  | { readonly kind: "begin" | "commit" | "rollback" | "save"; readonly name: string | undefined }
+  | { readonly kind: "use"; readonly database: string }
+  | { readonly kind: "waitfor"; readonly delay: Expression }
+  | { readonly kind: "execute"; readonly call: Execute }
+  | { readonly kind: "executeText"; readonly text: Expression };
+
+export interface Execute {
+  readonly path: Path;
+  readonly resultVariable: string | undefined;
+  readonly arguments: readonly {
+    readonly name: string | undefined;
+    readonly value: Expression;
+    readonly isOutput: boolean;
+  }[];
+}
+
+export interface Statement {
+  readonly body: StatementBody;
+  readonly line: number;
+}

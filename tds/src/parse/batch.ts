@@ -1,0 +1,333 @@
+import type { CommonTable, Execute, Expression, Statement, StatementBody } from "./ast.ts";
+import type { TsqlType } from "../types/tsql-type.ts";
+import { parseDataType } from "./data-type.ts";
+import { parseAlter, parseCreate, parseDrop, parseTableElements, parseTruncate } from "./ddl-statements.ts";
+import { parseDelete, parseInsert, parseMerge, parseUpdate } from "./dml-statements.ts";
+import { parseExpression, parsePredicate } from "./expressions.ts";
+import { tokenize } from "./lexer.ts";
+import { parseQuery, parseWith } from "./queries.ts";
+import { TokenStream } from "./token-stream.ts";
+import { refuse } from "./unsupported.ts";
+
+/** The statements of a batch; a SqlError (102, 156 and others) with a line if the text is not one. */
+export function parseBatch(text: string, quotedIdentifier = true): Statement[] {
+  const stream = new TokenStream(tokenize(text, quotedIdentifier), parseQuery);
+  const statements: Statement[] = [];
+  skipSemicolons(stream);
+  // The first statement may be a call without EXECUTE.
+  if (stream.isIdentifier && !startsStatement(stream)) {
+    const { line } = stream.current;
+    statements.push({ line, body: { kind: "execute", call: parseCallOf(stream) } });
+  }
+  while (!stream.isAtEnd) {
+    skipSemicolons(stream);
+    if (!stream.isAtEnd) statements.push(parseStatement(stream));
+  }
+  return statements;
+}
+
+/** Statements that begin with a word that is not reserved. */
+function startsStatement(stream: TokenStream): boolean {
+  return stream.current.kind === "word" && stream.current.keyword === "THROW";
+}
+
+function skipSemicolons(stream: TokenStream): void {
+  while (stream.accept(";"));
+}
+
+function parseStatement(stream: TokenStream): Statement {
+  return stream.nested(() => {
+    const { line } = stream.current;
+    const body = parseBody(stream);
+    skipSemicolons(stream);
+    return { body, line };
+  });
+}
+
+type Parser = (stream: TokenStream) => StatementBody;
+
+/** Parsers by the first word of a statement. */
+const parsers: Readonly<Record<string, Parser>> = {
+  SELECT: (stream) => parseQuery(stream),
+  WITH: parseWithStatement,
+  INSERT: (stream) => parseInsert(stream, []),
+  UPDATE: (stream) => parseUpdate(stream, []),
+  DELETE: (stream) => parseDelete(stream, []),
+  MERGE: (stream) => parseMerge(stream, []),
+  CREATE: parseCreate,
+  ALTER: parseAlter,
+  DROP: parseDrop,
+  TRUNCATE: parseTruncate,
+  DECLARE: parseDeclare,
+  SET: parseSet,
+  IF: parseIf,
+  WHILE(stream) {
+    stream.expect("WHILE");
+    return { kind: "while", condition: parsePredicate(stream), body: parseStatement(stream) };
+  },
+  BEGIN: parseBegin,
+  COMMIT: (stream) => parseTransactionEnd(stream, "commit"),
+  ROLLBACK: (stream) => parseTransactionEnd(stream, "rollback"),
+  SAVE(stream) {
+    stream.expect("SAVE");
+    if (!stream.accept("TRAN")) stream.expect("TRANSACTION");
+    return { kind: "save", name: parseTransactionName(stream) };
+  },
+  BREAK: (stream) => single(stream, { kind: "break" }),
+  CONTINUE: (stream) => single(stream, { kind: "continue" }),
+  RETURN(stream) {
+    stream.expect("RETURN");
+    const isValue = ["number", "variable", "string"].includes(stream.current.kind) || stream.is("(") || stream.is("-");
+    return { kind: "return", expression: isValue ? parseExpression(stream) : undefined };
+  },
+  PRINT(stream) {
+    stream.expect("PRINT");
+    return { kind: "print", expression: parseExpression(stream) };
+  },
+  RAISERROR: parseRaiserror,
+  THROW(stream) {
+    stream.expect("THROW");
+    const isBare = stream.isAtEnd || stream.current.kind === "word" || stream.is(";");
+    return { kind: "throw", arguments: isBare ? [] : stream.list(() => parseExpression(stream)) };
+  },
+  USE(stream) {
+    stream.expect("USE");
+    return { kind: "use", database: stream.identifier() };
+  },
+  WAITFOR(stream) {
+    stream.expect("WAITFOR", "DELAY");
+    return { kind: "waitfor", delay: parseExpression(stream) };
+  },
+  EXEC: parseExecute,
+  EXECUTE: parseExecute,
+};
+
+function parseBody(stream: TokenStream): StatementBody {
+  const { kind, keyword, line } = stream.current;
+  if (kind === "symbol" && keyword === "(") return parseQuery(stream);
+  const parser = kind === "word" && Object.hasOwn(parsers, keyword) ? parsers[keyword] : undefined;
+  if (parser !== undefined) return parser(stream);
+  if (kind === "word" && statementsElsewhere.includes(keyword)) throw refuse("statement", line, keyword);
+  throw stream.unexpected();
+}
+
+/** Statements of T-SQL that this version does not have. */
+const statementsElsewhere = [
+  "BACKUP",
+  "BULK",
+  "CHECKPOINT",
+  "CLOSE",
+  "DBCC",
+  "DEALLOCATE",
+  "DENY",
+  "DISABLE",
+  "ENABLE",
+  "FETCH",
+  "GOTO",
+  "GRANT",
+  "KILL",
+  "OPEN",
+  "RECONFIGURE",
+  "RESTORE",
+  "REVERT",
+  "REVOKE",
+  "SHUTDOWN",
+];
+
+function single(stream: TokenStream, body: StatementBody): StatementBody {
+  stream.next();
+  return body;
+}
+
+function parseWithStatement(stream: TokenStream): StatementBody {
+  const common: readonly CommonTable[] = parseWith(stream);
+  if (stream.is("INSERT")) return parseInsert(stream, common);
+  if (stream.is("UPDATE")) return parseUpdate(stream, common);
+  if (stream.is("DELETE")) return parseDelete(stream, common);
+  if (stream.is("MERGE")) return parseMerge(stream, common);
+  return parseQuery(stream, common);
+}
+
+function parseDeclare(stream: TokenStream): StatementBody {
+  stream.expect("DECLARE");
+  const { line } = stream.current;
+  if (stream.current.kind !== "variable") throw refuse("statement", line, "DECLARE CURSOR");
+  const first = stream.peek(1).keyword === "AS" ? stream.peek(2) : stream.peek(1);
+  if (first.kind === "word" && first.keyword === "TABLE") {
+    const name = stream.variable();
+    stream.accept("AS");
+    stream.expect("TABLE");
+    return { kind: "declareTable", name, ...stream.parenthesized(() => parseTableElements(stream)) };
+  }
+  const variables = stream.list(() => {
+    const name = stream.variable();
+    stream.accept("AS");
+    const type = parseDataType(stream);
+    return { name, type, value: stream.accept("=") ? parseExpression(stream) : undefined };
+  });
+  return { kind: "declare", variables };
+}
+
+function parseSet(stream: TokenStream): StatementBody {
+  stream.expect("SET");
+  if (stream.current.kind === "variable") {
+    const name = stream.variable();
+    const { kind, text } = stream.next();
+    if (kind !== "symbol" || !text.endsWith("=") || text.length > 2) throw stream.unexpected();
+    const right = parseExpression(stream);
+    const operator = text.slice(0, -1);
+    const left: Expression = { kind: "variable", name };
+    return { kind: "set", name, expression: operator === "" ? right : { kind: "binary", operator, left, right } };
+  }
+  if (stream.accept("TRANSACTION", "ISOLATION", "LEVEL")) {
+    const words = [stream.next().keyword];
+    if (["READ", "REPEATABLE"].includes(words[0] ?? "")) words.push(stream.next().keyword);
+    return { kind: "isolation", level: words.join(" ").toLowerCase() };
+  }
+  if (stream.accept("IDENTITY_INSERT")) {
+    const path = stream.path();
+    return { kind: "identityInsert", path, isOn: parseSwitch(stream) === "ON" };
+  }
+  if (stream.accept("STATISTICS")) {
+    const options = stream.list(() => `STATISTICS ${stream.next().keyword}`);
+    return { kind: "setOption", options, value: parseSwitch(stream) };
+  }
+  const options = stream.list(() => {
+    if (stream.current.kind !== "word") throw stream.unexpected();
+    return stream.next().keyword;
+  });
+  const sign = stream.accept("-") ? "-" : "";
+  const { kind, text, keyword } = stream.next();
+  if (kind === "end") throw stream.unexpected();
+  return { kind: "setOption", options, value: sign + (kind === "word" ? keyword : text) };
+}
+
+function parseSwitch(stream: TokenStream): "ON" | "OFF" {
+  if (stream.accept("ON")) return "ON";
+  stream.expect("OFF");
+  return "OFF";
+}
+
+function parseIf(stream: TokenStream): StatementBody {
+  stream.expect("IF");
+  const condition = parsePredicate(stream);
+  const consequent = parseStatement(stream);
+  return { kind: "if", condition, consequent, otherwise: stream.accept("ELSE") ? parseStatement(stream) : undefined };
+}
+
+function parseBegin(stream: TokenStream): StatementBody {
+  const { line } = stream.current;
+  stream.expect("BEGIN");
+  if (stream.is("DISTRIBUTED")) throw refuse("distributed transactions", line);
+  if (stream.accept("TRAN") || stream.accept("TRANSACTION"))
+    return { kind: "begin", name: parseTransactionName(stream) };
+  if (stream.accept("TRY")) {
+    const body = parseUntilEnd(stream, "TRY");
+    skipSemicolons(stream);
+    stream.expect("BEGIN", "CATCH");
+    return { kind: "try", body, handler: parseUntilEnd(stream, "CATCH") };
+  }
+  return { kind: "block", statements: parseUntilEnd(stream) };
+}
+
+function parseUntilEnd(stream: TokenStream, ...words: readonly string[]): Statement[] {
+  const statements: Statement[] = [];
+  skipSemicolons(stream);
+  while (!stream.accept("END", ...words)) {
+    if (stream.isAtEnd) throw stream.unexpected();
+    statements.push(parseStatement(stream));
+  }
+  return statements;
+}
+
+function parseTransactionEnd(stream: TokenStream, kind: "commit" | "rollback"): StatementBody {
+  stream.next();
+  if (stream.accept("WORK")) return { kind, name: undefined };
+  const hasWord = stream.accept("TRAN") || stream.accept("TRANSACTION");
+  return { kind, name: hasWord ? parseTransactionName(stream) : undefined };
+}
+
+function parseTransactionName(stream: TokenStream): string | undefined {
+  if (stream.current.kind === "variable") return stream.variable();
+  if (!stream.isIdentifier || startsStatement(stream)) return undefined;
+  return stream.identifier();
+}
+
+function parseRaiserror(stream: TokenStream): StatementBody {
+  stream.expect("RAISERROR");
+  const list = stream.parenthesized(() => stream.list(() => parseExpression(stream)));
+  const options = stream.accept("WITH") ? stream.list(() => stream.identifier().toUpperCase()) : [];
+  return { kind: "raiserror", arguments: list, options };
+}
+
+function parseExecute(stream: TokenStream): StatementBody {
+  stream.next();
+  if (stream.is("(")) {
+    const text = stream.parenthesized(() => parseExpression(stream));
+    return { kind: "executeText", text };
+  }
+  return { kind: "execute", call: parseCallOf(stream) };
+}
+
+function parseCallOf(stream: TokenStream): Execute {
+  let resultVariable: string | undefined;
+  if (stream.current.kind === "variable" && stream.peek(1).text === "=") {
+    resultVariable = stream.variable();
+    stream.next();
+  }
+  const path = stream.path();
+  const list: Execute["arguments"][number][] = [];
+  if (startsArgument(stream)) {
+    list.push(
+      ...stream.list(() => {
+        let name: string | undefined;
+        if (stream.current.kind === "variable" && stream.peek(1).text === "=") {
+          name = stream.variable();
+          stream.next();
+        }
+        const value = parseArgument(stream);
+        const isOutput = stream.accept("OUTPUT") || stream.accept("OUT");
+        return { name, value, isOutput };
+      }),
+    );
+  }
+  return { path, resultVariable, arguments: list };
+}
+
+function startsArgument(stream: TokenStream): boolean {
+  const { kind } = stream.current;
+  if (kind === "word") return stream.is("NULL") || stream.is("DEFAULT");
+  return kind === "symbol" ? stream.is("-") || stream.is("+") : kind !== "end" && kind !== "quoted";
+}
+
+/** A constant, a variable, or a word that stands for a string. */
+function parseArgument(stream: TokenStream): Expression {
+  const { kind, text } = stream.current;
+  if (kind === "quoted" || (stream.isIdentifier && stream.peek(1).text !== "("))
+    return { kind: "literal", type: { name: "nvarchar", length: Math.max(1, text.length) }, value: stream.next().text };
+  return parseExpression(stream, 4);
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly type: TsqlType;
+  readonly default: Expression | undefined;
+  readonly isOutput: boolean;
+}
+
+/** The declaration of parameters, as sp_executesql has it: `@a int, @b nvarchar(10) OUTPUT`. */
+export function parseParameters(declaration: string): Parameter[] {
+  const stream = new TokenStream(tokenize(declaration), parseQuery);
+  if (stream.isAtEnd) return [];
+  const parameters = stream.list(() => {
+    const name = stream.variable();
+    stream.accept("AS");
+    const type = parseDataType(stream);
+    const value = stream.accept("=") ? parseExpression(stream) : undefined;
+    const isOutput = stream.accept("OUTPUT") || stream.accept("OUT");
+    stream.accept("READONLY");
+    return { name, type, default: value, isOutput };
+  });
+  if (!stream.isAtEnd) throw stream.unexpected();
+  return parameters;
+}

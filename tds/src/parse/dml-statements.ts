@@ -1,0 +1,135 @@
+import type {
+  Assignment,
+  CommonTable,
+  Delete,
+  Expression,
+  Insert,
+  Merge,
+  MergeClause,
+  Output,
+  Target,
+  Update,
+} from "./ast.ts";
+import { parseExpression, parsePredicate, startsQuery } from "./expressions.ts";
+import {
+  parseAlias,
+  parseFrom,
+  parseQuery,
+  parseSelectItem,
+  parseTop,
+  parseWhere,
+  skipHints,
+  skipOption,
+} from "./queries.ts";
+import type { TokenStream } from "./token-stream.ts";
+import { refuse } from "./unsupported.ts";
+
+function parseTarget(stream: TokenStream): Target {
+  if (stream.current.kind === "variable") return { kind: "tableVariable", name: stream.next().text };
+  const { line } = stream.current;
+  const path = stream.path();
+  if (path.length === 4) throw refuse("linked servers", line);
+  skipHints(stream);
+  return { kind: "table", path, line };
+}
+
+function parseOutput(stream: TokenStream): Output | undefined {
+  if (!stream.accept("OUTPUT")) return undefined;
+  const items = stream.list(() => parseSelectItem(stream));
+  if (!stream.accept("INTO")) return { items, into: undefined };
+  const target = parseTarget(stream);
+  return { items, into: { target, columns: stream.is("(") ? stream.identifierList() : [] } };
+}
+
+function parseRows(stream: TokenStream): Expression[][] {
+  stream.expect("VALUES");
+  return stream.list(() => stream.parenthesized(() => stream.list(() => parseExpression(stream))));
+}
+
+export function parseInsert(stream: TokenStream, common: readonly CommonTable[]): Insert {
+  stream.expect("INSERT");
+  stream.accept("INTO");
+  const target = parseTarget(stream);
+  const columns = stream.is("(") && !startsQuery(stream) ? stream.identifierList() : [];
+  const output = parseOutput(stream);
+  const begin = { kind: "insert", with: common, target, columns, output } as const;
+  if (stream.accept("DEFAULT", "VALUES")) return { ...begin, source: { kind: "default" } };
+  if (stream.is("VALUES")) return { ...begin, source: { kind: "values", rows: parseRows(stream) } };
+  if (stream.is("EXEC") || stream.is("EXECUTE")) throw refuse("statement", stream.current.line, "INSERT ... EXEC");
+  return { ...begin, source: parseQuery(stream) };
+}
+
+function parseAssignments(stream: TokenStream): Assignment[] {
+  return stream.list(() => {
+    if (stream.current.kind === "variable")
+      throw refuse("query clause", stream.current.line, "SET @variable = in UPDATE");
+    const column = stream.path().at(-1) ?? "";
+    const { text, kind } = stream.next();
+    if (kind !== "symbol" || !text.endsWith("=") || text.length > 2) throw stream.unexpected();
+    const right = parseExpression(stream);
+    const left: Expression = { kind: "column", path: [column], line: stream.current.line };
+    const operator = text.slice(0, -1);
+    return { column, expression: operator === "" ? right : { kind: "binary", operator, left, right } };
+  });
+}
+
+export function parseUpdate(stream: TokenStream, common: readonly CommonTable[]): Update {
+  stream.expect("UPDATE");
+  const top = parseTop(stream);
+  const target = parseTarget(stream);
+  stream.expect("SET");
+  const assignments = parseAssignments(stream);
+  const output = parseOutput(stream);
+  const from = stream.accept("FROM") ? parseFrom(stream) : [];
+  const where = parseWhere(stream);
+  skipOption(stream);
+  return { kind: "update", with: common, top, target, assignments, from, where, output };
+}
+
+export function parseDelete(stream: TokenStream, common: readonly CommonTable[]): Delete {
+  stream.expect("DELETE");
+  const top = parseTop(stream);
+  stream.accept("FROM");
+  const target = parseTarget(stream);
+  const output = parseOutput(stream);
+  const from = stream.accept("FROM") ? parseFrom(stream) : [];
+  const where = parseWhere(stream);
+  skipOption(stream);
+  return { kind: "delete", with: common, top, target, from, where, output };
+}
+
+export function parseMerge(stream: TokenStream, common: readonly CommonTable[]): Merge {
+  stream.expect("MERGE");
+  stream.accept("INTO");
+  const target = parseTarget(stream);
+  const alias = parseAlias(stream);
+  stream.expect("USING");
+  const [source, ...others] = parseFrom(stream);
+  if (source === undefined || others.length > 0) throw stream.unexpected();
+  stream.expect("ON");
+  const on = parsePredicate(stream);
+  const clauses: MergeClause[] = [];
+  while (stream.accept("WHEN")) clauses.push(parseMergeClause(stream));
+  const output = parseOutput(stream);
+  skipOption(stream);
+  return { kind: "merge", with: common, target, alias, source, on, clauses, output };
+}
+
+function parseMergeClause(stream: TokenStream): MergeClause {
+  const isNegated = stream.accept("NOT");
+  stream.expect("MATCHED");
+  const bySource = isNegated && stream.accept("BY", "SOURCE");
+  if (isNegated && !bySource && stream.accept("BY")) stream.expect("TARGET");
+  const when = isNegated ? (bySource ? "notMatchedBySource" : "notMatchedByTarget") : "matched";
+  const condition = stream.accept("AND") ? parsePredicate(stream) : undefined;
+  stream.expect("THEN");
+  if (stream.accept("DELETE")) return { when, condition, action: { kind: "delete" } };
+  if (stream.accept("UPDATE")) {
+    stream.expect("SET");
+    return { when, condition, action: { kind: "update", assignments: parseAssignments(stream) } };
+  }
+  stream.expect("INSERT");
+  const columns = stream.is("(") ? stream.identifierList() : [];
+  const [values = []] = parseRows(stream);
+  return { when, condition, action: { kind: "insert", columns, values } };
+}

@@ -1,0 +1,191 @@
+import { SqlError } from "../run/sql-error.ts";
+import type { Query } from "./ast.ts";
+import { isReserved } from "./keywords.ts";
+import type { Token } from "./lexer.ts";
+
+/** Depth of nested expressions, queries and blocks; deeper ones are error 191. */
+export const nestingMax = 250;
+
+/** A pair of parentheses. */
+interface Group {
+  /** Number of its tokens. */
+  readonly length: number;
+  /** True if an operator of conditions stands in it, outside of inner parentheses and of CASE. */
+  readonly hasComparison: boolean;
+}
+
+const comparisonTokens = "= <> != < > <= >= !< !> AND OR NOT IS IN LIKE BETWEEN EXISTS".split(" ");
+
+/** All groups by the position of their first token, in one pass: nested ones would be read once a level otherwise. */
+function groupsOf(tokens: readonly Token[]): Map<number, Group> {
+  const groups = new Map<number, Group>();
+  const open: { start: number; hasComparison: boolean; cases: number }[] = [];
+  for (const [index, { kind, keyword }] of tokens.entries()) {
+    const inner = open.at(-1);
+    if (kind === "symbol" && keyword === "(") open.push({ start: index, hasComparison: false, cases: 0 });
+    else if (inner === undefined || (kind !== "symbol" && kind !== "word")) continue;
+    else if (kind === "symbol" && keyword === ")") {
+      open.pop();
+      groups.set(inner.start, { length: index - inner.start + 1, hasComparison: inner.hasComparison });
+    } else if (keyword === "CASE") inner.cases += 1;
+    else if (keyword === "END") inner.cases = Math.max(0, inner.cases - 1);
+    else if (inner.cases === 0 && comparisonTokens.includes(keyword)) inner.hasComparison = true;
+  }
+  return groups;
+}
+
+/** The tokens of a batch with a position, and the parts of the grammar that every statement has. */
+export class TokenStream {
+  #at = 0;
+  #depth = 0;
+  #groups: Map<number, Group> | undefined;
+  readonly #tokens: readonly Token[];
+  /** The parser of queries, which expressions have in them and which have expressions in them. */
+  readonly query: (stream: TokenStream) => Query;
+
+  constructor(tokens: readonly Token[], query: (stream: TokenStream) => Query) {
+    this.#tokens = tokens;
+    this.query = query;
+  }
+
+  get current(): Token {
+    const token = this.#tokens[this.#at] ?? this.#tokens.at(-1);
+    if (token === undefined) throw new Error("a batch has no tokens");
+    return token;
+  }
+
+  peek(distance: number): Token {
+    return this.#tokens[this.#at + distance] ?? this.current;
+  }
+
+  get isAtEnd(): boolean {
+    return this.current.kind === "end";
+  }
+
+  next(): Token {
+    const token = this.current;
+    this.#at += 1;
+    return token;
+  }
+
+  /** True if these keywords or symbols follow. */
+  is(...keywords: readonly string[]): boolean {
+    return keywords.every((keyword, distance) => {
+      const token = this.peek(distance);
+      return (token.kind === "word" || token.kind === "symbol") && token.keyword === keyword;
+    });
+  }
+
+  accept(...keywords: readonly string[]): boolean {
+    if (!this.is(...keywords)) return false;
+    this.#at += keywords.length;
+    return true;
+  }
+
+  expect(...keywords: readonly string[]): void {
+    for (const keyword of keywords) if (!this.accept(keyword)) throw this.unexpected();
+  }
+
+  /** Error 156 near a keyword, 102 near anything else. */
+  unexpected(): SqlError {
+    const { kind, text, line, keyword } = this.current;
+    const near = kind === "end" ? (this.#tokens[this.#at - 1]?.text ?? "") : text;
+    if (kind === "word" && isReserved(keyword))
+      return new SqlError(156, `Incorrect syntax near the keyword '${near}'.`, { severity: 15, line });
+    return new SqlError(102, `Incorrect syntax near '${near.slice(0, 128)}'.`, { severity: 15, line });
+  }
+
+  /** The parentheses that begin at the current token; undefined if none close them. */
+  group(): Group | undefined {
+    this.#groups ??= groupsOf(this.#tokens);
+    return this.#groups.get(this.#at);
+  }
+
+  /** Runs a part of the grammar one level deeper. */
+  nested<T>(parse: () => T): T {
+    this.#depth += 1;
+    if (this.#depth > nestingMax) {
+      const { line } = this.current;
+      throw new SqlError(191, "Some part of your SQL statement is nested too deeply.", { severity: 15, line });
+    }
+    try {
+      return parse();
+    } finally {
+      this.#depth -= 1;
+    }
+  }
+
+  get isIdentifier(): boolean {
+    const { kind, keyword } = this.current;
+    return kind === "quoted" || (kind === "word" && !isReserved(keyword));
+  }
+
+  identifier(): string {
+    if (!this.isIdentifier) throw this.unexpected();
+    const { text, line } = this.next();
+    if (text.length > 128) {
+      const cut = text.slice(0, 128);
+      const message = `The identifier that starts with '${cut}' is too long. Maximum length is 128.`;
+      throw new SqlError(103, message, { severity: 15, line });
+    }
+    return text;
+  }
+
+  /** A name of up to four parts; omitted parts, as in `db..t`, are empty. */
+  path(): string[] {
+    const parts = [this.identifier()];
+    while (this.accept(".")) parts.push(this.is(".") ? "" : this.anyIdentifier());
+    return parts;
+  }
+
+  /** A part after a dot may be a reserved word. */
+  anyIdentifier(): string {
+    const { kind } = this.current;
+    if (kind !== "word" && kind !== "quoted") throw this.unexpected();
+    return this.next().text;
+  }
+
+  variable(): string {
+    if (this.current.kind !== "variable") throw this.unexpected();
+    return this.next().text;
+  }
+
+  list<T>(parse: () => T): T[] {
+    const items = [parse()];
+    while (this.accept(",")) items.push(parse());
+    return items;
+  }
+
+  parenthesized<T>(parse: () => T): T {
+    this.expect("(");
+    const value = this.nested(parse);
+    this.expect(")");
+    return value;
+  }
+
+  identifierOrString(): string {
+    return this.current.kind === "string" ? this.next().text : this.identifier();
+  }
+
+  /** With its sign. */
+  integer(): string {
+    const sign = this.accept("-") ? "-" : "";
+    if (this.current.kind !== "number" || !/^\d{1,19}$/.test(this.current.text)) throw this.unexpected();
+    return sign + this.next().text;
+  }
+
+  /** Skips a parenthesis and all that is in it. */
+  skipParentheses(): void {
+    let depth = 0;
+    do {
+      if (this.isAtEnd) throw this.unexpected();
+      const { kind, text } = this.next();
+      if (kind === "symbol" && text === "(") depth += 1;
+      if (kind === "symbol" && text === ")") depth -= 1;
+    } while (depth > 0);
+  }
+
+  identifierList(): string[] {
+    return this.parenthesized(() => this.list(() => this.identifier()));
+  }
+}

@@ -1,0 +1,20 @@
+/** An error that a client sees by its number, as ERROR_NUMBER() and the ERROR token have it. */
+export class SqlError extends Error {
+  override readonly name = "SqlError";
+  readonly number: number;
+  readonly severity: number;
+  readonly state: number;
+  /** Line of the batch, from 1; 0 if the error has none. */
+  line: number;
+  procedure: string | undefined;
+  /** True for THROW, which ends the batch. */
+  isThrown = false;
+
+  constructor(number: number, message: string, options: { severity?: number; state?: number; line?: number } = {}) {
+    super(message);
+    this.number = number;
+    this.severity = options.severity ?? 16;
+    this.state = options.state ?? 1;
+    this.line = options.line ?? 0;
+  }
+}
