@@ -1,0 +1,255 @@
+/** Functions of T-SQL whose meaning no expression of PostgreSQL has. Texts are compared without regard to case. */
+export const functions = `
+CREATE OR REPLACE FUNCTION holdfast_tsql.text_to_bit(value text) RETURNS int2
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE lower(value COLLATE "C") WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE (value::numeric <> 0)::int END::int2
+$$;
+
+-- An empty text is zero, and a fraction is no integer.
+CREATE OR REPLACE FUNCTION holdfast_tsql.text_to_integer(value text) RETURNS int8
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN btrim(value) COLLATE "C" = '' THEN 0 ELSE value::int8 END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.binary_to_integer(value bytea) RETURNS int8
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT ('x' || lpad(encode(substring(value FROM greatest(1, octet_length(value) - 7)), 'hex'), 16, '0'))::bit(64)::int8
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.integer_to_binary(value int8, bytes int) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT substring(int8send(value) FROM 9 - bytes)
+$$;
+
+-- Style 0 has the bytes of the text, 1 and 2 its hexadecimal digits.
+CREATE OR REPLACE FUNCTION holdfast_tsql.text_to_binary(value text, style int, is_national boolean) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE
+    WHEN style = 1 THEN decode(substring(value FROM 3), 'hex')
+    WHEN style = 2 THEN decode(value, 'hex')
+    WHEN is_national THEN (
+      SELECT string_agg(set_byte(set_byte('\\x0000'::bytea, 0, ascii(c) & 255), 1, (ascii(c) >> 8) & 255), ''::bytea ORDER BY n)
+        FROM regexp_split_to_table(value COLLATE "C", '') WITH ORDINALITY AS t (c, n))
+    ELSE convert_to(value, 'WIN1252')
+  END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.binary_to_text(value bytea, style int) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE style
+    WHEN 1 THEN '0x' || upper(encode(value, 'hex'))
+    WHEN 2 THEN upper(encode(value, 'hex'))
+    ELSE convert_from(value, 'WIN1252')
+  END
+$$;
+
+-- Formats of CONVERT by their styles.
+CREATE OR REPLACE FUNCTION holdfast_tsql.timestamp_to_text(value timestamp, style int, kind text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE style
+    WHEN 0 THEN to_char(value, 'Mon FMDD YYYY') || lpad(to_char(value, 'FMHH12:MIAM'), 8)
+    WHEN 100 THEN to_char(value, 'Mon FMDD YYYY') || lpad(to_char(value, 'FMHH12:MIAM'), 8)
+    WHEN 1 THEN to_char(value, 'MM/DD/YY')
+    WHEN 101 THEN to_char(value, 'MM/DD/YYYY')
+    WHEN 102 THEN to_char(value, 'YYYY.MM.DD')
+    WHEN 103 THEN to_char(value, 'DD/MM/YYYY')
+    WHEN 104 THEN to_char(value, 'DD.MM.YYYY')
+    WHEN 105 THEN to_char(value, 'DD-MM-YYYY')
+    WHEN 106 THEN to_char(value, 'DD Mon YYYY')
+    WHEN 107 THEN to_char(value, 'Mon DD, YYYY')
+    WHEN 108 THEN to_char(value, 'HH24:MI:SS')
+    WHEN 110 THEN to_char(value, 'MM-DD-YYYY')
+    WHEN 111 THEN to_char(value, 'YYYY/MM/DD')
+    WHEN 112 THEN to_char(value, 'YYYYMMDD')
+    WHEN 114 THEN to_char(value, 'HH24:MI:SS:MS')
+    WHEN 120 THEN to_char(value, 'YYYY-MM-DD HH24:MI:SS')
+    WHEN 126 THEN to_char(value, 'YYYY-MM-DD"T"HH24:MI:SS.MS')
+    WHEN 121 THEN CASE kind
+      WHEN 'date' THEN to_char(value, 'YYYY-MM-DD')
+      WHEN 'datetime2' THEN to_char(value, 'YYYY-MM-DD HH24:MI:SS.US') || '0'
+      ELSE to_char(value, 'YYYY-MM-DD HH24:MI:SS.MS')
+    END
+  END
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.timestamp_to_text(value time, style int, kind text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN style IN (0, 100) THEN to_char(value, 'FMHH12:MIAM') WHEN style = 108 THEN to_char(value, 'HH24:MI:SS')
+    ELSE to_char(value, 'HH24:MI:SS.US') || '0' END
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.timestamp_to_text(value timestamptz, style int, kind text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT to_char(value AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '0 +00:00'
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.text_to_timestamp(value text, style int) RETURNS timestamp
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE
+    WHEN style IN (103, 104, 105) THEN to_timestamp(translate(value, '/.', '--'), 'DD-MM-YYYY HH24:MI:SS')::timestamp
+    ELSE value::timestamp
+  END
+$$;
+
+-- LIKE with the sets [a-z] and [^a-z]; the pattern becomes a regular expression.
+CREATE OR REPLACE FUNCTION holdfast_tsql.like_expression(pattern text, escape text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  c text COLLATE "C";
+  at int := 1;
+  stop int;
+  result text COLLATE "C" := '';
+  p text COLLATE "C" := pattern;
+BEGIN
+  WHILE at <= length(p) LOOP
+    c := substr(p, at, 1);
+    IF c = escape COLLATE "C" AND at < length(p) THEN
+      at := at + 1;
+      result := result || regexp_replace(substr(p, at, 1), '([^[:alnum:]])', '\\\\\\1');
+    ELSIF c = '%' THEN result := result || '.*';
+    ELSIF c = '_' THEN result := result || '.';
+    ELSIF c = '[' THEN
+      stop := strpos(substr(p, at + 2), ']');
+      IF stop = 0 THEN RETURN 'a\\Ab'; END IF;
+      c := substr(p, at + 1, stop);
+      result := result || CASE WHEN left(c, 1) = '^' THEN '[^' || regexp_replace(substr(c, 2), '([][\\\\^])', '\\\\\\1', 'g')
+        ELSE '[' || regexp_replace(c, '([][\\\\^])', '\\\\\\1', 'g') END || ']';
+      at := at + stop + 1;
+    ELSE result := result || regexp_replace(c, '([^[:alnum:]])', '\\\\\\1');
+    END IF;
+    at := at + 1;
+  END LOOP;
+  RETURN '^' || result || '$';
+END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.is_like(value text, pattern text, escape text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN escape IS NULL AND strpos(pattern COLLATE "C", '[') = 0 AND strpos(pattern COLLATE "C", E'\\\\') = 0
+      THEN lower(value COLLATE "C") LIKE lower(pattern COLLATE "C")
+    ELSE (value COLLATE "C") ~* ('(?s)' || holdfast_tsql.like_expression(pattern, escape))
+  END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.char_index(part text, value text, start int) RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN part COLLATE "C" = '' THEN 0 ELSE COALESCE(NULLIF(
+    strpos(substr(lower(value COLLATE "C"), greatest(start, 1)), lower(part COLLATE "C")), 0) + greatest(start, 1) - 1, 0) END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.pat_index(pattern text, value text) RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT regexp_instr((value COLLATE "C"),
+    '(?s)' || CASE WHEN left(pattern COLLATE "C", 1) = '%' THEN '' ELSE '^' END
+    || btrim(holdfast_tsql.like_expression(btrim(pattern COLLATE "C", '%'), NULL), '^$')
+    || CASE WHEN right(pattern COLLATE "C", 1) = '%' THEN '' ELSE '$' END, 1, 1, 0, 'i')
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.replace_text(value text, part text, replacement text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN part COLLATE "C" = '' THEN value ELSE regexp_replace(value COLLATE "C",
+    regexp_replace(part COLLATE "C", '([^[:alnum:]])', '\\\\\\1', 'g'), replace(replacement COLLATE "C", E'\\\\', E'\\\\\\\\'), 'gi') END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.date_part_of(part text, value timestamp) RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE part
+    WHEN 'dayofyear' THEN extract(doy FROM value)
+    WHEN 'weekday' THEN extract(dow FROM value) + 1
+    WHEN 'week' THEN floor((extract(doy FROM value) - 1 + extract(dow FROM date_trunc('year', value))) / 7) + 1
+    WHEN 'iso_week' THEN extract(week FROM value)
+    WHEN 'second' THEN floor(extract(second FROM value))
+    WHEN 'millisecond' THEN mod(floor(extract(milliseconds FROM value))::int, 1000)
+    WHEN 'microsecond' THEN mod(extract(microseconds FROM value)::int8, 1000000)
+    WHEN 'nanosecond' THEN mod(extract(microseconds FROM value)::int8, 1000000) * 1000
+    ELSE extract(epoch FROM interval '0') + date_part(part, value)
+  END::int
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.date_name_of(part text, value timestamp) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT CASE part
+    WHEN 'month' THEN to_char(value, 'FMMonth')
+    WHEN 'weekday' THEN to_char(value, 'FMDay')
+    ELSE holdfast_tsql.date_part_of(part, value)::text
+  END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.date_add(part text, amount int, value timestamp) RETURNS timestamp
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT value + amount * CASE part
+    WHEN 'year' THEN interval '1 year'
+    WHEN 'quarter' THEN interval '3 months'
+    WHEN 'month' THEN interval '1 month'
+    WHEN 'week' THEN interval '7 days'
+    WHEN 'iso_week' THEN interval '7 days'
+    WHEN 'hour' THEN interval '1 hour'
+    WHEN 'minute' THEN interval '1 minute'
+    WHEN 'second' THEN interval '1 second'
+    WHEN 'millisecond' THEN interval '1 millisecond'
+    WHEN 'microsecond' THEN interval '1 microsecond'
+    WHEN 'nanosecond' THEN interval '0.001 microsecond'
+    ELSE interval '1 day'
+  END
+$$;
+
+-- The number of boundaries between two moments, not of elapsed units.
+CREATE OR REPLACE FUNCTION holdfast_tsql.date_diff(part text, low timestamp, high timestamp) RETURNS int8
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE part
+    WHEN 'year' THEN extract(year FROM high) - extract(year FROM low)
+    WHEN 'quarter' THEN (extract(year FROM high) - extract(year FROM low)) * 4 + extract(quarter FROM high) - extract(quarter FROM low)
+    WHEN 'month' THEN (extract(year FROM high) - extract(year FROM low)) * 12 + extract(month FROM high) - extract(month FROM low)
+    WHEN 'week' THEN ((high::date - extract(dow FROM high)::int) - (low::date - extract(dow FROM low)::int)) / 7
+    WHEN 'iso_week' THEN (date_trunc('week', high)::date - date_trunc('week', low)::date) / 7
+    WHEN 'hour' THEN extract(epoch FROM date_trunc('hour', high) - date_trunc('hour', low)) / 3600
+    WHEN 'minute' THEN extract(epoch FROM date_trunc('minute', high) - date_trunc('minute', low)) / 60
+    WHEN 'second' THEN extract(epoch FROM date_trunc('second', high) - date_trunc('second', low))
+    WHEN 'millisecond' THEN extract(epoch FROM date_trunc('milliseconds', high) - date_trunc('milliseconds', low)) * 1000
+    WHEN 'microsecond' THEN extract(epoch FROM high - low) * 1000000
+    WHEN 'nanosecond' THEN extract(epoch FROM high - low) * 1000000000
+    ELSE high::date - low::date
+  END::int8
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.last_part(name text, back int) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT lower(btrim(split_part(name COLLATE "C", '.', -back), '[]"'))
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.object_id(name text, kind text) RETURNS int
+LANGUAGE sql STABLE AS $$
+  SELECT c.oid::int8::int FROM pg_class c
+   WHERE lower(c.relname) = holdfast_tsql.last_part(name, 1)
+     AND CASE WHEN left(holdfast_tsql.last_part(name, 1), 1) = '#' THEN c.relnamespace = pg_my_temp_schema()
+         ELSE c.relnamespace = COALESCE(to_regnamespace(quote_ident(NULLIF(holdfast_tsql.last_part(name, 2), ''))), 'dbo'::regnamespace) END
+     AND (kind IS NULL OR c.relkind = ANY (CASE upper(kind COLLATE "C") WHEN 'U' THEN '{r,p}' WHEN 'V' THEN '{v}' WHEN 'SO' THEN '{S}' ELSE '{}' END::"char"[]))
+     AND c.relkind IN ('r', 'p', 'v', 'S')
+   LIMIT 1
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.object_name(id int) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT COALESCE(s.spelling, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    LEFT JOIN holdfast_tsql.spelling s ON s.schema_name = n.nspname AND s.object_name = c.relname AND s.column_name = ''
+   WHERE c.oid = id::oid
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.schema_name(id int) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT CASE WHEN id IS NULL THEN 'dbo' ELSE (SELECT nspname FROM pg_namespace WHERE oid = id::oid) END
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.schema_id(name text) RETURNS int LANGUAGE sql STABLE AS $$
+  SELECT oid::int8::int FROM pg_namespace WHERE nspname = lower(COALESCE(name, 'dbo') COLLATE "C")
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.server_property(name text) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT CASE lower(name COLLATE "C")
+    WHEN 'productversion' THEN '16.0.1000.6'
+    WHEN 'productmajorversion' THEN '16'
+    WHEN 'productlevel' THEN 'RTM'
+    WHEN 'edition' THEN 'Standard Edition (64-bit)'
+    WHEN 'engineedition' THEN '2'
+    WHEN 'collation' THEN 'SQL_Latin1_General_CP1_CI_AS'
+    WHEN 'servername' THEN 'holdfast'
+    WHEN 'machinename' THEN 'holdfast'
+    WHEN 'isintegratedsecurityonly' THEN '0'
+    WHEN 'ishadrenabled' THEN '0'
+    WHEN 'isclustered' THEN '0'
+  END
+$$;
+`;

@@ -1,0 +1,206 @@
+/** Views of the catalog, as far as drivers and tools read them. */
+export const views = `
+CREATE SCHEMA IF NOT EXISTS sys;
+CREATE SCHEMA IF NOT EXISTS tsql_information_schema;
+GRANT USAGE ON SCHEMA sys, tsql_information_schema TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION holdfast_tsql.spelled(schema_name text, object_name text, column_name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT COALESCE((SELECT s.spelling FROM holdfast_tsql.spelling s
+    WHERE s.schema_name = $1 AND s.object_name = $2 AND s.column_name = $3), CASE $3 WHEN '' THEN $2 ELSE $3 END)
+$$;
+
+-- The name of a column's type in T-SQL, with its length in characters or bytes and its digits.
+CREATE OR REPLACE FUNCTION holdfast_tsql.describe_type(type_id oid, modifier int,
+  OUT name text, OUT length int, OUT "precision" int, OUT scale int)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t record;
+  base text;
+BEGIN
+  SELECT y.typname, y.typtype, y.typtypmod, y.typnamespace, b.typname AS base INTO t
+    FROM pg_type y LEFT JOIN pg_type b ON b.oid = y.typbasetype WHERE y.oid = type_id;
+  base := COALESCE(t.base, t.typname);
+  modifier := CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE modifier END;
+  name := CASE WHEN t.typtype = 'd' AND t.typnamespace = 'holdfast_tsql'::regnamespace THEN split_part(t.typname, '(', 1) ELSE
+    CASE base WHEN 'int2' THEN 'smallint' WHEN 'int4' THEN 'int' WHEN 'int8' THEN 'bigint' WHEN 'float4' THEN 'real'
+      WHEN 'float8' THEN 'float' WHEN 'numeric' THEN 'decimal' WHEN 'timestamp' THEN 'datetime2'
+      WHEN 'timestamptz' THEN 'datetimeoffset' WHEN 'bytea' THEN 'varbinary' WHEN 'uuid' THEN 'uniqueidentifier'
+      WHEN 'bpchar' THEN 'nchar' WHEN 'bool' THEN 'bit' WHEN 'date' THEN 'date' WHEN 'time' THEN 'time' WHEN 'xml' THEN 'xml'
+      ELSE 'nvarchar' END END;
+  IF name IN ('char', 'varchar', 'nchar', 'nvarchar') THEN
+    length := CASE WHEN modifier > 4 THEN modifier - 4 ELSE -1 END;
+  ELSIF name IN ('binary', 'varbinary') THEN
+    length := COALESCE(substring(t.typname FROM '\\((\\d+)\\)')::int, -1);
+  END IF;
+  IF base = 'numeric' THEN
+    precision := CASE WHEN modifier >= 4 THEN ((modifier - 4) >> 16) & 65535 ELSE 38 END;
+    scale := CASE WHEN modifier >= 4 THEN (modifier - 4) & 2047 ELSE 10 END;
+  ELSIF name IN ('time', 'datetime2', 'datetimeoffset') THEN
+    scale := CASE WHEN modifier < 0 OR modifier = 6 THEN 7 ELSE modifier END;
+  ELSE
+    precision := CASE name WHEN 'tinyint' THEN 3 WHEN 'smallint' THEN 5 WHEN 'int' THEN 10 WHEN 'bigint' THEN 19
+      WHEN 'real' THEN 24 WHEN 'float' THEN 53 END;
+    scale := CASE WHEN name IN ('tinyint', 'smallint', 'int', 'bigint') THEN 0 END;
+  END IF;
+END
+$$;
+
+CREATE OR REPLACE VIEW sys.schemas AS
+SELECT nspname::varchar(128) COLLATE holdfast_tsql.ci_as AS name, oid::int8::int AS schema_id, nspowner::int8::int AS principal_id
+  FROM pg_namespace
+ WHERE nspname !~ '^(pg_|holdfast_tsql$|tsql_information_schema$|information_schema$|public$)';
+
+CREATE OR REPLACE VIEW sys.databases AS
+SELECT name::varchar(128) COLLATE holdfast_tsql.ci_as AS name, database_id, NULL::int AS source_database_id, timestamp '2026-01-01' AS create_date, 160::int2 AS compatibility_level,
+       'SQL_Latin1_General_CP1_CI_AS'::text AS collation_name, 0::int2 AS user_access, 0::int2 AS is_read_only,
+       0::int2 AS state, 'ONLINE'::text AS state_desc, 1::int2 AS snapshot_isolation_state, 1::int2 AS is_read_committed_snapshot_on
+  FROM (VALUES ('master'::text, 1), ('tempdb', 2), ('model', 3), ('msdb', 4), (current_database()::text, 5)) AS d (name, database_id);
+
+CREATE OR REPLACE VIEW sys.objects AS
+SELECT holdfast_tsql.spelled(n.nspname, c.relname, '')::varchar(128) COLLATE holdfast_tsql.ci_as AS name, c.oid::int8::int AS object_id, n.oid::int8::int AS schema_id,
+       0 AS parent_object_id,
+       CASE c.relkind WHEN 'v' THEN 'V' WHEN 'S' THEN 'SO' ELSE 'U' END::char(2) AS type,
+       CASE c.relkind WHEN 'v' THEN 'VIEW' WHEN 'S' THEN 'SEQUENCE_OBJECT' ELSE 'USER_TABLE' END::varchar(60) AS type_desc,
+       timestamp '2026-01-01' AS create_date, timestamp '2026-01-01' AS modify_date, 0::int2 AS is_ms_shipped
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN sys.schemas s ON s.schema_id = n.oid::int8::int
+ WHERE c.relkind IN ('r', 'p', 'v', 'S') AND n.nspname <> 'sys'
+   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype IN ('i', 'a') AND c.relkind = 'S')
+   AND has_table_privilege(c.oid, 'SELECT')
+UNION ALL
+SELECT k.conname::varchar(128) COLLATE holdfast_tsql.ci_as, k.oid::int8::int, k.connamespace::int8::int, k.conrelid::int8::int,
+       CASE k.contype WHEN 'p' THEN 'PK' WHEN 'u' THEN 'UQ' WHEN 'f' THEN 'F' ELSE 'C' END::char(2),
+       CASE k.contype WHEN 'p' THEN 'PRIMARY_KEY_CONSTRAINT' WHEN 'u' THEN 'UNIQUE_CONSTRAINT'
+         WHEN 'f' THEN 'FOREIGN_KEY_CONSTRAINT' ELSE 'CHECK_CONSTRAINT' END::text,
+       timestamp '2026-01-01', timestamp '2026-01-01', 0::int2
+  FROM pg_constraint k JOIN sys.schemas s ON s.schema_id = k.connamespace::int8::int
+ WHERE k.contype IN ('p', 'u', 'f', 'c') AND k.conrelid <> 0;
+CREATE OR REPLACE VIEW sys.all_objects AS SELECT * FROM sys.objects;
+
+CREATE OR REPLACE VIEW sys.tables AS
+SELECT name, object_id, schema_id, parent_object_id, type, type_desc, create_date, modify_date, is_ms_shipped,
+       0::int2 AS is_memory_optimized, 0::int2 AS temporal_type, 0::int2 AS is_external
+  FROM sys.objects WHERE type = 'U';
+CREATE OR REPLACE VIEW sys.views AS SELECT * FROM sys.objects WHERE type = 'V';
+
+CREATE OR REPLACE VIEW sys.types AS
+SELECT name::varchar(128) COLLATE holdfast_tsql.ci_as AS name, id AS system_type_id, id AS user_type_id, 4 AS schema_id, max_length::int2 AS max_length, 0::int2 AS "precision", 0::int2 AS scale,
+       1::int2 AS is_nullable, 0::int2 AS is_user_defined, 0::int2 AS is_table_type
+  FROM (VALUES ('image'::text, 34, 16), ('text', 35, 16), ('uniqueidentifier', 36, 16), ('date', 40, 3), ('time', 41, 5),
+    ('datetime2', 42, 8), ('datetimeoffset', 43, 10), ('tinyint', 48, 1), ('smallint', 52, 2), ('int', 56, 4),
+    ('smalldatetime', 58, 4), ('real', 59, 4), ('money', 60, 8), ('datetime', 61, 8), ('float', 62, 8), ('sql_variant', 98, 8016),
+    ('ntext', 99, 16), ('bit', 104, 1), ('decimal', 106, 17), ('smallmoney', 122, 4), ('bigint', 127, 8),
+    ('varbinary', 165, 8000), ('varchar', 167, 8000), ('binary', 173, 8000), ('char', 175, 8000), ('nvarchar', 231, 8000),
+    ('nchar', 239, 8000), ('xml', 241, -1)) AS t (name, id, max_length);
+
+CREATE OR REPLACE VIEW sys.columns AS
+SELECT a.attrelid::int8::int AS object_id, holdfast_tsql.spelled(n.nspname, c.relname, a.attname)::varchar(128) COLLATE holdfast_tsql.ci_as AS name, a.attnum::int AS column_id,
+       t.system_type_id, t.user_type_id,
+       CASE WHEN d.name IN ('nchar', 'nvarchar') AND d.length > 0 THEN d.length * 2 ELSE COALESCE(d.length, t.max_length) END::int2 AS max_length,
+       COALESCE(d.precision, 0)::int2 AS "precision", COALESCE(d.scale, 0)::int2 AS scale,
+       CASE WHEN d.name IN ('char', 'varchar', 'nchar', 'nvarchar', 'text', 'ntext') THEN 'SQL_Latin1_General_CP1_CI_AS' END::varchar(128) AS collation_name,
+       (NOT a.attnotnull)::int::int2 AS is_nullable, (a.attidentity <> '')::int::int2 AS is_identity,
+       (a.attgenerated <> '')::int::int2 AS is_computed, 0::int2 AS is_rowguidcol, 0::int2 AS is_sparse, 0::int2 AS is_hidden,
+       COALESCE(f.oid::int8::int, 0) AS default_object_id
+  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN sys.schemas s ON s.schema_id = n.oid::int8::int
+  CROSS JOIN LATERAL holdfast_tsql.describe_type(a.atttypid, a.atttypmod) d
+  LEFT JOIN sys.types t ON t.name = d.name
+  LEFT JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+ WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p', 'v') AND has_table_privilege(c.oid, 'SELECT');
+CREATE OR REPLACE VIEW sys.all_columns AS SELECT * FROM sys.columns;
+
+CREATE OR REPLACE VIEW sys.identity_columns AS
+SELECT k.object_id, k.name, k.column_id, q.seqstart AS seed_value, q.seqincrement AS increment_value
+  FROM sys.columns k
+  JOIN pg_depend d ON d.refobjid::int8 = k.object_id AND d.refobjsubid = k.column_id AND d.deptype = 'i'
+  JOIN pg_sequence q ON q.seqrelid = d.objid
+ WHERE k.is_identity = 1;
+
+CREATE OR REPLACE VIEW sys.default_constraints AS
+SELECT ('df_' || c.relname || '_' || a.attname)::text AS name, f.oid::int8::int AS object_id, f.adrelid::int8::int AS parent_object_id,
+       f.adnum::int AS parent_column_id, pg_get_expr(f.adbin, f.adrelid)::text AS definition
+  FROM pg_attrdef f JOIN pg_class c ON c.oid = f.adrelid JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+ WHERE a.attgenerated = '';
+
+CREATE OR REPLACE VIEW sys.indexes AS
+SELECT i.indrelid::int8::int AS object_id,
+       CASE WHEN i.indisprimary OR k.oid IS NOT NULL THEN x.relname ELSE split_part(x.relname, '.', -1) END::text AS name,
+       i.indexrelid::int8::int AS index_id, CASE WHEN i.indisprimary THEN 1 ELSE 2 END::int2 AS type,
+       CASE WHEN i.indisprimary THEN 'CLUSTERED' ELSE 'NONCLUSTERED' END::varchar(60) AS type_desc,
+       i.indisunique::int::int2 AS is_unique, i.indisprimary::int::int2 AS is_primary_key,
+       (k.contype = 'u' AND k.contype IS NOT NULL)::int::int2 AS is_unique_constraint,
+       0::int2 AS is_disabled, 0::int2 AS is_hypothetical, (i.indpred IS NOT NULL)::int::int2 AS has_filter,
+       pg_get_expr(i.indpred, i.indrelid)::text AS filter_definition
+  FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN sys.objects o ON o.object_id = i.indrelid::int8::int
+  LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u');
+
+CREATE OR REPLACE VIEW sys.index_columns AS
+SELECT i.indrelid::int8::int AS object_id, i.indexrelid::int8::int AS index_id, p.n::int AS index_column_id, p.attnum::int AS column_id,
+       CASE WHEN p.n <= i.indnkeyatts THEN p.n ELSE 0 END::int2 AS key_ordinal,
+       CASE WHEN p.n <= i.indnkeyatts THEN i.indoption[p.n - 1] & 1 ELSE 0 END::int2 AS is_descending_key,
+       (p.n > i.indnkeyatts)::int::int2 AS is_included_column
+  FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS p (attnum, n)
+  JOIN sys.objects o ON o.object_id = i.indrelid::int8::int;
+
+CREATE OR REPLACE VIEW sys.key_constraints AS
+SELECT o.name, o.object_id, o.schema_id, o.parent_object_id, o.type, o.type_desc, k.conindid::int8::int AS unique_index_id
+  FROM sys.objects o JOIN pg_constraint k ON k.oid::int8 = o.object_id WHERE o.type IN ('PK', 'UQ');
+
+CREATE OR REPLACE VIEW sys.check_constraints AS
+SELECT o.name, o.object_id, o.schema_id, o.parent_object_id, pg_get_expr(k.conbin, k.conrelid)::text AS definition
+  FROM sys.objects o JOIN pg_constraint k ON k.oid::int8 = o.object_id WHERE o.type = 'C';
+
+CREATE OR REPLACE VIEW sys.foreign_keys AS
+SELECT o.name, o.object_id, o.schema_id, o.parent_object_id, k.confrelid::int8::int AS referenced_object_id, 0::int2 AS is_disabled,
+       CASE k.confdeltype WHEN 'c' THEN 1 WHEN 'n' THEN 2 WHEN 'd' THEN 3 ELSE 0 END::int2 AS delete_referential_action,
+       CASE k.confdeltype WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET_NULL' WHEN 'd' THEN 'SET_DEFAULT' ELSE 'NO_ACTION' END::text AS delete_referential_action_desc,
+       CASE k.confupdtype WHEN 'c' THEN 1 WHEN 'n' THEN 2 WHEN 'd' THEN 3 ELSE 0 END::int2 AS update_referential_action,
+       CASE k.confupdtype WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET_NULL' WHEN 'd' THEN 'SET_DEFAULT' ELSE 'NO_ACTION' END::text AS update_referential_action_desc
+  FROM sys.objects o JOIN pg_constraint k ON k.oid::int8 = o.object_id WHERE o.type = 'F';
+
+CREATE OR REPLACE VIEW sys.foreign_key_columns AS
+SELECT k.oid::int8::int AS constraint_object_id, p.n::int AS constraint_column_id, k.conrelid::int8::int AS parent_object_id,
+       p.own::int AS parent_column_id, k.confrelid::int8::int AS referenced_object_id, p.other::int AS referenced_column_id
+  FROM pg_constraint k CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS p (own, other, n) WHERE k.contype = 'f';
+
+CREATE OR REPLACE VIEW tsql_information_schema.schemata AS
+SELECT current_database()::varchar(128) AS catalog_name, name AS schema_name, 'dbo'::varchar(128) AS schema_owner FROM sys.schemas;
+
+CREATE OR REPLACE VIEW tsql_information_schema.tables AS
+SELECT current_database()::varchar(128) AS table_catalog, s.name AS table_schema, o.name AS table_name,
+       CASE o.type WHEN 'V' THEN 'VIEW' ELSE 'BASE TABLE' END::varchar(10) COLLATE holdfast_tsql.ci_as AS table_type
+  FROM sys.objects o JOIN sys.schemas s ON s.schema_id = o.schema_id WHERE o.type IN ('U', 'V');
+
+CREATE OR REPLACE VIEW tsql_information_schema.columns AS
+SELECT current_database()::varchar(128) AS table_catalog, s.name AS table_schema, o.name AS table_name, k.name AS column_name,
+       k.column_id AS ordinal_position, pg_get_expr(f.adbin, f.adrelid)::text AS column_default,
+       CASE k.is_nullable WHEN 1 THEN 'YES' ELSE 'NO' END::varchar(3) COLLATE holdfast_tsql.ci_as AS is_nullable, t.name AS data_type,
+       CASE WHEN k.collation_name IS NULL AND t.name NOT IN ('binary', 'varbinary') THEN NULL
+         WHEN t.name IN ('nchar', 'nvarchar') AND k.max_length > 0 THEN k.max_length / 2 ELSE k.max_length END::int AS character_maximum_length,
+       CASE WHEN t.name IN ('tinyint', 'smallint', 'int', 'bigint', 'decimal', 'money', 'smallmoney', 'real', 'float') THEN k.precision END AS numeric_precision,
+       CASE WHEN t.name IN ('tinyint', 'smallint', 'int', 'bigint', 'decimal', 'money', 'smallmoney') THEN k.scale::int END AS numeric_scale,
+       CASE WHEN t.name IN ('date', 'time', 'datetime', 'datetime2', 'datetimeoffset', 'smalldatetime') THEN k.scale END AS datetime_precision,
+       k.collation_name
+  FROM sys.columns k JOIN sys.objects o ON o.object_id = k.object_id JOIN sys.schemas s ON s.schema_id = o.schema_id
+  LEFT JOIN sys.types t ON t.user_type_id = k.user_type_id
+  LEFT JOIN pg_attrdef f ON f.oid::int8 = k.default_object_id;
+
+CREATE OR REPLACE VIEW tsql_information_schema.table_constraints AS
+SELECT current_database()::varchar(128) AS constraint_catalog, s.name AS constraint_schema, o.name AS constraint_name,
+       current_database()::varchar(128) AS table_catalog, s.name AS table_schema, p.name AS table_name,
+       CASE o.type WHEN 'PK' THEN 'PRIMARY KEY' WHEN 'UQ' THEN 'UNIQUE' WHEN 'F' THEN 'FOREIGN KEY' ELSE 'CHECK' END::varchar(11) COLLATE holdfast_tsql.ci_as AS constraint_type
+  FROM sys.objects o JOIN sys.schemas s ON s.schema_id = o.schema_id JOIN sys.objects p ON p.object_id = o.parent_object_id
+ WHERE o.type IN ('PK', 'UQ', 'F', 'C');
+
+CREATE OR REPLACE VIEW tsql_information_schema.key_column_usage AS
+SELECT current_database()::varchar(128) AS constraint_catalog, s.name AS constraint_schema, o.name AS constraint_name,
+       s.name AS table_schema, p.name AS table_name, c.name AS column_name, u.n::int AS ordinal_position
+  FROM pg_constraint k CROSS JOIN LATERAL unnest(k.conkey) WITH ORDINALITY AS u (attnum, n)
+  JOIN sys.objects o ON o.object_id = k.oid::int8::int JOIN sys.schemas s ON s.schema_id = o.schema_id
+  JOIN sys.objects p ON p.object_id = o.parent_object_id
+  JOIN sys.columns c ON c.object_id = p.object_id AND c.column_id = u.attnum
+ WHERE k.contype IN ('p', 'u', 'f');
+
+GRANT SELECT ON ALL TABLES IN SCHEMA sys, tsql_information_schema TO PUBLIC;
+`;

@@ -1,0 +1,9 @@
+import { functions } from "./install-functions.ts";
+import { types } from "./install-types.ts";
+import { views } from "./install-views.ts";
+
+/**
+ * The statements that prepare a database, by a superuser: `dbo`, the schema `holdfast_tsql` with types and functions
+ * that translated statements use, and the views of the catalog. They may run again, after an update of the front end.
+ */
+export const installation: string = [types, functions, views].join("\n");

@@ -1,0 +1,95 @@
+import type { ColumnSource } from "../bind/scope.ts";
+import { type ObjectName, temporarySchema } from "../bind/object-name.ts";
+import { typeOfDomain, typeOfOid } from "../types/postgresql-type.ts";
+
+export interface TableDefinition {
+  readonly schema: string;
+  readonly name: string;
+  readonly columns: readonly ColumnSource[];
+  /** Columns of the primary key, in its order; empty without one. */
+  readonly primaryKey: readonly string[];
+}
+
+export interface TableCatalog {
+  /** Loads the definitions that are not cached. */
+  load(names: readonly ObjectName[]): Promise<void>;
+  /** A table or view; undefined if it does not exist. */
+  find(name: ObjectName): TableDefinition | undefined;
+  /** Spellings of the columns of a temporary table, which are in no table of the database. */
+  spell(name: ObjectName, columns: readonly string[]): void;
+  clear(): void;
+}
+
+/** Folded names are compared, and of two that differ by case the exact one wins. */
+const columnsQuery = `
+SELECT n.nspname, c.relname, a.attname,
+       CASE WHEN tn.nspname = 'holdfast_tsql' AND t.typtype = 'd' THEN t.typname END,
+       CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END,
+       CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
+       NOT a.attnotnull AND NOT t.typnotnull, a.attidentity, a.attgenerated,
+       COALESCE(s.spelling, a.attname),
+       array_position(i.indkey::int2[], a.attnum)
+  FROM pg_catalog.pg_class c
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+  JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+  JOIN pg_catalog.pg_namespace tn ON tn.oid = t.typnamespace
+  LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisprimary
+  LEFT JOIN holdfast_tsql.spelling s
+    ON s.schema_name = n.nspname AND s.object_name = c.relname AND s.column_name = a.attname
+ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+   AND (n.nspname = $1 OR ($1 = 'pg_temp' AND n.oid = pg_catalog.pg_my_temp_schema()))
+   AND lower(c.relname) = $2
+ ORDER BY c.relname = $2 DESC, c.oid, a.attnum`;
+
+type Query = (sql: string, values: readonly string[]) => Promise<(string | null)[][]>;
+
+/** Definitions of tables of one session; DDL of any session clears it. */
+export function createTableCatalog(query: Query): TableCatalog {
+  const tables = new Map<string, TableDefinition | undefined>();
+  const spellings = new Map<string, ReadonlyMap<string, string>>();
+  const key = ({ schema, name }: ObjectName) => `${schema}.${name}`;
+  return {
+    async load(names) {
+      for (const name of names) {
+        if (tables.has(key(name))) continue;
+        const rows = await query(columnsQuery, [name.schema, name.name]);
+        const table = tableOf(name, rows, spellings.get(key(name)));
+        // Absent objects are looked up again: deferred names appear later in the batch.
+        if (table !== undefined) tables.set(key(name), table);
+      }
+    },
+    find: (name) => tables.get(key(name)),
+    spell: (name, columns) => spellings.set(key(name), new Map(columns.map((each) => [each.toLowerCase(), each]))),
+    clear: () => tables.clear(),
+  };
+}
+
+function tableOf(
+  name: ObjectName,
+  rows: readonly (string | null)[][],
+  spellings?: ReadonlyMap<string, string>,
+): TableDefinition | undefined {
+  const [first] = rows;
+  if (first === undefined) return undefined;
+  const own = rows.filter((row) => row[0] === first[0] && row[1] === first[1]);
+  const columns = own.map(
+    ([, , attribute, domain, oid, typmod, nullable, identity, generated, spelling]): ColumnSource => {
+      const type = (domain == null ? undefined : typeOfDomain(domain)) ?? typeOfOid(Number(oid), Number(typmod));
+      return {
+        name: attribute ?? "",
+        spelling: spellings?.get(attribute ?? "") ?? spelling ?? "",
+        type,
+        isNullable: nullable === "t",
+        isIdentity: identity !== "",
+        isComputed: generated !== "",
+      };
+    },
+  );
+  const primaryKey = own
+    .filter((row) => row[10] !== null)
+    .sort((left, right) => Number(left[10]) - Number(right[10]))
+    .map((row) => row[2] ?? "");
+  const schema = name.schema === temporarySchema ? temporarySchema : (first[0] ?? "");
+  return { schema, name: first[1] ?? "", columns, primaryKey };
+}

@@ -1,0 +1,138 @@
+import { type ObjectName, objectName, quoteName } from "../bind/object-name.ts";
+import type { Scope } from "../bind/scope.ts";
+import type { TableCatalog, TableDefinition } from "../catalog/table-catalog.ts";
+import type { Call, Path, Query } from "../parse/ast.ts";
+import { SqlError } from "../run/sql-error.ts";
+import { castType } from "../types/postgresql-type.ts";
+import type { TsqlType, Value } from "../types/tsql-type.ts";
+
+/** An expression of PostgreSQL with its type in T-SQL. */
+export interface Typed {
+  readonly sql: string;
+  readonly type: TsqlType;
+  /** True if it has the collation of a column, so that comparisons need none. */
+  readonly isCollated: boolean;
+  readonly isNull?: boolean;
+  /** Name and nullability of a plain column. */
+  readonly column?: { readonly spelling: string; readonly isNullable: boolean; readonly isIdentity: boolean };
+}
+
+export interface Variable {
+  readonly type: TsqlType;
+  value: Value;
+}
+
+/** Values of the session that functions and @@ names return. */
+export interface SessionValues {
+  readonly database: string;
+  readonly user: string;
+  readonly hostName: string;
+  readonly appName: string;
+  readonly identityInsert: string | undefined;
+  /** A name with two @, or a function without arguments such as SCOPE_IDENTITY; undefined if it has no value here. */
+  value(name: string): Variable | undefined;
+}
+
+/** A column of a result. */
+export interface OutputColumn {
+  /** As the client sees it; empty without a name. */
+  readonly name: string;
+  readonly type: TsqlType;
+  readonly isNullable: boolean;
+  readonly isIdentity: boolean;
+}
+
+export interface EmittedQuery {
+  readonly sql: string;
+  readonly columns: readonly OutputColumn[];
+}
+
+/** Emissions that expressions need, and that need expressions. */
+export interface Grammar {
+  query(query: Query, context: EmitContext, outer?: Scope): EmittedQuery;
+  call(call: Call, scope: Scope, context: EmitContext): Typed;
+}
+
+export interface TableVariable {
+  readonly name: string;
+}
+
+/** The translation of one statement: its parameters and the names it can refer to. */
+export class EmitContext {
+  readonly values: Value[] = [];
+  readonly #numbers = new Map<string, number>();
+  readonly catalog: TableCatalog;
+  readonly session: SessionValues;
+  readonly #variables: ReadonlyMap<string, Variable>;
+  readonly #tableVariables: ReadonlyMap<string, TableVariable>;
+  /** Common table expressions by their name in lower case. */
+  readonly common = new Map<string, TableDefinition>();
+  readonly grammar: Grammar;
+  #aliases = 0;
+
+  constructor(options: {
+    readonly grammar: Grammar;
+    readonly catalog: TableCatalog;
+    readonly session: SessionValues;
+    readonly variables: ReadonlyMap<string, Variable>;
+    readonly tableVariables: ReadonlyMap<string, TableVariable>;
+  }) {
+    this.grammar = options.grammar;
+    this.catalog = options.catalog;
+    this.session = options.session;
+    this.#variables = options.variables;
+    this.#tableVariables = options.tableVariables;
+  }
+
+  /** A variable is one parameter, however often the statement has it. */
+  variable(name: string): Typed {
+    const folded = name.toLowerCase();
+    const isGlobal = folded.startsWith("@@");
+    const variable = isGlobal ? this.session.value(folded) : this.#variables.get(folded);
+    if (variable === undefined) {
+      if (this.#tableVariables.has(folded)) throw new SqlError(137, `Must declare the scalar variable "${name}".`);
+      throw new SqlError(137, `Must declare the scalar variable "${name}".`, { severity: 15 });
+    }
+    return this.parameter(folded, variable);
+  }
+
+  parameter(name: string, { type, value }: Variable): Typed {
+    let number = this.#numbers.get(name);
+    if (number === undefined) {
+      this.values.push(value);
+      number = this.values.length;
+      this.#numbers.set(name, number);
+    }
+    const cast = type.name === "char" || type.name === "nchar" ? "text" : castType(type);
+    return { sql: `$${number}::${cast}`, type, isCollated: false };
+  }
+
+  objectName(path: Path, line: number): ObjectName {
+    return objectName(path, this.session.database, line);
+  }
+
+  /** Error 208 if there is no such table. */
+  table(path: Path, line: number): TableDefinition {
+    const common = path.length === 1 ? this.common.get((path[0] ?? "").toLowerCase()) : undefined;
+    if (common !== undefined) return common;
+    const name = this.objectName(path, line);
+    const table = this.catalog.find(name);
+    if (table === undefined) throw new SqlError(208, `Invalid object name '${name.written}'.`, { line });
+    return table;
+  }
+
+  tableVariable(name: string, line: number): TableDefinition {
+    const variable = this.#tableVariables.get(name.toLowerCase());
+    const object = variable && { schema: "pg_temp", name: variable.name, written: name };
+    const table = object && this.catalog.find(object);
+    if (table === undefined)
+      throw new SqlError(1087, `Must declare the table variable "${name}".`, { severity: 15, line });
+    return table;
+  }
+
+  /** A name that no client can write. */
+  freshAlias(): string {
+    this.#aliases += 1;
+    return quoteName(`:${this.#aliases}`);
+  }
+}

@@ -1,0 +1,130 @@
+import { SqlError } from "../run/sql-error.ts";
+import { assignmentType, castType } from "../types/postgresql-type.ts";
+import {
+  isBinary,
+  isCharacter,
+  isInteger,
+  isNumeric,
+  isTemporal,
+  type TsqlType,
+  typeText,
+} from "../types/tsql-type.ts";
+import type { Typed } from "./context.ts";
+
+export const collate = 'COLLATE holdfast_tsql."ci_as"';
+
+/** CAST and CONVERT: lengths cut, numbers with a fraction lose it without rounding. */
+export function castTo(operand: Typed, type: TsqlType, style?: string): Typed {
+  const target = castType(type);
+  return { sql: castText(operand, type, target, style), type, isCollated: false };
+}
+
+/** TRY_CAST: NULL for a text that is no value of the type. */
+export function tryCastTo(operand: Typed, type: TsqlType, style?: string): Typed {
+  if (!isCharacter(operand.type)) return castTo(operand, type, style);
+  const target = castType(type);
+  const cast = castText({ ...operand, sql: "q.v" }, type, target, style);
+  // The source is a row of its own: PostgreSQL computes casts of constants before it looks at a condition.
+  const source = `(SELECT (${operand.sql})::text AS v OFFSET 0) AS q`;
+  const sql = `(SELECT CASE WHEN pg_input_is_valid(q.v, '${target}') THEN ${cast} END FROM ${source})`;
+  return { sql, type, isCollated: false };
+}
+
+/** The implicit conversion of a value to a column; the column itself checks lengths. */
+export function assignTo(operand: Typed, type: TsqlType): string {
+  if (operand.isNull === true) return "NULL";
+  if (type.name === "binary" && isBinary(operand.type) && typeof type.length === "number")
+    return `(${operand.sql} || decode(repeat('00', greatest(0, ${type.length} - octet_length(${operand.sql}))), 'hex'))`;
+  if (sameFamily(operand.type, type)) return operand.sql;
+  if (!isImplicit(operand.type, type)) throw noImplicit(operand.type, type);
+  return castText(operand, type, assignmentType(type), undefined);
+}
+
+/** The implicit conversion of an operand to the type of the other. */
+export function implicitly(operand: Typed, type: TsqlType): Typed {
+  if (operand.isNull === true || sameFamily(operand.type, type)) return operand;
+  if (!isImplicit(operand.type, type)) throw noImplicit(operand.type, type);
+  const target = type.name === "datetime" || type.name === "smalldatetime" ? "timestamp" : assignmentType(type);
+  return { sql: castText(operand, type, target, undefined), type, isCollated: operand.isCollated };
+}
+
+function noImplicit(from: TsqlType, to: TsqlType): SqlError {
+  const message = `Implicit conversion from data type ${typeText(from)} to ${typeText(to)} is not allowed. Use the CONVERT function to run this query.`;
+  return new SqlError(257, message);
+}
+
+/** Types whose values are exchanged without a cast of ours. */
+function sameFamily(from: TsqlType, to: TsqlType): boolean {
+  if (from.name === to.name) return true;
+  if (isCharacter(from) && isCharacter(to)) return from.name !== "xml" && to.name !== "xml";
+  if (isBinary(from) && isBinary(to)) return true;
+  if (isInteger(to)) return to.name !== "bit" && isInteger(from);
+  return isNumeric(from) && isNumeric(to);
+}
+
+function isImplicit(from: TsqlType, to: TsqlType): boolean {
+  if (isTemporal(from) && isNumeric(to)) return false;
+  if (isNumeric(from) && isTemporal(to)) return to.name === "datetime" || to.name === "smalldatetime";
+  if (isCharacter(from) && isBinary(to)) return false;
+  if (from.name === "uniqueidentifier" && isNumeric(to)) return false;
+  return !(isNumeric(from) && to.name === "uniqueidentifier");
+}
+
+function castText(operand: Typed, type: TsqlType, target: string, style: string | undefined): string {
+  const { sql, type: from } = operand;
+  if (operand.isNull === true) return `NULL::${target}`;
+  if (type.name === "bit") {
+    if (isNumeric(from)) return `(${sql} <> 0)::int::int2`;
+    return `holdfast_tsql.text_to_bit((${sql})::text)`;
+  }
+  if (isInteger(type)) {
+    if (isInteger(from)) return `(${sql})::${target}`;
+    if (isNumeric(from)) return `trunc(${sql})::${target}`;
+    if (isCharacter(from)) return `holdfast_tsql.text_to_integer((${sql})::text)::${target}`;
+    if (isBinary(from)) return `holdfast_tsql.binary_to_integer(${sql})::${target}`;
+  }
+  if (isTemporal(type)) {
+    if (type.name === "time" && isTemporal(from)) return `(${sql})::${target}`;
+    if (isNumeric(from)) return `(timestamp '1900-01-01' + (${sql}) * interval '1 day')::${target}`;
+    if (isCharacter(from) && style !== undefined)
+      return `holdfast_tsql.text_to_timestamp((${sql})::text, ${style})::${target}`;
+    return `(${sql})::${target}`;
+  }
+  if (isCharacter(type)) {
+    if (isTemporal(from)) {
+      const fallback = from.name === "datetime" || from.name === "smalldatetime" ? "0" : "121";
+      const moment = from.name === "time" || from.name === "datetimeoffset" ? sql : `(${sql})::timestamp`;
+      return `holdfast_tsql.timestamp_to_text(${moment}, ${style ?? fallback}, '${from.name}')::${target}`;
+    }
+    if (from.name === "uniqueidentifier") return `upper((${sql})::text)::${target}`;
+    if (isBinary(from)) return `holdfast_tsql.binary_to_text(${sql}, ${style ?? "0"})::${target}`;
+    if (from.name === "money" || from.name === "smallmoney") return `round(${sql}, 2)::${target}`;
+    return `(${sql})::${target}`;
+  }
+  if (isBinary(type)) return fitBinary(binaryText(operand, type, style), type);
+  return `(${sql})::${target}`;
+}
+
+/** Values longer than their type are cut, and shorter ones of a fixed length get zeros. */
+function fitBinary(sql: string, { name, length }: TsqlType): string {
+  if (typeof length !== "number") return sql;
+  if (name === "binary") return `substring(${sql} || decode(repeat('00', ${length}), 'hex') FROM 1 FOR ${length})`;
+  return `substring(${sql} FROM 1 FOR ${length})`;
+}
+
+function binaryText({ sql, type: from }: Typed, type: TsqlType, style: string | undefined): string {
+  if (isCharacter(from)) {
+    const national = from.name.startsWith("n");
+    return `holdfast_tsql.text_to_binary((${sql})::text, ${style ?? "0"}, ${national})`;
+  }
+  if (isInteger(from)) return `holdfast_tsql.integer_to_binary((${sql})::int8, ${integerBytes(from, type)})`;
+  if (from.name === "uniqueidentifier") return `uuid_send(${sql})`;
+  return `(${sql})::bytea`;
+}
+
+function integerBytes(from: TsqlType, to: TsqlType): number {
+  if (to.name === "binary" && typeof to.length === "number") return Math.min(8, to.length);
+  if (from.name === "bigint") return 8;
+  if (from.name === "int") return 4;
+  return from.name === "smallint" ? 2 : 1;
+}

@@ -1,0 +1,311 @@
+import { objectName, type ObjectName, qualified, quoteName, temporarySchema } from "../bind/object-name.ts";
+import { Scope } from "../bind/scope.ts";
+import type { ColumnDefinition, Ddl, Path, TableConstraint } from "../parse/ast.ts";
+import { refuse } from "../parse/unsupported.ts";
+import { SqlError } from "../run/sql-error.ts";
+import { columnType } from "../types/postgresql-type.ts";
+import { isCharacter, type TsqlType } from "../types/tsql-type.ts";
+import type { EmitContext } from "./context.ts";
+import { assignTo, collate } from "./conversions.ts";
+import { emitExpression, emitPredicate } from "./expressions.ts";
+import { emitQuery } from "./queries.ts";
+
+/** The statements of PostgreSQL for one of T-SQL; they run in one transaction. */
+export interface EmittedDdl {
+  readonly statements: readonly string[];
+}
+
+export function emitDdl(ddl: Ddl, context: EmitContext): EmittedDdl {
+  switch (ddl.kind) {
+    case "createTable":
+      return { statements: emitCreateTable(nameOf(ddl.path, context), ddl.columns, ddl.constraints, context) };
+    case "alterTable":
+      return { statements: emitAlterTable(ddl, context) };
+    case "createIndex":
+      return { statements: [emitCreateIndex(ddl, context)] };
+    case "createView": {
+      const name = nameOf(ddl.path, context);
+      const { sql, columns } = emitQuery(ddl.query, context);
+      if (context.values.length > 0)
+        throw new SqlError(156, "Incorrect syntax near the keyword 'VIEW'.", { severity: 15 });
+      const names = columns.map((column, index) => ddl.columns[index] ?? column.name);
+      if (names.includes(""))
+        throw new SqlError(4511, "Create View or Function failed because no column name was specified for a column.");
+      const view = `CREATE VIEW ${qualified(name)} (${names.map((each) => quoteName(each.toLowerCase())).join(", ")}) AS ${sql}`;
+      return { statements: [view, ...spellings(name, ddl.path, names)] };
+    }
+    case "createSchema":
+      return {
+        statements: [
+          `CREATE SCHEMA ${quoteName(ddl.name.toLowerCase())}`,
+          `GRANT USAGE ON SCHEMA ${quoteName(ddl.name.toLowerCase())} TO PUBLIC`,
+        ],
+      };
+    case "createSequence": {
+      const type = ddl.type === undefined ? "" : ` AS ${columnType(ddl.type).sql}`;
+      const increment = ddl.increment === undefined ? "" : ` INCREMENT BY ${ddl.increment}`;
+      const start = ddl.start === undefined ? "" : ` MINVALUE ${ddl.start} START WITH ${ddl.start}`;
+      return { statements: [`CREATE SEQUENCE ${qualified(nameOf(ddl.path, context))}${type}${increment}${start}`] };
+    }
+    case "drop":
+      return { statements: [emitDrop(ddl, context)] };
+    case "dropIndex": {
+      const table = nameOf(ddl.table, context);
+      const index = qualified({ schema: table.schema, name: indexName(table, ddl.name) });
+      return { statements: [`DROP INDEX ${ddl.ifExists ? "IF EXISTS " : ""}${index}`] };
+    }
+    case "truncate":
+      return { statements: [`TRUNCATE TABLE ${qualified(nameOf(ddl.path, context))} RESTART IDENTITY`] };
+  }
+}
+
+function nameOf(path: Path, { session }: EmitContext): ObjectName {
+  if (path.at(-1)?.startsWith("##") === true) throw refuse("statement", 0, "global temporary tables");
+  return objectName(path, session.database, 0);
+}
+
+function emitDrop(ddl: Extract<Ddl, { kind: "drop" }>, context: EmitContext): string {
+  const names = ddl.paths.map((path) =>
+    ddl.object === "SCHEMA" ? quoteName((path.at(-1) ?? "").toLowerCase()) : qualified(nameOf(path, context)),
+  );
+  return `DROP ${ddl.object} ${ddl.ifExists ? "IF EXISTS " : ""}${names.join(", ")}`;
+}
+
+/** Indexes have names of their tables in T-SQL and of their schemas in PostgreSQL. */
+function indexName(table: ObjectName, index: string): string {
+  return `${table.name}.${index.toLowerCase()}`;
+}
+
+export function emitCreateTable(
+  name: ObjectName,
+  columns: readonly ColumnDefinition[],
+  constraints: readonly TableConstraint[],
+  context: EmitContext,
+): string[] {
+  const isTemporary = name.schema === temporarySchema;
+  const elements = [
+    ...columns.map((column) => columnText(column, columns, context)),
+    ...[...columns.flatMap((column) => column.constraints), ...constraints]
+      .filter(({ kind }) => kind !== "default")
+      .map((constraint) => constraintText(constraint, columns, context)),
+  ];
+  const table = isTemporary ? `TEMPORARY TABLE ${quoteName(name.name)}` : `TABLE ${qualified(name)}`;
+  return [
+    ...domains(columns),
+    `CREATE ${table} (${elements.join(", ")})`,
+    ...constraints.flatMap((constraint) =>
+      constraint.kind === "default" ? [defaultText(name, constraint, context)] : [],
+    ),
+    ...(isTemporary
+      ? []
+      : spellings(
+          name,
+          name.written.split("."),
+          columns.map((column) => column.name),
+        )),
+  ];
+}
+
+function domains(columns: readonly ColumnDefinition[]): string[] {
+  const needed = columns.flatMap(({ type }) => (type === undefined ? [] : [columnType(type).domain]));
+  return needed.flatMap((domain) =>
+    domain === undefined ? [] : [`SELECT holdfast_tsql.ensure_domain('${domain.name}', ${domain.length})`],
+  );
+}
+
+/** Names with capitals, as they were written. */
+function spellings(name: ObjectName, path: Path, columns: readonly string[]): string[] {
+  const rows = [["", path.at(-1) ?? ""], ...columns.map((column) => [column.toLowerCase(), column])].filter(
+    ([folded, spelling]) => folded !== spelling,
+  );
+  if (rows.length === 0) return [];
+  const text = (value: string | undefined) => `'${(value ?? "").replaceAll("'", "''").replaceAll("\0", "")}'`;
+  const values = rows.map(
+    ([folded, spelling]) => `(${text(name.schema)}, ${text(name.name)}, ${text(folded)}, ${text(spelling)})`,
+  );
+  return [
+    `INSERT INTO holdfast_tsql.spelling AS s (schema_name, object_name, column_name, spelling) VALUES ${values.join(", ")} ON CONFLICT (schema_name, object_name, column_name) DO UPDATE SET spelling = EXCLUDED.spelling`,
+  ];
+}
+
+function typeOf(column: ColumnDefinition): TsqlType {
+  return column.type ?? { name: "nvarchar", length: "max" };
+}
+
+function columnText(column: ColumnDefinition, columns: readonly ColumnDefinition[], context: EmitContext): string {
+  const name = quoteName(column.name.toLowerCase());
+  if (column.computed !== undefined) {
+    const scope = new Scope();
+    const known = columns.flatMap((each) =>
+      each.type === undefined
+        ? []
+        : [{ name: each.name.toLowerCase(), spelling: each.name, type: each.type, isNullable: true }],
+    );
+    scope.add({ alias: "", object: undefined, columns: known });
+    const typed = emitExpression(column.computed, scope, context);
+    return `${name} ${columnType(typed.type).sql} GENERATED ALWAYS AS (${typed.sql}) STORED`;
+  }
+  const type = typeOf(column);
+  if (type.name === "rowversion") throw refuse("data type", 0, "rowversion");
+  const { sql } = columnType(type);
+  const isKey = column.constraints.some(({ kind }) => kind === "primaryKey");
+  const parts = [
+    name,
+    sql,
+    collationText(type, column.collation),
+    column.isNullable === false || isKey || column.identity !== undefined ? "NOT NULL" : "",
+    column.identity === undefined
+      ? ""
+      : `GENERATED BY DEFAULT AS IDENTITY (START WITH ${column.identity.seed} INCREMENT BY ${column.identity.increment}${identityBound(column.identity.seed)})`,
+    column.default === undefined ? "" : `DEFAULT ${defaultValue(column.default.expression, type, context)}`,
+  ];
+  return parts.filter((part) => part !== "").join(" ");
+}
+
+/** Sequences of PostgreSQL begin at 1 unless they are told to begin lower. */
+function identityBound(seed: string): string {
+  return BigInt(seed) < 1n ? ` MINVALUE ${seed}` : "";
+}
+
+/** Texts compare without regard to case unless the column has a collation of its own. */
+function collationText(type: TsqlType, collation: string | undefined): string {
+  if (!isCharacter(type) || type.name === "xml") return "";
+  return collation !== undefined && /_CS_|_BIN/i.test(collation) ? 'COLLATE "C"' : collate;
+}
+
+function defaultValue(
+  expression: NonNullable<ColumnDefinition["default"]>["expression"],
+  type: TsqlType,
+  context: EmitContext,
+): string {
+  const typed = emitExpression(expression, new Scope(), context);
+  if (context.values.length > 0)
+    throw new SqlError(128, "Variables are not allowed in this context.", { severity: 15 });
+  return `(${assignTo(typed, type)})`;
+}
+
+function constraintText(
+  constraint: TableConstraint,
+  columns: readonly ColumnDefinition[],
+  context: EmitContext,
+): string {
+  const name = constraint.name === undefined ? "" : `CONSTRAINT ${quoteName(constraint.name.toLowerCase())} `;
+  const list = (names: readonly string[]) => names.map((each) => quoteName(each.toLowerCase())).join(", ");
+  switch (constraint.kind) {
+    case "primaryKey":
+      return `${name}PRIMARY KEY (${list(constraint.columns)})`;
+    case "unique":
+      // SQL Server has one NULL at most in a unique column.
+      return `${name}UNIQUE NULLS NOT DISTINCT (${list(constraint.columns)})`;
+    case "check": {
+      const scope = new Scope();
+      const known = columns.map((each) => ({
+        name: each.name.toLowerCase(),
+        spelling: each.name,
+        type: typeOf(each),
+        isNullable: true,
+      }));
+      scope.add({ alias: "", object: undefined, columns: known });
+      return `${name}CHECK (${emitPredicate(constraint.predicate, scope, context)})`;
+    }
+    case "foreignKey": {
+      const referenced = constraint.referencedColumns.length === 0 ? "" : ` (${list(constraint.referencedColumns)})`;
+      const onDelete = constraint.onDelete === undefined ? "" : ` ON DELETE ${constraint.onDelete}`;
+      const onUpdate = constraint.onUpdate === undefined ? "" : ` ON UPDATE ${constraint.onUpdate}`;
+      const target = qualified(nameOf(constraint.references, context));
+      return `${name}FOREIGN KEY (${list(constraint.columns)}) REFERENCES ${target}${referenced}${onDelete}${onUpdate}`;
+    }
+    case "default":
+      return "";
+  }
+}
+
+function defaultText(
+  table: ObjectName,
+  constraint: Extract<TableConstraint, { kind: "default" }>,
+  context: EmitContext,
+): string {
+  const known = context.catalog.find(table)?.columns.find(({ name }) => name === constraint.column.toLowerCase());
+  const value = defaultValue(constraint.expression, known?.type ?? { name: "nvarchar", length: "max" }, context);
+  return `ALTER TABLE ${qualified(table)} ALTER COLUMN ${quoteName(constraint.column.toLowerCase())} SET DEFAULT ${value}`;
+}
+
+function emitAlterTable(ddl: Extract<Ddl, { kind: "alterTable" }>, context: EmitContext): string[] {
+  const name = nameOf(ddl.path, context);
+  const table = `ALTER TABLE ${qualified(name)}`;
+  const { action } = ddl;
+  switch (action.kind) {
+    case "add": {
+      const existing = context.table(ddl.path, 0).columns.map(
+        ({ spelling, type }): ColumnDefinition => ({
+          name: spelling,
+          type,
+          isNullable: undefined,
+          identity: undefined,
+          default: undefined,
+          computed: undefined,
+          collation: undefined,
+          constraints: [],
+        }),
+      );
+      const all = [...existing, ...action.columns];
+      const parts = [
+        ...action.columns.map((column) => `ADD COLUMN ${columnText(column, all, context)}`),
+        ...[...action.columns.flatMap((column) => column.constraints), ...action.constraints]
+          .filter(({ kind }) => kind !== "default")
+          .map((constraint) => `ADD ${constraintText(constraint, all, context)}`),
+      ];
+      return [
+        ...domains(action.columns),
+        ...(parts.length === 0 ? [] : [`${table} ${parts.join(", ")}`]),
+        ...action.constraints.flatMap((constraint) =>
+          constraint.kind === "default" ? [defaultText(name, constraint, context)] : [],
+        ),
+        ...spellings(
+          name,
+          [name.name],
+          action.columns.map((column) => column.name),
+        ),
+      ];
+    }
+    case "dropColumn":
+    case "dropConstraint": {
+      const object = action.kind === "dropColumn" ? "COLUMN" : "CONSTRAINT";
+      const ifExists = action.ifExists ? "IF EXISTS " : "";
+      return [
+        `${table} ${action.names.map((each) => `DROP ${object} ${ifExists}${quoteName(each.toLowerCase())}`).join(", ")}`,
+      ];
+    }
+    case "alterColumn": {
+      const { column } = action;
+      const own = quoteName(column.name.toLowerCase());
+      const type = typeOf(column);
+      const collation = collationText(type, column.collation);
+      const nullable = `ALTER COLUMN ${own} ${column.isNullable === false ? "SET" : "DROP"} NOT NULL`;
+      return [
+        ...domains([column]),
+        `${table} ALTER COLUMN ${own} TYPE ${columnType(type).sql} ${collation}, ${nullable}`,
+      ];
+    }
+  }
+}
+
+function emitCreateIndex(ddl: Extract<Ddl, { kind: "createIndex" }>, context: EmitContext): string {
+  const table = nameOf(ddl.table, context);
+  const definition = context.table(ddl.table, 0);
+  const columns = ddl.columns.map(({ name, isDescending }) => {
+    const known = definition.columns.find((column) => column.name === name.toLowerCase());
+    if (known === undefined)
+      throw new SqlError(1911, `Column name '${name}' does not exist in the target table or view.`);
+    const nulls = known.isNullable ? (isDescending ? " NULLS LAST" : " NULLS FIRST") : "";
+    return `${quoteName(known.name)}${isDescending ? " DESC" : ""}${nulls}`;
+  });
+  const scope = new Scope();
+  scope.add({ alias: "", object: undefined, columns: definition.columns });
+  const where = ddl.where === undefined ? "" : ` WHERE ${emitPredicate(ddl.where, scope, context)}`;
+  const include =
+    ddl.include.length === 0 ? "" : ` INCLUDE (${ddl.include.map((name) => quoteName(name.toLowerCase())).join(", ")})`;
+  const distinct = ddl.isUnique ? " NULLS NOT DISTINCT" : "";
+  const name = quoteName(indexName(table, ddl.name));
+  return `CREATE ${ddl.isUnique ? "UNIQUE " : ""}INDEX ${name} ON ${qualified(table)} (${columns.join(", ")})${include}${distinct}${where}`;
+}

@@ -1,0 +1,366 @@
+import { qualified, quoteName } from "../bind/object-name.ts";
+import { Scope } from "../bind/scope.ts";
+import type { TableDefinition } from "../catalog/table-catalog.ts";
+import type {
+  Assignment,
+  Delete,
+  Expression,
+  Insert,
+  Merge,
+  MergeClause,
+  Output,
+  Predicate,
+  TableSource,
+  Target,
+  Update,
+} from "../parse/ast.ts";
+import { refuse } from "../parse/unsupported.ts";
+import { SqlError } from "../run/sql-error.ts";
+import type { EmitContext, EmittedQuery, OutputColumn, Typed } from "./context.ts";
+import { assignTo } from "./conversions.ts";
+import { emitExpression, emitPredicate } from "./expressions.ts";
+import { emitCommonTables, emitItem, emitQuery, emitSource, emitTop } from "./queries.ts";
+
+export interface EmittedDml extends EmittedQuery {
+  /** The last column is the value of the IDENTITY column, which the client does not see. */
+  readonly hasIdentity: boolean;
+}
+
+function targetTable(target: Target, context: EmitContext): TableDefinition {
+  return target.kind === "table" ? context.table(target.path, target.line) : context.tableVariable(target.name, 0);
+}
+
+function column(table: TableDefinition, name: string) {
+  const folded = name.toLowerCase();
+  const found =
+    table.columns.find((each) => each.name === folded) ??
+    table.columns.find((each) => each.name.toLowerCase() === folded);
+  if (found === undefined) throw new SqlError(207, `Invalid column name '${name}'.`);
+  return found;
+}
+
+export function emitInsert(insert: Insert, context: EmitContext): EmittedDml {
+  const common = emitCommonTables(insert.with, context);
+  const table = targetTable(insert.target, context);
+  const isIdentityInsert = context.session.identityInsert === qualified(table);
+  const named = insert.columns.map((name) => column(table, name));
+  const columns =
+    named.length > 0
+      ? named
+      : table.columns.filter((each) => each.isComputed !== true && (each.isIdentity !== true || isIdentityInsert));
+  const identity = table.columns.find((each) => each.isIdentity === true);
+  if (named.some((each) => each.isIdentity === true) && !isIdentityInsert) {
+    const message = `Cannot insert explicit value for identity column in table '${table.name}' when IDENTITY_INSERT is set to OFF.`;
+    throw new SqlError(544, message);
+  }
+  const computed = named.find((each) => each.isComputed === true);
+  if (computed !== undefined)
+    throw new SqlError(271, `The column "${computed.spelling}" cannot be modified because it is a computed column.`);
+  const names = columns.map(({ name }) => quoteName(name)).join(", ");
+  const values =
+    insert.source.kind === "default" ? "DEFAULT VALUES" : `(${names}) ${emitInsertSource(insert, columns, context)}`;
+  const scope = new Scope();
+  const alias = "inserted";
+  scope.add({ alias, object: undefined, columns: table.columns });
+  const { sql, columns: output } = emitOutput(
+    insert.output,
+    scope,
+    context,
+    identity && `${quoteName(alias)}.${quoteName(identity.name)}`,
+  );
+  const text = [common, `INSERT INTO ${qualified(table)} AS ${quoteName(alias)}`, values, sql];
+  return { sql: text.filter((part) => part !== "").join(" "), columns: output, hasIdentity: identity !== undefined };
+}
+
+function emitInsertSource(insert: Insert, columns: TableDefinition["columns"], context: EmitContext): string {
+  const { source } = insert;
+  const countError = (given: number) => {
+    const number = given < columns.length ? 109 : 110;
+    const more = given < columns.length ? "more" : "fewer";
+    return new SqlError(
+      number,
+      `There are ${more} columns in the INSERT statement than values specified in the VALUES clause.`,
+      { severity: 15 },
+    );
+  };
+  if (source.kind === "values") {
+    const rows = source.rows.map((row) => {
+      if (row.length !== columns.length) throw countError(row.length);
+      return `(${row.map((value, index) => emitAssigned(value, columns[index], new Scope(), context)).join(", ")})`;
+    });
+    return `VALUES ${rows.join(", ")}`;
+  }
+  if (source.kind === "default") return "";
+  const { sql, columns: own } = emitQuery(source, context);
+  if (own.length !== columns.length) {
+    const number = own.length < columns.length ? 120 : 121;
+    const message = `The select list for the INSERT statement contains ${own.length < columns.length ? "fewer" : "more"} items than the insert list.`;
+    throw new SqlError(number, message, { severity: 15 });
+  }
+  const alias = context.freshAlias();
+  const names = own.map((_, index) => `c${index}`);
+  const list = own.map(({ type }, index) => {
+    const operand: Typed = { sql: `${alias}.c${index}`, type, isCollated: true };
+    return assignTo(operand, columns[index]?.type ?? type);
+  });
+  return `SELECT ${list.join(", ")} FROM (${sql}) AS ${alias} (${names.join(", ")})`;
+}
+
+function emitAssigned(
+  value: Expression,
+  target: TableDefinition["columns"][number] | undefined,
+  scope: Scope,
+  context: EmitContext,
+): string {
+  if (value.kind === "default") return "DEFAULT";
+  const typed = emitExpression(value, scope, context);
+  return target === undefined ? typed.sql : assignTo(typed, target.type);
+}
+
+/** RETURNING with the columns of OUTPUT, and the identity for SCOPE_IDENTITY(). */
+function emitOutput(
+  output: Output | undefined,
+  scope: Scope,
+  context: EmitContext,
+  identity: string | undefined,
+): EmittedQuery {
+  const items = output?.items.flatMap((item) => emitItem(item, scope, context)) ?? [];
+  const list = [...items.map(({ sql }) => sql), ...(identity === undefined ? [] : [identity])];
+  const columns: OutputColumn[] = items.map((item) => item.column);
+  return { sql: list.length === 0 ? "" : `RETURNING ${list.join(", ")}`, columns };
+}
+
+function emitAssignments(
+  assignments: readonly Assignment[],
+  table: TableDefinition,
+  scope: Scope,
+  context: EmitContext,
+): string {
+  return assignments
+    .map(({ column: name, expression }) => {
+      const target = column(table, name);
+      if (target.isIdentity === true) throw new SqlError(8102, `Cannot update identity column '${target.spelling}'.`);
+      if (target.isComputed === true)
+        throw new SqlError(271, `The column "${target.spelling}" cannot be modified because it is a computed column.`);
+      return `${quoteName(target.name)} = ${emitAssigned(expression, target, scope, context)}`;
+    })
+    .join(", ");
+}
+
+/** The target of UPDATE and DELETE, apart from the other sources and the conditions that join them. */
+interface Separated {
+  readonly table: TableDefinition;
+  readonly alias: string;
+  readonly sources: readonly TableSource[];
+  readonly conditions: readonly Predicate[];
+}
+
+function separate(target: Target, from: readonly TableSource[], context: EmitContext): Separated {
+  const written = target.kind === "table" ? target.path : [target.name];
+  const name = (written.at(-1) ?? "").toLowerCase();
+  const isTarget = (source: TableSource): boolean => {
+    if (source.kind === "tableVariable") return (source.alias ?? source.name).toLowerCase() === name;
+    if (source.kind !== "table") return false;
+    if (written.length === 1 && source.alias !== undefined) return source.alias.toLowerCase() === name;
+    return (source.path.at(-1) ?? "").toLowerCase() === name;
+  };
+  let found: TableSource | undefined;
+  const conditions: Predicate[] = [];
+  const flatten = (source: TableSource): TableSource[] => {
+    if (isTarget(source)) {
+      found = source;
+      return [];
+    }
+    if (source.kind === "join" && (source.type === "INNER" || source.type === "CROSS")) {
+      if (source.on !== undefined) conditions.push(source.on);
+      return [...flatten(source.left), ...flatten(source.right)];
+    }
+    if (source.kind === "join" && containsTarget(source))
+      throw refuse("query clause", 0, "an outer join with the target of UPDATE or DELETE");
+    return [source];
+  };
+  const containsTarget = (source: TableSource): boolean =>
+    isTarget(source) || (source.kind === "join" && (containsTarget(source.left) || containsTarget(source.right)));
+  const sources = from.flatMap(flatten);
+  const own: TableSource | undefined = found;
+  if (own?.kind === "table")
+    return { table: context.table(own.path, own.line), alias: (own.alias ?? name).toLowerCase(), sources, conditions };
+  return { table: targetTable(target, context), alias: name, sources, conditions };
+}
+
+/** TOP without an order: any rows of the condition, by their row identifiers. */
+function topCondition(
+  statement: Update | Delete,
+  { table, alias, sources }: Separated,
+  context: EmitContext,
+): string | undefined {
+  if (statement.top === undefined) return undefined;
+  if (sources.length > 0) throw refuse("query clause", 0, "TOP with a join in UPDATE or DELETE");
+  const scope = new Scope();
+  scope.add({ alias, object: alias, columns: table.columns });
+  const where = statement.where === undefined ? "" : ` WHERE ${emitPredicate(statement.where, scope, context)}`;
+  const limit = emitTop(statement.top, context);
+  return `${quoteName(alias)}.ctid = ANY (ARRAY(SELECT ctid FROM ${qualified(table)} AS ${quoteName(alias)}${where} ${limit} FOR UPDATE))`;
+}
+
+function whereText(
+  statement: Update | Delete,
+  separated: Separated,
+  scope: Scope,
+  context: EmitContext,
+  more: readonly string[] = [],
+): string {
+  const conditions = [
+    ...more,
+    ...separated.conditions.map((condition) => emitPredicate(condition, scope, context)),
+    ...(statement.where === undefined ? [] : [emitPredicate(statement.where, scope, context)]),
+  ];
+  const top = topCondition(statement, separated, context);
+  if (top !== undefined) conditions.push(top);
+  return conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+}
+
+export function emitUpdate(update: Update, context: EmitContext): EmittedDml {
+  const common = emitCommonTables(update.with, context);
+  const separated = separate(update.target, update.from, context);
+  const { table, alias, sources } = separated;
+  const scope = new Scope();
+  scope.add({ alias, object: alias, columns: table.columns });
+  const from = sources.map((source) => emitSource(source, scope, context));
+  const assignments = emitAssignments(update.assignments, table, scope, context);
+  const more: string[] = [];
+  const previous = previousValues(update.output, separated, update.where, context);
+  if (previous !== undefined) {
+    from.push(previous.source);
+    more.push(previous.condition);
+  }
+  const where = whereText(update, separated, scope, context, more);
+  const output = outputScope(scope, table, alias, previous !== undefined);
+  const { sql, columns } = emitOutput(update.output, output, context, undefined);
+  const text = [
+    common,
+    `UPDATE ${qualified(table)} AS ${quoteName(alias)} SET ${assignments}`,
+    from.length === 0 ? "" : `FROM ${from.join(", ")}`,
+    where,
+    replaceInserted(sql, alias),
+  ];
+  return { sql: text.filter((part) => part !== "").join(" "), columns, hasIdentity: false };
+}
+
+const insertedName = "inserted";
+const deletedName = "deleted";
+
+/** `inserted` is the target after the change, `deleted` its rows before it. */
+function outputScope(scope: Scope, table: TableDefinition, alias: string, hasDeleted: boolean): Scope {
+  const output = new Scope();
+  for (const source of scope.sources) output.sources.push(source);
+  if (alias !== insertedName) output.sources.push({ alias: insertedName, object: undefined, columns: table.columns });
+  if (hasDeleted) output.sources.push({ alias: deletedName, object: undefined, columns: table.columns });
+  return output;
+}
+
+/** Only RETURNING has this text, and no literal has a quoted name followed by a dot outside of its quotes. */
+function replaceInserted(returning: string, alias: string): string {
+  return returning.replaceAll(/("(?:[^"]|"")*")|('(?:[^']|'')*')/g, (match, name: string | undefined) =>
+    name === quoteName(insertedName) ? quoteName(alias) : match,
+  );
+}
+
+/** The rows before an update: locked and read again in the same statement, and joined by the primary key. */
+function previousValues(
+  output: Output | undefined,
+  { table, alias, sources }: Separated,
+  where: Predicate | undefined,
+  context: EmitContext,
+) {
+  const usesDeleted =
+    output?.items.some(({ expression }) => expression.kind !== "literal" && refersTo(expression, deletedName)) === true;
+  if (!usesDeleted) return undefined;
+  if (table.primaryKey.length === 0 || sources.length > 0)
+    throw refuse("query clause", 0, "OUTPUT deleted.* of an UPDATE without a primary key or with a join");
+  const scope = new Scope();
+  scope.add({ alias, object: alias, columns: table.columns });
+  const condition = where === undefined ? "" : ` WHERE ${emitPredicate(where, scope, context)}`;
+  const own = quoteName(alias);
+  return {
+    source: `(SELECT * FROM ${qualified(table)} AS ${own}${condition} FOR UPDATE) AS ${quoteName(deletedName)}`,
+    condition: table.primaryKey
+      .map((key) => `${own}.${quoteName(key)} = ${quoteName(deletedName)}.${quoteName(key)}`)
+      .join(" AND "),
+  };
+}
+
+function refersTo(node: unknown, qualifier: string): boolean {
+  if (Array.isArray(node)) return node.some((each) => refersTo(each, qualifier));
+  if (typeof node !== "object" || node === null) return false;
+  const { kind, path } = node as { kind?: string; path?: readonly string[] };
+  if ((kind === "column" || kind === "star") && path !== undefined)
+    return path[kind === "star" ? path.length - 1 : path.length - 2]?.toLowerCase() === qualifier;
+  return Object.values(node).some((each) => refersTo(each, qualifier));
+}
+
+export function emitDelete(statement: Delete, context: EmitContext): EmittedDml {
+  const common = emitCommonTables(statement.with, context);
+  const separated = separate(statement.target, statement.from, context);
+  const { table, alias, sources } = separated;
+  const scope = new Scope();
+  scope.add({ alias, object: alias, columns: table.columns });
+  const using = sources.map((source) => emitSource(source, scope, context));
+  const where = whereText(statement, separated, scope, context);
+  const output = new Scope();
+  output.sources.push({ alias: deletedName, object: undefined, columns: table.columns });
+  const { sql, columns } = emitOutput(statement.output, output, context, undefined);
+  const text = [
+    common,
+    `DELETE FROM ${qualified(table)} AS ${quoteName(alias)}`,
+    using.length === 0 ? "" : `USING ${using.join(", ")}`,
+    where,
+    sql.replaceAll(`${quoteName(deletedName)}.`, `${quoteName(alias)}.`),
+  ];
+  return { sql: text.filter((part) => part !== "").join(" "), columns, hasIdentity: false };
+}
+
+export function emitMerge(merge: Merge, context: EmitContext): EmittedDml {
+  const common = emitCommonTables(merge.with, context);
+  const table = targetTable(merge.target, context);
+  const written = merge.target.kind === "table" ? (merge.target.path.at(-1) ?? "") : merge.target.name;
+  const alias = (merge.alias ?? written).toLowerCase();
+  const scope = new Scope();
+  scope.add({ alias, object: merge.alias === undefined ? alias : undefined, columns: table.columns });
+  const using = emitSource(merge.source, scope, context);
+  const on = emitPredicate(merge.on, scope, context);
+  const clauses = merge.clauses.map((clause) => emitMergeClause(clause, table, scope, context)).join(" ");
+  if (merge.output !== undefined) throw refuse("query clause", 0, "OUTPUT of MERGE");
+  const text = `MERGE INTO ${qualified(table)} AS ${quoteName(alias)} USING ${using} ON ${on} ${clauses}`;
+  return { sql: [common, text].filter((part) => part !== "").join(" "), columns: [], hasIdentity: false };
+}
+
+const mergeConditions = {
+  matched: "MATCHED",
+  notMatchedByTarget: "NOT MATCHED",
+  notMatchedBySource: "NOT MATCHED BY SOURCE",
+} as const;
+
+function emitMergeClause(
+  { when, condition, action }: MergeClause,
+  table: TableDefinition,
+  scope: Scope,
+  context: EmitContext,
+): string {
+  const extra = condition === undefined ? "" : ` AND ${emitPredicate(condition, scope, context)}`;
+  const begin = `WHEN ${mergeConditions[when]}${extra} THEN`;
+  switch (action.kind) {
+    case "delete":
+      return `${begin} DELETE`;
+    case "update":
+      return `${begin} UPDATE SET ${emitAssignments(action.assignments, table, scope, context)}`;
+    case "insert": {
+      const columns =
+        action.columns.length > 0
+          ? action.columns.map((name) => column(table, name))
+          : table.columns.filter((each) => each.isIdentity !== true && each.isComputed !== true);
+      const values = action.values.map((value, index) => emitAssigned(value, columns[index], scope, context));
+      return `${begin} INSERT (${columns.map(({ name }) => quoteName(name)).join(", ")}) VALUES (${values.join(", ")})`;
+    }
+  }
+}

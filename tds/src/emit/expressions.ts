@@ -1,0 +1,273 @@
+import { escapeLiteral } from "../run/backend.ts";
+import type { Expression, OrderItem, Predicate, Query } from "../parse/ast.ts";
+import { SqlError } from "../run/sql-error.ts";
+import { castType } from "../types/postgresql-type.ts";
+import { commonType, decimalShape, isCharacter, isNumeric, isTemporal, type TsqlType } from "../types/tsql-type.ts";
+import { quoteName } from "../bind/object-name.ts";
+import type { Scope } from "../bind/scope.ts";
+import type { EmitContext, Typed } from "./context.ts";
+import { castTo, collate, implicitly, tryCastTo } from "./conversions.ts";
+
+/** An expression as PostgreSQL computes it. */
+export function emitExpression(expression: Expression, scope: Scope, context: EmitContext): Typed {
+  switch (expression.kind) {
+    case "literal":
+      return emitLiteral(expression.type, expression.value);
+    case "variable":
+      return context.variable(expression.name);
+    case "column":
+      return emitColumn(expression.path, expression.line, scope);
+    case "unary":
+      return emitUnary(expression.operator, emitExpression(expression.operand, scope, context));
+    case "binary": {
+      const left = emitExpression(expression.left, scope, context);
+      return emitBinary(expression.operator, left, emitExpression(expression.right, scope, context));
+    }
+    case "call":
+      return context.grammar.call(expression.call, scope, context);
+    case "case":
+      return emitCase(expression, scope, context);
+    case "cast": {
+      const operand = emitExpression(expression.operand, scope, context);
+      const style = expression.style && `(${emitExpression(expression.style, scope, context).sql})::int`;
+      return expression.isTry ? tryCastTo(operand, expression.type, style) : castTo(operand, expression.type, style);
+    }
+    case "subquery":
+      return emitSubquery(expression.query, scope, context);
+    case "collate": {
+      const operand = emitExpression(expression.operand, scope, context);
+      const isSensitive = /_CS_|_BIN/i.test(expression.collation);
+      const sql = isSensitive ? `(${operand.sql} COLLATE "C")` : `(${operand.sql} ${collate})`;
+      return { ...operand, sql, isCollated: true };
+    }
+    case "star":
+    case "default":
+      throw new SqlError(102, `Incorrect syntax near '${expression.kind === "star" ? "*" : "DEFAULT"}'.`, {
+        severity: 15,
+      });
+  }
+}
+
+function emitLiteral(type: TsqlType, value: string | null): Typed {
+  if (value === null) return { sql: "NULL", type, isCollated: false, isNull: true };
+  if (isCharacter(type)) return { sql: `${escapeLiteral(value)}::text`, type, isCollated: false };
+  if (type.name === "varbinary") return { sql: `${escapeLiteral(value)}::bytea`, type, isCollated: false };
+  if (type.name === "float") return { sql: `'${value}'::float8`, type, isCollated: false };
+  if (type.name === "money") return { sql: `'${value}'::numeric(19,4)`, type, isCollated: false };
+  return { sql: value, type, isCollated: false };
+}
+
+function emitColumn(path: readonly string[], line: number, scope: Scope): Typed {
+  const { source, column, name } = scope.resolve(path, line);
+  const sql = source.alias === "" ? quoteName(name) : `${quoteName(source.alias)}.${quoteName(name)}`;
+  if (column === undefined) return { sql, type: { name: "nvarchar", length: "max" }, isCollated: true };
+  const { spelling, isNullable, isIdentity = false } = column;
+  return { sql, type: column.type, isCollated: true, column: { spelling, isNullable, isIdentity } };
+}
+
+function emitSubquery(query: Query, scope: Scope, context: EmitContext): Typed {
+  const { sql, columns } = context.grammar.query(query, context, scope);
+  const [column, ...others] = columns;
+  if (column === undefined || others.length > 0) {
+    const message =
+      "Only one expression can be specified in the select list when the subquery is not introduced with EXISTS.";
+    throw new SqlError(116, message);
+  }
+  return { sql: `(${sql})`, type: column.type, isCollated: true };
+}
+
+function emitUnary(operator: string, operand: Typed): Typed {
+  const number = isCharacter(operand.type) ? implicitly(operand, { name: "int" }) : operand;
+  return { sql: `(${operator} ${number.sql})`, type: number.type, isCollated: false };
+}
+
+function emitBinary(operator: string, left: Typed, right: Typed): Typed {
+  if (operator === "+" && isCharacter(left.type) && isCharacter(right.type)) {
+    const type = concatenated(left.type, right.type);
+    return { sql: `(${left.sql} || ${right.sql})`, type, isCollated: left.isCollated || right.isCollated };
+  }
+  if (operator === "+" && left.type.name === "varbinary" && right.type.name === "varbinary")
+    return { sql: `(${left.sql} || ${right.sql})`, type: { name: "varbinary", length: "max" }, isCollated: false };
+  if ((operator === "+" || operator === "-") && isTemporal(left.type) && isNumeric(right.type)) {
+    if (left.type.name !== "datetime" && left.type.name !== "smalldatetime") throw incompatible(left, right, operator);
+    return { sql: `(${left.sql} ${operator} (${right.sql}) * interval '1 day')`, type: left.type, isCollated: false };
+  }
+  const common =
+    left.isNull === true ? right.type : right.isNull === true ? left.type : commonType(left.type, right.type);
+  if (!isNumeric(common)) throw incompatible(left, right, operator);
+  const a = implicitly(left, common).sql;
+  const b = implicitly(right, common).sql;
+  if (left.isNull === true || right.isNull === true)
+    return { sql: `NULL::${castType(common)}`, type: common, isCollated: false };
+  if ("&|^".includes(operator))
+    return { sql: `(${a} ${operator === "^" ? "#" : operator} ${b})`, type: common, isCollated: false };
+  return arithmetic(operator, a, b, shapeOf(left), shapeOf(right), common);
+}
+
+function incompatible(left: Typed, right: Typed, operator: string): SqlError {
+  const message = `The data types ${left.type.name} and ${right.type.name} are incompatible in the ${operator} operator.`;
+  return new SqlError(402, message);
+}
+
+function concatenated(left: TsqlType, right: TsqlType): TsqlType {
+  const isNational = left.name.startsWith("n") || right.name.startsWith("n");
+  const name = isNational ? "nvarchar" : "varchar";
+  if (typeof left.length !== "number" || typeof right.length !== "number") return { name, length: "max" };
+  return { name, length: Math.min(isNational ? 4_000 : 8_000, left.length + right.length) };
+}
+
+/** A literal integer has the precision of its digits. */
+function shapeOf({ type, sql }: Typed): Shape | undefined {
+  return /^\d+$/.test(sql) ? { precision: sql.length, scale: 0 } : decimalShape(type);
+}
+
+/** Precision and scale of results follow the rules of T-SQL for decimals. */
+function arithmetic(
+  operator: string,
+  a: string,
+  b: string,
+  left: Shape | undefined,
+  right: Shape | undefined,
+  common: TsqlType,
+): Typed {
+  if (common.name !== "decimal" || left === undefined || right === undefined)
+    return { sql: `(${a} ${operator} ${b})`, type: common, isCollated: false };
+  const { precision, scale } = limited(resultShape(operator, left, right));
+  const type: TsqlType = { name: "decimal", precision, scale };
+  return { sql: `(${a} ${operator} ${b})::numeric(${precision},${scale})`, type, isCollated: false };
+}
+
+interface Shape {
+  readonly precision: number;
+  readonly scale: number;
+}
+
+function resultShape(operator: string, left: Shape, right: Shape): Shape {
+  const whole = Math.max(left.precision - left.scale, right.precision - right.scale);
+  switch (operator) {
+    case "*":
+      return { precision: left.precision + right.precision + 1, scale: left.scale + right.scale };
+    case "/": {
+      const scale = Math.max(6, left.scale + right.precision + 1);
+      return { precision: left.precision - left.scale + right.scale + scale, scale };
+    }
+    case "%": {
+      const scale = Math.max(left.scale, right.scale);
+      return { precision: Math.min(left.precision - left.scale, right.precision - right.scale) + scale, scale };
+    }
+    default: {
+      const scale = Math.max(left.scale, right.scale);
+      return { precision: whole + scale + 1, scale };
+    }
+  }
+}
+
+/** With more than 38 digits the fraction shrinks, down to six digits. */
+function limited({ precision, scale }: Shape): Shape {
+  if (precision <= 38) return { precision: Math.max(1, precision), scale };
+  const whole = precision - scale;
+  return { precision: 38, scale: Math.max(Math.min(scale, 6), 38 - whole) };
+}
+
+function emitCase(expression: Extract<Expression, { kind: "case" }>, scope: Scope, context: EmitContext): Typed {
+  const operand = expression.operand && emitExpression(expression.operand, scope, context);
+  const branches = expression.whens.map(({ when, consequent }) => {
+    const condition =
+      operand === undefined
+        ? emitPredicate(when as Predicate, scope, context)
+        : emitComparison("=", operand, emitExpression(when as Expression, scope, context));
+    return { condition, value: emitExpression(consequent, scope, context) };
+  });
+  const otherwise = expression.otherwise && emitExpression(expression.otherwise, scope, context);
+  const values = [...branches.map(({ value }) => value), ...(otherwise === undefined ? [] : [otherwise])];
+  const type = typeOfAll(values);
+  const whens = branches
+    .map(({ condition, value }) => `WHEN ${condition} THEN ${implicitly(value, type).sql}`)
+    .join(" ");
+  const tail = otherwise === undefined ? "" : ` ELSE ${implicitly(otherwise, type).sql}`;
+  return { sql: `(CASE ${whens}${tail} END)`, type, isCollated: values.some(({ isCollated }) => isCollated) };
+}
+
+/** The type with the highest precedence, without those of NULL. */
+export function typeOfAll(values: readonly Typed[]): TsqlType {
+  const typed = values.filter(({ isNull }) => isNull !== true);
+  return typed.map(({ type }) => type).reduce(commonType, typed[0]?.type ?? { name: "int" });
+}
+
+export function emitPredicate(predicate: Predicate, scope: Scope, context: EmitContext): string {
+  const expression = (operand: Expression) => emitExpression(operand, scope, context);
+  switch (predicate.kind) {
+    case "and":
+    case "or": {
+      const left = emitPredicate(predicate.left, scope, context);
+      return `(${left} ${predicate.kind === "and" ? "AND" : "OR"} ${emitPredicate(predicate.right, scope, context)})`;
+    }
+    case "not":
+      return `(NOT ${emitPredicate(predicate.operand, scope, context)})`;
+    case "compare":
+      return emitComparison(predicate.operator, expression(predicate.left), expression(predicate.right));
+    case "quantified": {
+      const { sql } = context.grammar.query(predicate.query, context, scope);
+      return `(${expression(predicate.left).sql} ${predicate.operator} ${predicate.quantifier} (${sql}))`;
+    }
+    case "isNull":
+      return `(${expression(predicate.operand).sql} IS ${predicate.isNegated ? "NOT " : ""}NULL)`;
+    case "between": {
+      const operand = expression(predicate.operand);
+      const low = emitComparison(">=", operand, expression(predicate.low));
+      const high = emitComparison("<=", operand, expression(predicate.high));
+      return `(${predicate.isNegated ? "NOT " : ""}(${low} AND ${high}))`;
+    }
+    case "in":
+      return emitIn(predicate, scope, context);
+    case "like": {
+      const escape = predicate.escape === undefined ? "NULL" : `(${expression(predicate.escape).sql})::text`;
+      const operand = `(${expression(predicate.operand).sql})::text`;
+      const pattern = `(${expression(predicate.pattern).sql})::text`;
+      return `(${predicate.isNegated ? "NOT " : ""}holdfast_tsql.is_like(${operand}, ${pattern}, ${escape}))`;
+    }
+    case "exists":
+      return `EXISTS (${context.grammar.query(predicate.query, context, scope).sql})`;
+  }
+}
+
+function emitIn(predicate: Extract<Predicate, { kind: "in" }>, scope: Scope, context: EmitContext): string {
+  const operand = emitExpression(predicate.operand, scope, context);
+  const negation = predicate.isNegated ? "NOT " : "";
+  if ("kind" in predicate.list) {
+    const { sql, columns } = context.grammar.query(predicate.list, context, scope);
+    const type = commonType(operand.type, columns[0]?.type ?? operand.type);
+    const left = implicitly(operand, type);
+    const own = isCharacter(type) && !left.isCollated ? `(${left.sql} ${collate})` : left.sql;
+    return `(${own} ${negation}IN (${sql}))`;
+  }
+  const values = predicate.list.map((value) => emitExpression(value, scope, context));
+  // One comparison each, since each pair of types has a conversion of its own.
+  return `(${negation}(${values.map((value) => emitComparison("=", operand, value)).join(" OR ")}))`;
+}
+
+/**
+ * Both operands have the higher type. Texts are compared under the collation of the database, without trailing blanks.
+ */
+export function emitComparison(operator: string, left: Typed, right: Typed): string {
+  if (left.isNull === true || right.isNull === true) return `(${left.sql} ${operator} ${right.sql})`;
+  const type = commonType(left.type, right.type);
+  const a = implicitly(left, type);
+  const b = implicitly(right, type);
+  if (!isCharacter(type)) return `(${a.sql} ${operator} ${b.sql})`;
+  const isCollated = left.isCollated || right.isCollated;
+  return `(${trimmed(a)} ${operator} ${trimmed(b)}${isCollated ? "" : ` ${collate}`})`;
+}
+
+/** Columns are compared as they are, so that their indexes serve. */
+function trimmed(operand: Typed): string {
+  return operand.column === undefined ? `rtrim(${operand.sql})` : operand.sql;
+}
+
+/** NULLs are the lowest values. A column without them has no such clause, so that any index serves. */
+export function emitOrder({ expression, isDescending }: OrderItem, scope: Scope, context: EmitContext): string {
+  const operand = emitExpression(expression, scope, context);
+  const needsCollation = isCharacter(operand.type) && !operand.isCollated;
+  const nulls = operand.column?.isNullable === false ? "" : ` NULLS ${isDescending ? "LAST" : "FIRST"}`;
+  return `${operand.sql}${needsCollation ? ` ${collate}` : ""}${isDescending ? " DESC" : ""}${nulls}`;
+}

@@ -1,0 +1,114 @@
+import type { Scope } from "../bind/scope.ts";
+import type { Call, OrderItem, Window } from "../parse/ast.ts";
+import { refuse } from "../parse/unsupported.ts";
+import { SqlError } from "../run/sql-error.ts";
+import { isCharacter, type TsqlType } from "../types/tsql-type.ts";
+import { aggregates } from "./aggregates.ts";
+import type { EmitContext, Typed } from "./context.ts";
+import { implicitly } from "./conversions.ts";
+import { dateFunctions } from "./date-functions.ts";
+import { emitComparison, emitExpression, emitOrder, emitPredicate, typeOfAll } from "./expressions.ts";
+import { plainFunctions } from "./plain-functions.ts";
+
+const int: TsqlType = { name: "int" };
+
+const refused: Readonly<Record<string, true>> = { CONTAINS: true, FREETEXT: true };
+
+export function emitCall(call: Call, scope: Scope, context: EmitContext): Typed {
+  const name = (call.path.at(-1) ?? "").toUpperCase();
+  if (call.path.length > 1) throw refuse("function", call.line, call.path.join("."));
+  if (refused[name]) throw refuse("full-text search", call.line);
+  const aggregate = aggregates[name];
+  if (aggregate !== undefined) return emitAggregate(call, name, scope, context);
+  const list = call.arguments.map((argument) => emitExpression(argument, scope, context));
+  const special = emitConditional(name, call, list, scope, context);
+  if (special !== undefined) return special;
+  const session = list.length === 0 ? context.session.value(name.toLowerCase()) : undefined;
+  if (session !== undefined) return context.parameter(name, session);
+  const known = plainFunctions[name] ?? dateFunctions[name];
+  if (known === undefined) {
+    throw new SqlError(195, `'${call.path.join(".")}' is not a recognized built-in function name.`, {
+      severity: 15,
+      line: call.line,
+    });
+  }
+  if (list.length < known.minimum || list.length > known.maximum) {
+    const message = `The ${name.toLowerCase()} function requires ${known.minimum} argument(s).`;
+    throw new SqlError(174, message, { severity: 15, line: call.line });
+  }
+  const { sql, type } = known.emit(list, context);
+  return { sql, type, isCollated: isCharacter(type) && list.some(({ isCollated }) => isCollated) };
+}
+
+/** Functions whose result has the type of their arguments. */
+function emitConditional(
+  name: string,
+  call: Call,
+  list: readonly Typed[],
+  scope: Scope,
+  context: EmitContext,
+): Typed | undefined {
+  const [first, second] = list;
+  if (first === undefined || second === undefined) return undefined;
+  const isCollated = list.some((value) => value.isCollated);
+  switch (name) {
+    case "ISNULL": {
+      const type = first.isNull === true ? second.type : first.type;
+      return { sql: `COALESCE(${first.sql}, ${implicitly(second, type).sql})`, type, isCollated };
+    }
+    case "COALESCE": {
+      const type = typeOfAll(list);
+      return { sql: `COALESCE(${list.map((value) => implicitly(value, type).sql).join(", ")})`, type, isCollated };
+    }
+    case "NULLIF":
+      return {
+        sql: `(CASE WHEN ${emitComparison("=", first, second)} THEN NULL ELSE ${first.sql} END)`,
+        type: first.type,
+        isCollated,
+      };
+    case "IIF": {
+      if (call.condition === undefined) return undefined;
+      const type = typeOfAll(list);
+      const condition = emitPredicate(call.condition, scope, context);
+      const [then, otherwise] = [implicitly(first, type).sql, implicitly(second, type).sql];
+      return { sql: `(CASE WHEN ${condition} THEN ${then} ELSE ${otherwise} END)`, type, isCollated };
+    }
+    case "CHOOSE": {
+      const values = list.slice(1);
+      const type = typeOfAll(values);
+      const whens = values.map((value, index) => `WHEN ${index + 1} THEN ${implicitly(value, type).sql}`).join(" ");
+      return { sql: `(CASE ${implicitly(first, int).sql} ${whens} END)`, type, isCollated };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function emitAggregate(call: Call, name: string, scope: Scope, context: EmitContext): Typed {
+  const known = aggregates[name];
+  if (known === undefined) throw refuse("function", call.line, name);
+  const isStar = call.arguments[0]?.kind === "star";
+  const list = isStar ? [] : call.arguments.map((argument) => emitExpression(argument, scope, context));
+  const {
+    call: text,
+    type,
+    wrap,
+  } = known(list, call.isDistinct ? "DISTINCT " : "", call.withinGroup && order(call.withinGroup, scope, context));
+  const over = call.over === undefined ? "" : ` OVER (${windowText(call.over, scope, context)})`;
+  const sql = wrap === undefined ? `${text}${over}` : wrap(`${text}${over}`);
+  return { sql, type, isCollated: isCharacter(type) };
+}
+
+function order(items: readonly OrderItem[], scope: Scope, context: EmitContext): string {
+  return ` ORDER BY ${items.map((item) => emitOrder(item, scope, context)).join(", ")}`;
+}
+
+function windowText(window: Window, scope: Scope, context: EmitContext): string {
+  const partition = window.partitionBy.map((item) => emitExpression(item, scope, context).sql).join(", ");
+  const parts = [
+    partition === "" ? "" : `PARTITION BY ${partition}`,
+    window.orderBy.length === 0 ? "" : order(window.orderBy, scope, context).trim(),
+    window.frame ?? "",
+  ];
+  return parts.filter((part) => part !== "").join(" ");
+}

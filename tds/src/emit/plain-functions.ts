@@ -1,0 +1,194 @@
+import { escapeLiteral } from "../run/backend.ts";
+import { SqlError } from "../run/sql-error.ts";
+import { isCharacter, isInteger, isNumeric, type TsqlType } from "../types/tsql-type.ts";
+import type { Typed } from "./context.ts";
+import { castTo, implicitly } from "./conversions.ts";
+import type { FunctionEmission } from "./function-emission.ts";
+
+const int: TsqlType = { name: "int" };
+const float: TsqlType = { name: "float" };
+const nvarchar = (length: number | "max" = 4_000): TsqlType => ({ name: "nvarchar", length });
+
+const text = (operand: Typed | undefined): string => {
+  if (operand === undefined) return "NULL";
+  if (isCharacter(operand.type)) return `(${operand.sql})::text`;
+  return castTo(operand, nvarchar("max")).sql;
+};
+const integer = (operand: Typed | undefined): string =>
+  operand === undefined ? "NULL" : isInteger(operand.type) ? operand.sql : castTo(operand, int).sql;
+const double = (operand: Typed | undefined): string =>
+  operand === undefined ? "NULL" : `(${implicitly(operand, float).sql})::float8`;
+
+/** The type of a text made from another. */
+function like(operand: Typed | undefined, length?: number | "max"): TsqlType {
+  const isNational = operand?.type.name.startsWith("n") === true;
+  const own = operand?.type.length;
+  const max = isNational ? 4_000 : 8_000;
+  return { name: isNational ? "nvarchar" : "varchar", length: own === "max" ? "max" : (length ?? own ?? max) };
+}
+
+type Emit = FunctionEmission["emit"];
+const fixed = (count: number, emit: Emit): FunctionEmission => ({ minimum: count, maximum: count, emit });
+const ranged = (minimum: number, maximum: number, emit: Emit): FunctionEmission => ({ minimum, maximum, emit });
+/** A text function of one argument. */
+const textual = (name: string): FunctionEmission =>
+  fixed(1, ([value]) => ({ sql: `${name}(${text(value)})`, type: like(value) }));
+const doubled = (name: string): FunctionEmission =>
+  fixed(1, ([value]) => ({ sql: `${name}(${double(value)})`, type: float }));
+/** A number function whose result has the type of its argument. */
+const numeric = (name: string): FunctionEmission =>
+  fixed(1, ([value]) => {
+    const number = numberOf(value);
+    return { sql: `${name}(${number.sql})`, type: number.type };
+  });
+
+function numberOf(operand: Typed | undefined): Typed {
+  if (operand === undefined) throw new SqlError(174, "The function requires 1 argument(s).", { severity: 15 });
+  return isNumeric(operand.type) ? operand : implicitly(operand, float);
+}
+
+const max8000 = { national: 4_000, other: 8_000 };
+const longest = (value: Typed | undefined) =>
+  value?.type.name.startsWith("n") === true ? max8000.national : max8000.other;
+
+export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
+  LEN: fixed(1, ([value]) => ({ sql: `char_length(rtrim(${text(value)}))`, type: int })),
+  DATALENGTH: fixed(1, ([value]) => {
+    if (value === undefined || !isCharacter(value.type))
+      return { sql: `pg_column_size(${value?.sql ?? "NULL"})`, type: int };
+    const bytes = value.type.name.startsWith("n") ? " * 2" : "";
+    return { sql: `(char_length((${value.sql})::text)${bytes})`, type: int };
+  }),
+  UPPER: textual("upper"),
+  LOWER: textual("lower"),
+  LTRIM: textual("ltrim"),
+  RTRIM: textual("rtrim"),
+  TRIM: textual("btrim"),
+  REVERSE: textual("reverse"),
+  SUBSTRING: fixed(3, ([value, start, length]) => ({
+    sql: `substring(${text(value)}, ${integer(start)}, ${integer(length)})`,
+    type: like(value),
+  })),
+  LEFT: fixed(2, ([value, length]) => ({ sql: `left(${text(value)}, ${integer(length)})`, type: like(value) })),
+  RIGHT: fixed(2, ([value, length]) => ({ sql: `right(${text(value)}, ${integer(length)})`, type: like(value) })),
+  CHARINDEX: ranged(2, 3, ([part, value, start]) => ({
+    sql: `holdfast_tsql.char_index(${text(part)}, ${text(value)}, ${start === undefined ? "1" : integer(start)})`,
+    type: int,
+  })),
+  PATINDEX: fixed(2, ([pattern, value]) => ({
+    sql: `holdfast_tsql.pat_index(${text(pattern)}, ${text(value)})`,
+    type: int,
+  })),
+  REPLACE: fixed(3, ([value, from, to]) => ({
+    sql: `holdfast_tsql.replace_text(${text(value)}, ${text(from)}, ${text(to)})`,
+    type: like(value, longest(value)),
+  })),
+  STUFF: fixed(4, ([value, start, length, insert]) => ({
+    sql: `overlay(${text(value)} placing COALESCE(${text(insert)}, '') from ${integer(start)} for ${integer(length)})`,
+    type: like(value, longest(value)),
+  })),
+  REPLICATE: fixed(2, ([value, count]) => ({
+    sql: `repeat(${text(value)}, ${integer(count)})`,
+    type: like(value, longest(value)),
+  })),
+  SPACE: fixed(1, ([count]) => ({ sql: `repeat(' ', ${integer(count)})`, type: { name: "varchar", length: 8_000 } })),
+  CONCAT: ranged(2, 254, (list) => ({ sql: `concat(${list.map(text).join(", ")})`, type: nvarchar() })),
+  CONCAT_WS: ranged(3, 254, (list) => ({ sql: `concat_ws(${list.map(text).join(", ")})`, type: nvarchar() })),
+  CHAR: fixed(1, ([code]) => ({ sql: `chr(${integer(code)})`, type: { name: "char", length: 1 } })),
+  NCHAR: fixed(1, ([code]) => ({ sql: `chr(${integer(code)})`, type: { name: "nchar", length: 1 } })),
+  ASCII: fixed(1, ([value]) => ({ sql: `ascii(${text(value)})`, type: int })),
+  UNICODE: fixed(1, ([value]) => ({ sql: `ascii(${text(value)})`, type: int })),
+  QUOTENAME: ranged(1, 2, ([value]) => ({
+    sql: `('[' || replace((${text(value)}) COLLATE "C", ']', ']]') || ']')`,
+    type: nvarchar(258),
+  })),
+  ABS: numeric("abs"),
+  CEILING: numeric("ceil"),
+  FLOOR: numeric("floor"),
+  SIGN: numeric("sign"),
+  SQRT: doubled("sqrt"),
+  EXP: doubled("exp"),
+  LOG10: doubled("log"),
+  SIN: doubled("sin"),
+  COS: doubled("cos"),
+  TAN: doubled("tan"),
+  ASIN: doubled("asin"),
+  ACOS: doubled("acos"),
+  ATAN: doubled("atan"),
+  RADIANS: doubled("radians"),
+  DEGREES: doubled("degrees"),
+  LOG: ranged(1, 2, ([value, base]) => ({
+    sql: base === undefined ? `ln(${double(value)})` : `(ln(${double(value)}) / ln(${double(base)}))`,
+    type: float,
+  })),
+  ATN2: fixed(2, ([y, x]) => ({ sql: `atan2(${double(y)}, ${double(x)})`, type: float })),
+  SQUARE: fixed(1, ([value]) => ({ sql: `power(${double(value)}, 2)`, type: float })),
+  PI: fixed(0, () => ({ sql: "pi()", type: float })),
+  RAND: ranged(0, 1, () => ({ sql: "random()", type: float })),
+  POWER: fixed(2, ([value, exponent]) => {
+    const number = numberOf(value);
+    if (number.type.name === "float" || number.type.name === "real")
+      return { sql: `power(${number.sql}, ${double(exponent)})`, type: float };
+    const result = castTo(
+      {
+        sql: `power((${number.sql})::numeric, (${exponent?.sql ?? "NULL"})::numeric)`,
+        type: { name: "decimal" },
+        isCollated: false,
+      },
+      number.type,
+    );
+    return { sql: result.sql, type: number.type };
+  }),
+  ROUND: ranged(2, 3, ([value, digits, truncates]) => {
+    const number = numberOf(value);
+    const rounded = `round((${number.sql})::numeric, ${integer(digits)})`;
+    const cut = `trunc((${number.sql})::numeric, ${integer(digits)})`;
+    const sql =
+      truncates === undefined ? rounded : `(CASE WHEN ${integer(truncates)} = 0 THEN ${rounded} ELSE ${cut} END)`;
+    return { sql: castTo({ sql, type: { name: "decimal" }, isCollated: false }, number.type).sql, type: number.type };
+  }),
+  NEWID: fixed(0, () => ({ sql: "gen_random_uuid()", type: { name: "uniqueidentifier" } })),
+  NEWSEQUENTIALID: fixed(0, () => ({ sql: "gen_random_uuid()", type: { name: "uniqueidentifier" } })),
+  ISNUMERIC: fixed(1, ([value]) => ({ sql: `pg_input_is_valid(${text(value)}, 'numeric')::int4`, type: int })),
+  ISDATE: fixed(1, ([value]) => ({ sql: `pg_input_is_valid(${text(value)}, 'timestamp')::int4`, type: int })),
+  ISJSON: fixed(1, ([value]) => ({ sql: `pg_input_is_valid(${text(value)}, 'json')::int4`, type: int })),
+  JSON_VALUE: fixed(2, ([value, path]) => ({
+    sql: `(jsonb_path_query_first((${text(value)})::jsonb, (${text(path)})::jsonpath) #>> '{}')`,
+    type: nvarchar(),
+  })),
+  OBJECT_ID: ranged(1, 2, ([name, kind]) => ({
+    sql: `holdfast_tsql.object_id(${text(name)}, ${text(kind)})`,
+    type: int,
+  })),
+  OBJECT_NAME: ranged(1, 2, ([id]) => ({ sql: `holdfast_tsql.object_name(${integer(id)})`, type: nvarchar(128) })),
+  SCHEMA_NAME: ranged(0, 1, ([id]) => ({ sql: `holdfast_tsql.schema_name(${integer(id)})`, type: nvarchar(128) })),
+  SCHEMA_ID: ranged(0, 1, ([name]) => ({ sql: `holdfast_tsql.schema_id(${text(name)})`, type: int })),
+  TYPE_NAME: fixed(1, ([id]) => ({ sql: `holdfast_tsql.type_name(${integer(id)})`, type: nvarchar(128) })),
+  COL_NAME: fixed(2, ([id, column]) => ({
+    sql: `holdfast_tsql.col_name(${integer(id)}, ${integer(column)})`,
+    type: nvarchar(128),
+  })),
+  COLUMNPROPERTY: fixed(3, ([id, column, property]) => ({
+    sql: `holdfast_tsql.column_property(${integer(id)}, ${text(column)}, ${text(property)})`,
+    type: int,
+  })),
+  OBJECTPROPERTY: fixed(2, ([id, property]) => ({
+    sql: `holdfast_tsql.object_property(${integer(id)}, ${text(property)})`,
+    type: int,
+  })),
+  SERVERPROPERTY: fixed(1, ([name]) => ({ sql: `holdfast_tsql.server_property(${text(name)})`, type: nvarchar(128) })),
+  DB_NAME: ranged(0, 1, (_, { session }) => ({ sql: `${escapeLiteral(session.database)}::text`, type: nvarchar(128) })),
+  DB_ID: ranged(0, 1, ([name], { session }) => ({
+    sql: name === undefined ? "5" : `(CASE WHEN lower(${text(name)}) = ${escapeLiteral(session.database)} THEN 5 END)`,
+    type: int,
+  })),
+  HAS_DBACCESS: fixed(1, () => ({ sql: "1", type: int })),
+  SUSER_SNAME: ranged(0, 1, () => ({ sql: "session_user::text", type: nvarchar(128) })),
+  SUSER_NAME: ranged(0, 1, () => ({ sql: "session_user::text", type: nvarchar(128) })),
+  ORIGINAL_LOGIN: fixed(0, () => ({ sql: "session_user::text", type: nvarchar(128) })),
+  SYSTEM_USER: fixed(0, () => ({ sql: "session_user::text", type: nvarchar(128) })),
+  USER_NAME: ranged(0, 1, () => ({ sql: "current_user::text", type: nvarchar(128) })),
+  CURRENT_USER: fixed(0, () => ({ sql: "current_user::text", type: nvarchar(128) })),
+  SESSION_USER: fixed(0, () => ({ sql: "current_user::text", type: nvarchar(128) })),
+  USER: fixed(0, () => ({ sql: "current_user::text", type: nvarchar(128) })),
+};

@@ -1,0 +1,277 @@
+import { qualified, quoteName } from "../bind/object-name.ts";
+import { type ColumnSource, matches, Scope, type Source } from "../bind/scope.ts";
+import type { TableDefinition } from "../catalog/table-catalog.ts";
+import type { CommonTable, Query, QueryBody, Select, SelectItem, TableSource, Top } from "../parse/ast.ts";
+import { refuse } from "../parse/unsupported.ts";
+import { SqlError } from "../run/sql-error.ts";
+import { commonType } from "../types/tsql-type.ts";
+import type { EmitContext, EmittedQuery, OutputColumn, Typed } from "./context.ts";
+import { castTo } from "./conversions.ts";
+import { emitExpression, emitOrder, emitPredicate } from "./expressions.ts";
+
+export function emitQuery(query: Query, context: EmitContext, outer?: Scope): EmittedQuery {
+  const common = emitCommonTables(query.with, context);
+  const { sql, columns, scope } = emitBody(query.body, context, outer);
+  const order = query.orderBy.map((item) => {
+    const { expression } = item;
+    const alias = expression.kind === "column" && expression.path.length === 1 ? expression.path[0] : undefined;
+    const isAlias = columns.some(({ name }) => name !== "" && name.toLowerCase() === alias?.toLowerCase());
+    const isPosition = expression.kind === "literal";
+    if (alias !== undefined && isAlias && !isColumnOf(alias, scope))
+      return outputOrder(quoteName(alias.toLowerCase()), item.isDescending);
+    if (isPosition) return outputOrder(expression.value ?? "NULL", item.isDescending);
+    return emitOrder(item, scope ?? new Scope(outer), context);
+  });
+  const top = query.body.kind === "select" ? query.body.top : undefined;
+  const parts = [
+    common,
+    sql,
+    order.length === 0 ? "" : `ORDER BY ${order.join(", ")}`,
+    query.offset === undefined ? "" : `OFFSET (${emitExpression(query.offset, new Scope(outer), context).sql})::int8`,
+    query.fetch === undefined ? "" : `LIMIT (${emitExpression(query.fetch, new Scope(outer), context).sql})::int8`,
+    top === undefined ? "" : emitTop(top, context, outer),
+  ];
+  return { sql: parts.filter((part) => part !== "").join(" "), columns };
+}
+
+function outputOrder(sql: string, isDescending: boolean): string {
+  return `${sql}${isDescending ? " DESC NULLS LAST" : " NULLS FIRST"}`;
+}
+
+/** A name in ORDER BY is a column of the output first, unless that column is the one of the table itself. */
+function isColumnOf(name: string, scope: Scope | undefined): boolean {
+  const folded = name.toLowerCase();
+  return scope?.sources.some(({ columns }) => columns?.some((column) => column.name === folded) === true) === true;
+}
+
+export function emitTop(top: Top, context: EmitContext, outer?: Scope): string {
+  if (top.isPercent) throw refuse("query clause", 0, "TOP ... PERCENT");
+  const count = `(${emitExpression(top.count, new Scope(outer), context).sql})::int8`;
+  return top.withTies ? `FETCH FIRST (${count}) ROWS WITH TIES` : `LIMIT ${count}`;
+}
+
+/** Tables of WITH are added to the context, and their text precedes the statement. */
+export function emitCommonTables(common: readonly CommonTable[], context: EmitContext): string {
+  if (common.length === 0) return "";
+  const texts = common.map(({ name, columns, query }) => {
+    const folded = name.toLowerCase();
+    const first = query.body.kind === "setOperation" ? query.body.left : undefined;
+    if (first !== undefined) {
+      // The first part of a recursive table gives its columns before its second part refers to them.
+      const { columns: own } = emitQuery({ ...query, body: first, orderBy: [] }, context);
+      context.common.set(folded, commonTable(folded, own, columns));
+    }
+    const { sql, columns: own } = emitQuery(query, context);
+    context.common.set(folded, commonTable(folded, own, columns));
+    const names = commonTable(folded, own, columns).columns.map((column) => quoteName(column.name));
+    return `${quoteName(folded)} (${names.join(", ")}) AS (${sql})`;
+  });
+  return `WITH RECURSIVE ${texts.join(", ")}`;
+}
+
+function commonTable(name: string, own: readonly OutputColumn[], names: readonly string[]): TableDefinition {
+  return { schema: "", name, columns: sourceColumns(own, names, name), primaryKey: [] };
+}
+
+/** The columns of a derived table; each needs a name. */
+function sourceColumns(own: readonly OutputColumn[], names: readonly string[], alias: string): ColumnSource[] {
+  return own.map(({ name, type, isNullable }, index) => {
+    const spelling = names[index] ?? name;
+    if (spelling === "") {
+      const message = `No column name was specified for column ${index + 1} of '${alias}'.`;
+      throw new SqlError(8155, message);
+    }
+    return { name: spelling.toLowerCase(), spelling, type, isNullable };
+  });
+}
+
+interface EmittedBody extends EmittedQuery {
+  /** The sources of a single SELECT, for its ORDER BY. */
+  readonly scope: Scope | undefined;
+}
+
+function emitBody(body: QueryBody, context: EmitContext, outer?: Scope): EmittedBody {
+  switch (body.kind) {
+    case "select":
+      return emitSelect(body, context, outer);
+    case "nested": {
+      const { sql, columns } = emitQuery(body.query, context, outer);
+      return { sql: `(${sql})`, columns, scope: undefined };
+    }
+    case "setOperation": {
+      const left = emitOperand(body.left, context, outer);
+      const right = emitOperand(body.right, context, outer);
+      if (left.columns.length !== right.columns.length) {
+        const message =
+          "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of expressions in their target lists.";
+        throw new SqlError(205, message);
+      }
+      const columns = left.columns.map((column, index) => {
+        const other = right.columns[index] ?? column;
+        const isNullable = column.isNullable || other.isNullable;
+        return { ...column, type: commonType(column.type, other.type), isNullable, isIdentity: false };
+      });
+      return { sql: `${left.sql} ${body.operator} ${right.sql}`, columns, scope: undefined };
+    }
+  }
+}
+
+/** TOP in a part of a UNION is that part's own. */
+function emitOperand(body: QueryBody, context: EmitContext, outer?: Scope): EmittedBody {
+  const emitted = emitBody(body, context, outer);
+  if (body.kind !== "select" || body.top === undefined) return emitted;
+  return { ...emitted, sql: `(${emitted.sql} ${emitTop(body.top, context, outer)})` };
+}
+
+function emitSelect(select: Select, context: EmitContext, outer?: Scope): EmittedBody {
+  const scope = new Scope(outer);
+  const from = select.from.map((source) => emitSource(source, scope, context)).join(", ");
+  const items = select.items.flatMap((item) => emitItem(item, scope, context));
+  const group = select.groupBy.map((expression) => emitExpression(expression, scope, context).sql);
+  const parts = [
+    `SELECT ${select.isDistinct ? "DISTINCT " : ""}${items.map(({ sql }) => sql).join(", ")}`,
+    from === "" ? "" : `FROM ${from}`,
+    select.where === undefined ? "" : `WHERE ${emitPredicate(select.where, scope, context)}`,
+    group.length === 0 ? "" : `GROUP BY ${group.join(", ")}`,
+    select.having === undefined ? "" : `HAVING ${emitPredicate(select.having, scope, context)}`,
+  ];
+  return {
+    sql: parts.filter((part) => part !== "").join(" "),
+    columns: items.map(({ column }) => column),
+    scope,
+  };
+}
+
+interface EmittedItem {
+  readonly sql: string;
+  readonly column: OutputColumn;
+}
+
+/** An item of a select list or of OUTPUT; a star is as many items as it has columns. */
+export function emitItem({ expression, alias }: SelectItem, scope: Scope, context: EmitContext): EmittedItem[] {
+  if (expression.kind === "star") {
+    const qualifier = expression.path.at(-1)?.toLowerCase();
+    const sources = scope.sources.filter((source) => qualifier === undefined || matches(source, qualifier));
+    if (sources.length === 0) {
+      const message =
+        qualifier === undefined
+          ? "Must specify table to select from."
+          : `The column prefix '${qualifier}' does not match with a table name or alias name used in the query.`;
+      throw new SqlError(qualifier === undefined ? 263 : 107, message);
+    }
+    return sources.flatMap(starItems);
+  }
+  const typed = emitExpression(expression, scope, context);
+  const name = alias ?? (expression.kind === "column" ? (expression.path.at(-1) ?? "") : "");
+  const sql = typed.isNull === true ? castTo(typed, typed.type).sql : typed.sql;
+  return [
+    {
+      sql: name === "" ? sql : `${sql} AS ${quoteName(name.toLowerCase())}`,
+      column: outputColumn(name, typed),
+    },
+  ];
+}
+
+function outputColumn(name: string, { type, column }: Typed): OutputColumn {
+  return { name, type, isNullable: column?.isNullable ?? true, isIdentity: column?.isIdentity ?? false };
+}
+
+function starItems(source: Source): EmittedItem[] {
+  if (source.columns === undefined) throw refuse("query clause", 0, "* of a function");
+  return source.columns.map(({ name, spelling, type, isNullable, isIdentity = false }) => ({
+    sql: `${quoteName(source.alias)}.${quoteName(name)}`,
+    column: { name: spelling, type, isNullable, isIdentity },
+  }));
+}
+
+/** A source of FROM; it is added to the scope before what stands to its right. */
+export function emitSource(source: TableSource, scope: Scope, context: EmitContext): string {
+  switch (source.kind) {
+    case "table": {
+      const table = context.table(source.path, source.line);
+      return tableText(table, source.alias ?? source.path.at(-1) ?? "", source.alias === undefined, scope);
+    }
+    case "tableVariable": {
+      const table = context.tableVariable(source.name, 0);
+      return tableText(table, source.alias ?? source.name, false, scope);
+    }
+    case "derived": {
+      const { sql, columns } = emitQuery(source.query, context, scope);
+      const alias = source.alias.toLowerCase();
+      const own = sourceColumns(columns, source.columns, source.alias);
+      scope.add({ alias, object: undefined, columns: own });
+      return `(${sql}) AS ${quoteName(alias)} (${own.map(({ name }) => quoteName(name)).join(", ")})`;
+    }
+    case "values": {
+      const alias = source.alias.toLowerCase();
+      const rows = source.rows.map((row) => row.map((value) => emitExpression(value, scope, context)));
+      const [first = []] = rows;
+      const own = first.map(({ type }, index) => {
+        const spelling = source.columns[index] ?? `column${index + 1}`;
+        return { name: spelling.toLowerCase(), spelling, type, isNullable: true };
+      });
+      scope.add({ alias, object: undefined, columns: own });
+      const text = rows.map((row) => `(${row.map(({ sql }) => sql).join(", ")})`).join(", ");
+      return `(VALUES ${text}) AS ${quoteName(alias)} (${own.map(({ name }) => quoteName(name)).join(", ")})`;
+    }
+    case "function":
+      return emitRowset(source, scope, context);
+    case "join":
+      return emitJoin(source, scope, context);
+  }
+}
+
+function tableText(table: TableDefinition, written: string, isOwnName: boolean, scope: Scope): string {
+  const alias = written.toLowerCase();
+  scope.add({ alias, object: isOwnName ? alias : undefined, columns: table.columns });
+  const name = table.schema === "" ? quoteName(table.name) : qualified(table);
+  return `${name} AS ${quoteName(alias)}`;
+}
+
+/** Rowset functions with the columns of their rows. */
+function emitRowset(source: Extract<TableSource, { kind: "function" }>, scope: Scope, context: EmitContext): string {
+  const name = (source.call.path.at(-1) ?? "").toUpperCase();
+  const list = source.call.arguments.map((argument) => emitExpression(argument, scope, context).sql);
+  const alias = (source.alias ?? name).toLowerCase();
+  const [first, second] = list;
+  if (source.call.path.length > 1 || first === undefined)
+    throw refuse("function", source.call.line, source.call.path.join("."));
+  switch (name) {
+    case "STRING_SPLIT": {
+      const value: ColumnSource = {
+        name: "value",
+        spelling: "value",
+        type: { name: "nvarchar", length: "max" },
+        isNullable: false,
+      };
+      scope.add({ alias, object: undefined, columns: [value] });
+      const split = `string_to_table((${first})::text COLLATE "C", (${second})::text)`;
+      return `${split} AS ${quoteName(alias)} ("value")`;
+    }
+    case "GENERATE_SERIES": {
+      const value: ColumnSource = { name: "value", spelling: "value", type: { name: "int" }, isNullable: false };
+      scope.add({ alias, object: undefined, columns: [value] });
+      return `generate_series(${list.join(", ")}) AS ${quoteName(alias)} ("value")`;
+    }
+    default:
+      throw refuse("function", source.call.line, name);
+  }
+}
+
+function emitJoin(join: Extract<TableSource, { kind: "join" }>, scope: Scope, context: EmitContext): string {
+  const left = emitSource(join.left, scope, context);
+  const right = emitSource(join.right, scope, context);
+  const nested = join.right.kind === "join" ? `(${right})` : right;
+  switch (join.type) {
+    case "CROSS":
+      return `${left} CROSS JOIN ${nested}`;
+    case "CROSS APPLY":
+      return `${left} CROSS JOIN LATERAL ${nested}`;
+    case "OUTER APPLY":
+      return `${left} LEFT JOIN LATERAL ${nested} ON true`;
+    default: {
+      const on = join.on === undefined ? "true" : emitPredicate(join.on, scope, context);
+      return `${left} ${join.type} JOIN ${nested} ON ${on}`;
+    }
+  }
+}

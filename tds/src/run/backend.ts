@@ -1,0 +1,163 @@
+import { connect } from "node:net";
+import { optionsOf } from "@holdfast/common/postgresql/session-settings.ts";
+import pg from "pg";
+
+export type { FieldDef } from "pg";
+export const { DatabaseError, escapeLiteral } = pg;
+
+export interface BackendOptions {
+  readonly socketDirectory: string;
+  readonly port: number;
+  readonly user: string;
+  /** Answers PostgreSQL's SCRAM; nothing else has it. */
+  readonly password: string;
+  readonly database: string;
+  readonly applicationName: string;
+}
+
+export interface StatementResult {
+  readonly fields: readonly pg.FieldDef[];
+  readonly rowCount: number;
+}
+
+export interface RowReceiver {
+  fields(fields: readonly pg.FieldDef[]): void;
+  /** False: no further row arrives before `drained` resolves. */
+  row(values: readonly (string | null)[]): boolean;
+  drained(): Promise<void>;
+}
+
+/** One session of PostgreSQL for one session of a client. Statements run one at a time; values are text. */
+export interface Backend {
+  readonly processId: number;
+  /** True inside a transaction block, also a failed one. */
+  readonly inTransaction: boolean;
+  query(sql: string, values?: readonly (string | null)[]): Promise<(string | null)[][]>;
+  /** One statement, by the extended protocol: PostgreSQL refuses a second one in the text. */
+  stream(sql: string, values: readonly (string | null)[], receiver: RowReceiver): Promise<StatementResult>;
+  /** Several statements without parameters, such as savepoints; the text has no text of users. */
+  script(sql: string): Promise<void>;
+  /** Cancels the running statement; resolves when no later statement can be the one that it cancels. */
+  cancel(): Promise<void>;
+  end(): void;
+}
+
+/** Settings that the meaning and output of translated statements depend on. */
+const sessionSettings = {
+  search_path: "dbo,holdfast_tsql",
+  client_encoding: "UTF8",
+  DateStyle: "ISO,MDY",
+  IntervalStyle: "postgres",
+  TimeZone: "UTC",
+  bytea_output: "hex",
+  extra_float_digits: "1",
+  standard_conforming_strings: "on",
+  client_connection_check_interval: "500ms",
+};
+
+const unparsed: pg.CustomTypesConfig = { getTypeParser: () => (value: unknown) => value };
+
+/** Rejects with PostgreSQL's error if the password or the database is refused. */
+export async function openBackend(
+  options: BackendOptions,
+  { onEnd, onNotification }: { onEnd: () => void; onNotification: () => void },
+): Promise<Backend> {
+  const client = new pg.Client({
+    host: options.socketDirectory,
+    port: options.port,
+    user: options.user,
+    password: options.password,
+    database: options.database,
+    application_name: options.applicationName,
+    options: optionsOf(sessionSettings),
+    types: unparsed,
+  });
+  // Errors of running statements reject these; an error of an idle session is its end.
+  client.on("error", onEnd);
+  client.on("end", onEnd);
+  client.on("notification", onNotification);
+  try {
+    await client.connect();
+  } catch (error) {
+    client.end().catch(() => {});
+    throw error;
+  }
+  const { stream } = client.connection;
+  // pg has these for its own cancel requests, and its types do not.
+  const { processID = 0, secretKey = 0 } = client as pg.Client & { processID?: number; secretKey?: number };
+  const extended = (text: string, values: readonly (string | null)[]) => ({
+    text,
+    values: [...values],
+    rowMode: "array" as const,
+    queryMode: "extended" as const,
+  });
+  return {
+    processId: processID,
+    get inTransaction() {
+      const status = client.getTransactionStatus();
+      return status !== null && status !== "I";
+    },
+    async query(sql, values = []) {
+      return (await client.query<(string | null)[]>(extended(sql, values))).rows;
+    },
+    async stream(sql, values, receiver) {
+      const query = new pg.Query<(string | null)[]>(extended(sql, values));
+      let isFirst = true;
+      const wait = (drained: Promise<void>) => {
+        stream.pause();
+        drained.then(
+          () => stream.resume(),
+          () => stream.destroy(),
+        );
+      };
+      let failure: unknown;
+      let canceled: Promise<void> | undefined;
+      query.on("row", (row, result) => {
+        if (failure !== undefined) return;
+        try {
+          if (isFirst) {
+            isFirst = false;
+            receiver.fields(result?.fields ?? []);
+          }
+          if (!receiver.row(row)) wait(receiver.drained());
+        } catch (error) {
+          failure = error;
+          canceled = cancel();
+        }
+      });
+      const result = await new Promise<pg.QueryResult>((resolve, reject) => {
+        query.on("end", resolve);
+        query.on("error", reject);
+        client.query(query);
+      }).catch(async (error: unknown) => {
+        await canceled;
+        throw failure ?? error;
+      });
+      await canceled;
+      if (failure !== undefined) throw failure;
+      if (isFirst && result.fields.length > 0) receiver.fields(result.fields);
+      return { fields: result.fields, rowCount: result.rowCount ?? 0 };
+    },
+    async script(sql) {
+      await client.query(sql);
+    },
+    cancel,
+    end() {
+      client.off("end", onEnd);
+      client.end().catch(() => stream.destroy());
+    },
+  };
+
+  /** CancelRequest of PostgreSQL's protocol, over a connection of its own. */
+  async function cancel(): Promise<void> {
+    const request = Buffer.alloc(16);
+    request.writeInt32BE(16, 0);
+    request.writeInt32BE(80_877_102, 4);
+    request.writeInt32BE(processID, 8);
+    request.writeInt32BE(secretKey, 12);
+    const socket = connect(`${options.socketDirectory}/.s.PGSQL.${options.port}`, () => socket.end(request));
+    socket.on("error", () => {});
+    socket.resume();
+    await new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  }
+}
