@@ -17,8 +17,6 @@ export interface Login7 {
   /** ApplicationIntent=ReadOnly. */
   readonly isReadOnly: boolean;
   readonly changesPassword: boolean;
-  /** Numbers of the requested features, such as 0x0A (UTF8_SUPPORT). */
-  readonly features: readonly number[];
 }
 
 const fixedBytes = 94;
@@ -26,9 +24,6 @@ const textMax = 128;
 const integratedSecurity = 0x80;
 const readOnlyIntent = 0x20;
 const changePassword = 0x01;
-const hasExtension = 0x10;
-const featureTerminator = 0xff;
-const featuresMax = 32;
 
 export function decodeLogin7(payload: Buffer): Login7 {
   const reader = new ByteReader(payload);
@@ -53,7 +48,8 @@ export function decodeLogin7(payload: Buffer): Login7 {
   const password = unscramble(text()).toString("utf16le");
   const appName = text().toString("utf16le");
   const serverName = text().toString("utf16le");
-  const extension = region(reader);
+  // Feature extensions are optional requests, and none is acknowledged.
+  region(reader);
   const clientInterface = text().toString("utf16le");
   const language = text().toString("utf16le");
   const database = text().toString("utf16le");
@@ -71,26 +67,12 @@ export function decodeLogin7(payload: Buffer): Login7 {
     usesIntegratedSecurity: (flags2 & integratedSecurity) !== 0,
     isReadOnly: (typeFlags & readOnlyIntent) !== 0,
     changesPassword: (flags3 & changePassword) !== 0,
-    features: (flags3 & hasExtension) === 0 ? [] : features(payload, reader.at(extension.offset, 4).readUInt32LE()),
   };
 }
 
 function region(reader: ByteReader): { offset: number; length: number } {
   const offset = reader.uint16();
   return { offset, length: reader.uint16() };
-}
-
-function features(payload: Buffer, offset: number): number[] {
-  if (offset > payload.length) throw new ProtocolError("the features of LOGIN7 begin after its end");
-  const reader = new ByteReader(payload.subarray(offset));
-  const found: number[] = [];
-  for (;;) {
-    const feature = reader.uint8();
-    if (feature === featureTerminator) return found;
-    if (found.length >= featuresMax) throw new ProtocolError("a LOGIN7 message has too many features");
-    found.push(feature);
-    reader.bytes(reader.uint32());
-  }
 }
 
 /** Passwords are obfuscated, not encrypted: each byte has its halves swapped and is combined with 0xA5. */

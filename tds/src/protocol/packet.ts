@@ -16,7 +16,7 @@ export const packetTypes = {
 export const packetHeaderBytes = 8;
 export const packetSizeMin = 512;
 export const packetSizeMax = 32_767;
-export const packetSizeDefault = 4_096;
+const packetSizeDefault = 4_096;
 
 /** Bits of the status of a packet (MS-TDS 2.2.3.1.2). */
 const endOfMessage = 0x01;

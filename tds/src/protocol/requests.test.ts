@@ -34,7 +34,7 @@ function login7(userName: string, password: string): Buffer {
 describe("requests", () => {
   test("a LOGIN7 message has its names and its password", () => {
     const login = decodeLogin7(login7("erp_admin", "pässword-1"));
-    expect(login).toMatchObject({ userName: "erp_admin", password: "pässword-1", database: "defaultdb", features: [] });
+    expect(login).toMatchObject({ userName: "erp_admin", password: "pässword-1", database: "defaultdb" });
     expect(login).toMatchObject({ tdsVersion: tdsVersions["7.4"], usesIntegratedSecurity: false });
   });
 

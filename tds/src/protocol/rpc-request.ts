@@ -20,7 +20,7 @@ export interface RpcCall {
   readonly parameters: readonly RpcParameter[];
 }
 
-export const parametersMax = 2_100;
+const parametersMax = 2_100;
 const callsMax = 10_000;
 const numberedProcedure = 0xffff;
 const separators = [0x80, 0xff, 0xfe];

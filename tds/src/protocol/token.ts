@@ -51,7 +51,7 @@ export interface Column {
   readonly isComputed?: boolean;
 }
 
-export const serverName = "holdfast";
+const serverName = "holdfast";
 
 /** ERROR for a severity above 10, and INFO otherwise. */
 export function writeMessage(writer: ByteWriter, { has72 }: WireFormat, message: ServerMessage): void {

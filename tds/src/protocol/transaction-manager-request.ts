@@ -38,12 +38,12 @@ export function decodeTransactionManagerRequest(payload: Buffer, format: WireFor
     case requestTypes.commit:
     case requestTypes.rollback: {
       const kind = type === requestTypes.commit ? "commit" : "rollback";
-      const name = reader.byteVarchar();
+      const name = readName(reader);
       const beginsNext = reader.remaining > 0 && (reader.uint8() & 1) !== 0;
       return { kind, name, ...(beginsNext && { next: readBegin(reader) }) };
     }
     case requestTypes.save:
-      return { kind: "save", name: reader.byteVarchar() };
+      return { kind: "save", name: readName(reader) };
     default:
       return { kind: "distributed" };
   }
@@ -51,5 +51,10 @@ export function decodeTransactionManagerRequest(payload: Buffer, format: WireFor
 
 function readBegin(reader: ByteReader): BeginRequest {
   const isolation = levels[reader.uint8()];
-  return { kind: "begin", isolation, name: reader.remaining > 0 ? reader.byteVarchar() : "" };
+  return { kind: "begin", isolation, name: reader.remaining > 0 ? readName(reader) : "" };
+}
+
+/** B_VARBYTE: its length counts bytes. */
+function readName(reader: ByteReader): string {
+  return reader.bytes(reader.uint8()).toString("utf16le");
 }

@@ -45,6 +45,7 @@ const packagesOf = {
     "libpostgresql-jdbc-java",
     "default-jdk-headless",
   ],
+  tsql: ["util-linux", "mount", "freetds-bin"],
   failovers: ["util-linux", "mount", "bind9-dnsutils", "python3-psycopg2"],
 } as const;
 

@@ -1,0 +1,83 @@
+import { DatabaseError } from "./backend.ts";
+import { ProtocolError } from "../protocol/protocol-error.ts";
+import { ValueOutOfRange } from "../protocol/type-value.ts";
+import { SqlError } from "./sql-error.ts";
+
+/** Numbers of T-SQL by the SQLSTATE of PostgreSQL; all others are 50000 with PostgreSQL's text. */
+// biome-ignore format: a table
+const numbers: Readonly<Record<string, { readonly number: number; readonly severity: number }>> = {
+  "23505": { number: 2627, severity: 14 },
+  "23503": { number: 547,  severity: 16 },
+  "23514": { number: 547,  severity: 16 },
+  "23502": { number: 515,  severity: 16 },
+  "42P01": { number: 208,  severity: 16 },
+  "42703": { number: 207,  severity: 16 },
+  "42702": { number: 209,  severity: 16 },
+  "42601": { number: 102,  severity: 15 },
+  "42803": { number: 8120, severity: 16 },
+  "42883": { number: 195,  severity: 15 },
+  "42P07": { number: 2714, severity: 16 },
+  "42P06": { number: 2714, severity: 16 },
+  "42710": { number: 2714, severity: 16 },
+  "42704": { number: 3701, severity: 11 },
+  "42501": { number: 229,  severity: 14 },
+  "22P02": { number: 245,  severity: 16 },
+  "22007": { number: 241,  severity: 16 },
+  "22008": { number: 242,  severity: 16 },
+  "22003": { number: 8115, severity: 16 },
+  "22012": { number: 8134, severity: 16 },
+  "22001": { number: 2628, severity: 16 },
+  "21000": { number: 512,  severity: 16 },
+  "25006": { number: 3906, severity: 16 },
+  "25P02": { number: 3930, severity: 16 },
+  "40001": { number: 3960, severity: 16 },
+  "40P01": { number: 1205, severity: 13 },
+  "55P03": { number: 1222, severity: 16 },
+  "53100": { number: 1105, severity: 17 },
+  "3D000": { number: 4060, severity: 11 },
+  "28P01": { number: 18456, severity: 14 },
+  "28000": { number: 18456, severity: 14 },
+};
+
+/** SQL Server has one number for each kind of index behind a duplicate key. */
+const uniqueIndex = 2601;
+/** An index that CREATE INDEX made has the name of its table before a dot. */
+const indexPattern = /^[^.]+\..+$/;
+
+/** The error as clients see it. Its text has no more than PostgreSQL's message and detail. */
+export function sqlErrorOf(error: unknown, line: number): SqlError {
+  if (error instanceof SqlError) {
+    if (error.line === 0) error.line = line;
+    return error;
+  }
+  if (error instanceof ValueOutOfRange)
+    return new SqlError(8115, `The value does not fit the data type ${error.type.name}.`, { line });
+  if (error instanceof ProtocolError) return new SqlError(8009, error.message, { line });
+  if (!(error instanceof DatabaseError))
+    return new SqlError(50_000, "The session of the database ended.", { severity: 20, line });
+  const known = numbers[error.code ?? ""];
+  // The detail of other errors has all values of the row.
+  const detail = error.detail !== undefined && ["23505", "23503"].includes(error.code ?? "") ? ` ${error.detail}` : "";
+  const message = `${sentence(error.message)}${detail}`;
+  if (known === undefined) return new SqlError(50_000, message, { line });
+  const isIndex = known.number === 2627 && indexPattern.test(error.constraint ?? "");
+  return new SqlError(isIndex ? uniqueIndex : known.number, message, { severity: known.severity, line });
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
+}
+
+/** Errors that end a batch outside of TRY; after others the next statement runs. */
+const batchEnding = new Set([
+  102, 105, 137, 156, 191, 195, 207, 208, 241, 242, 245, 1087, 1205, 3930, 3960, 4104, 8114,
+]);
+
+export function endsBatch({ number, severity }: SqlError): boolean {
+  return severity >= 19 || batchEnding.has(number);
+}
+
+/** Errors that roll the transaction back, as conversions and deadlocks do. */
+export function endsTransaction({ number, severity }: SqlError): boolean {
+  return severity >= 19 || [241, 242, 245, 1205, 3960].includes(number);
+}

@@ -1,0 +1,384 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Execute, Expression, Predicate, Statement, StatementBody } from "../parse/ast.ts";
+import { parseBatch } from "../parse/batch.ts";
+import { refuse } from "../parse/unsupported.ts";
+import { Scope } from "../bind/scope.ts";
+import { qualified } from "../bind/object-name.ts";
+import { castTo } from "../emit/conversions.ts";
+import { emitExpression, emitPredicate } from "../emit/expressions.ts";
+import { isCharacter, isInteger, type TsqlType, type Value } from "../types/tsql-type.ts";
+import { endsBatch, endsTransaction, sqlErrorOf } from "./errors.ts";
+import { formatMessage } from "./format-message.ts";
+import { newFrame } from "./frame.ts";
+import type { EvaluatedArgument, Run } from "./run.ts";
+import { setOption } from "./set-options.ts";
+import { SqlError } from "./sql-error.ts";
+import { createTable, runDdl, runDml } from "./statements.ts";
+import { doomed } from "./transaction.ts";
+
+/** Calls of procedures and dynamic SQL nest this deep. */
+const nestingMax = 32;
+
+/** How a statement ended; a return has the value of its procedure. */
+type Outcome = "next" | "break" | "continue" | { readonly status: number };
+
+/** Parses and runs a batch; its errors are in the results. True if none ended it. */
+export async function runBatch(text: string, run: Run): Promise<boolean> {
+  let statements: Statement[];
+  try {
+    statements = parseBatch(text, run.session.options.quotedIdentifier);
+  } catch (error) {
+    reportError(sqlErrorOf(error, 1), run);
+    return false;
+  }
+  try {
+    await runStatements(statements, run);
+    return true;
+  } catch (error) {
+    if (run.signal.aborted) throw error;
+    reportError(sqlErrorOf(error, 0), run);
+    return false;
+  } finally {
+    await dropTableVariables(run);
+    if (run.frame.depth === 0 && run.session.transaction.isDoomed && !run.signal.aborted) {
+      await run.session.transaction.rollback(run.results);
+      reportError(
+        new SqlError(3998, "The batch ended with a transaction that cannot be committed; it was rolled back."),
+        run,
+      );
+    }
+  }
+}
+
+function reportError(error: SqlError, { session, results }: Run): void {
+  session.lastError = error.number;
+  session.rowCount = 0;
+  results.error(error);
+  results.done({ isError: true });
+}
+
+async function dropTableVariables({ frame, session, signal }: Run): Promise<void> {
+  if (frame.tableVariables.size === 0 || signal.aborted || session.transaction.isDoomed) return;
+  for (const { name } of frame.tableVariables.values())
+    await session.backend.script(`DROP TABLE IF EXISTS ${qualified({ schema: "pg_temp", name })}`);
+  session.catalog.clear();
+}
+
+async function runStatements(statements: readonly Statement[], run: Run): Promise<Outcome> {
+  for (const statement of statements) {
+    const outcome = await runGuarded(statement, run);
+    if (outcome !== "next") return outcome;
+  }
+  return "next";
+}
+
+/** A failed statement outside of TRY is reported, and the next one runs unless the error ends the batch. */
+async function runGuarded(statement: Statement, run: Run): Promise<Outcome> {
+  run.signal.throwIfAborted();
+  const { session } = run;
+  try {
+    const outcome = await runStatement(statement, run);
+    return outcome;
+  } catch (error) {
+    if (run.signal.aborted) throw error;
+    const failure = sqlErrorOf(error, statement.line);
+    const isInTry = session.tryDepth > 0;
+    if (isInTry) throw failure;
+    const { transaction } = session;
+    const aborts = session.options.xactAbort && failure.severity > 10 && !isRaised(statement.body);
+    if (transaction.count > 0 && (aborts || endsTransaction(failure))) await transaction.rollback(run.results);
+    if (aborts || endsBatch(failure) || failure.isThrown) throw failure;
+    reportError(failure, run);
+    return "next";
+  }
+}
+
+/** RAISERROR does not obey XACT_ABORT. */
+function isRaised({ kind }: StatementBody): boolean {
+  return kind === "raiserror";
+}
+
+async function runStatement(statement: Statement, run: Run): Promise<Outcome> {
+  const { body, line } = statement;
+  const { session, results, frame } = run;
+  switch (body.kind) {
+    case "query":
+    case "insert":
+    case "update":
+    case "delete":
+    case "merge":
+      await beginImplicitly(run);
+      if (session.transaction.isDoomed && body.kind !== "query") throw doomed();
+      await session.transaction.guard(() => runDml(body, line, run));
+      return "next";
+    case "createTable":
+    case "alterTable":
+    case "createIndex":
+    case "createView":
+    case "createSchema":
+    case "createSequence":
+    case "drop":
+    case "dropIndex":
+    case "truncate":
+      if (session.transaction.isDoomed) throw doomed();
+      await session.transaction.guard(() => runDdl(body, line, run));
+      results.done({});
+      return "next";
+    case "declare":
+      for (const { name, type, value } of body.variables) {
+        if (frame.variables.has(name.toLowerCase()))
+          throw new SqlError(134, `The variable '${name}' is declared twice.`, { severity: 15, line });
+        frame.variables.set(name.toLowerCase(), { type, value: null });
+        if (value !== undefined) await assign(name, value, run);
+      }
+      return "next";
+    case "declareTable": {
+      const name = `${body.name.toLowerCase()}:${session.nextTemporary()}`;
+      await createTable({ schema: "pg_temp", name, written: body.name }, body.columns, body.constraints, run);
+      frame.tableVariables.set(body.name.toLowerCase(), { name });
+      return "next";
+    }
+    case "set":
+      await assign(body.name, body.expression, run);
+      return "next";
+    case "setOption":
+      for (const option of body.options) setOption(session.options, option, body.value);
+      if (body.options.includes("LOCK_TIMEOUT"))
+        await session.backend.script(`SET lock_timeout = ${Math.max(0, session.options.lockTimeoutMs)}`);
+      return "next";
+    case "isolation":
+      session.transaction.isolation = isolationOf(body.level);
+      return "next";
+    case "identityInsert": {
+      const context = session.context(frame);
+      const name = context.objectName(body.path, line);
+      await session.catalog.load([name]);
+      session.identityInsert = body.isOn ? qualified(context.table(body.path, line)) : undefined;
+      return "next";
+    }
+    case "if":
+      if (await holds(body.condition, run)) return runGuarded(body.consequent, run);
+      return body.otherwise === undefined ? "next" : runGuarded(body.otherwise, run);
+    case "while":
+      return runWhile(body.condition, body.body, run);
+    case "block":
+      return runStatements(body.statements, run);
+    case "try":
+      return runTry(body.body, body.handler, run);
+    case "break":
+      return "break";
+    case "continue":
+      return "continue";
+    case "return": {
+      const value = body.expression === undefined ? "0" : await evaluate(body.expression, run, { name: "int" });
+      return { status: Number(value ?? 0) };
+    }
+    case "print": {
+      const message = (await evaluate(body.expression, run, { name: "nvarchar", length: 4_000 })) ?? "";
+      results.message({ number: 0, state: 1, severity: 0, message, line });
+      return "next";
+    }
+    case "raiserror":
+      await raise(body.arguments, body.options, line, run);
+      return "next";
+    case "throw":
+      throw Object.assign(await thrown(body.arguments, line, run), { isThrown: true });
+    case "begin":
+      await session.transaction.begin(results, await transactionName(body.name, run));
+      results.done({});
+      return "next";
+    case "commit":
+      await session.transaction.commit(results);
+      results.done({});
+      return "next";
+    case "rollback":
+      await session.transaction.rollback(results, await transactionName(body.name, run));
+      results.done({});
+      return "next";
+    case "save": {
+      const name = await transactionName(body.name, run);
+      await session.transaction.save(name ?? "");
+      return "next";
+    }
+    case "use": {
+      const name = body.database.toLowerCase();
+      if (name !== session.database && !["master", "tempdb", "msdb", "model"].includes(name)) {
+        const message = `Database '${body.database}' does not exist: in the layout single-db the only one is ${session.database}.`;
+        throw new SqlError(911, message, { line });
+      }
+      return "next";
+    }
+    case "waitfor":
+      await waitFor(body.delay, line, run);
+      return "next";
+    case "execute":
+      await execute(body.call, line, run);
+      return "next";
+    case "executeText": {
+      const text = (await evaluate(body.text, run, { name: "nvarchar", length: "max" })) ?? "";
+      if (frame.depth + 1 > nestingMax)
+        throw new SqlError(217, `Calls are nested more than ${nestingMax} deep.`, { line });
+      const statements = parseBatch(text, session.options.quotedIdentifier);
+      await runStatements(statements, { ...run, frame: newFrame(frame.depth + 1) });
+      return "next";
+    }
+  }
+}
+
+async function beginImplicitly({ session, results }: Run): Promise<void> {
+  if (session.options.implicitTransactions && session.transaction.count === 0) await session.transaction.begin(results);
+}
+
+const isolationLevels = ["read uncommitted", "read committed", "repeatable read", "snapshot", "serializable"] as const;
+
+function isolationOf(level: string) {
+  const found = isolationLevels.find((each) => each === level);
+  if (found === undefined) throw new SqlError(102, `Incorrect syntax near '${level}'.`, { severity: 15 });
+  return found;
+}
+
+async function runWhile(condition: Predicate, body: Statement, run: Run): Promise<Outcome> {
+  while (await holds(condition, run)) {
+    run.signal.throwIfAborted();
+    const outcome = await runGuarded(body, run);
+    if (outcome === "break") return "next";
+    if (outcome !== "next" && outcome !== "continue") return outcome;
+  }
+  return "next";
+}
+
+async function runTry(body: readonly Statement[], handler: readonly Statement[], run: Run): Promise<Outcome> {
+  const { session } = run;
+  session.tryDepth += 1;
+  let failure: SqlError;
+  try {
+    return await runStatements(body, run);
+  } catch (error) {
+    if (run.signal.aborted) throw error;
+    failure = sqlErrorOf(error, 0);
+    if (failure.severity >= 20) throw failure;
+  } finally {
+    session.tryDepth -= 1;
+  }
+  const { transaction } = session;
+  if (transaction.count > 0 && (session.options.xactAbort || endsTransaction(failure))) transaction.isDoomed = true;
+  session.lastError = failure.number;
+  session.caught.push(failure);
+  try {
+    return await runStatements(handler, run);
+  } finally {
+    session.caught.pop();
+  }
+}
+
+async function transactionName(name: string | undefined, run: Run): Promise<string | undefined> {
+  if (name?.startsWith("@") !== true) return name;
+  return (await evaluate({ kind: "variable", name }, run, { name: "nvarchar", length: 32 })) ?? undefined;
+}
+
+/** Assigns a value, converted to the type of the variable. */
+async function assign(name: string, expression: Expression, run: Run): Promise<void> {
+  const variable = run.frame.variables.get(name.toLowerCase());
+  if (variable === undefined) throw new SqlError(137, `Must declare the scalar variable "${name}".`, { severity: 15 });
+  variable.value = await evaluate(expression, run, variable.type);
+}
+
+/** A value of PostgreSQL, or of the literal itself if it needs no conversion. */
+async function evaluate(expression: Expression, run: Run, type: TsqlType): Promise<Value> {
+  if (expression.kind === "literal") {
+    const { value, type: own } = expression;
+    if (value === null) return null;
+    if (isInteger(own) && type.name === "int") return value;
+    const max = typeof type.length === "number" ? type.length : Number.POSITIVE_INFINITY;
+    if (isCharacter(own) && (type.name === "nvarchar" || type.name === "varchar") && value.length <= max) return value;
+  }
+  const { session, frame } = run;
+  await session.loadTables(expression, frame);
+  const context = session.context(frame);
+  const typed = castTo(emitExpression(expression, new Scope(), context), type);
+  const rows = await session.transaction.guard(() => session.backend.query(`SELECT ${typed.sql}`, context.values));
+  return rows[0]?.[0] ?? null;
+}
+
+async function holds(predicate: Predicate, { session, frame }: Run): Promise<boolean> {
+  await session.loadTables(predicate, frame);
+  const context = session.context(frame);
+  const sql = emitPredicate(predicate, new Scope(), context);
+  const rows = await session.transaction.guard(() => session.backend.query(`SELECT ${sql}`, context.values));
+  return rows[0]?.[0] === "t";
+}
+
+const nvarcharMax: TsqlType = { name: "nvarchar", length: "max" };
+const int: TsqlType = { name: "int" };
+
+async function raise(list: readonly Expression[], options: readonly string[], line: number, run: Run): Promise<void> {
+  const [first, severity, state, ...parameters] = list;
+  if (first === undefined || severity === undefined || state === undefined)
+    throw new SqlError(102, "Incorrect syntax near 'RAISERROR'.", { severity: 15, line });
+  const isNumber = first.kind === "literal" && isInteger(first.type);
+  const format = isNumber ? "" : ((await evaluate(first, run, nvarcharMax)) ?? "");
+  const values: Value[] = [];
+  for (const parameter of parameters) values.push(await evaluate(parameter, run, nvarcharMax));
+  const level = Math.min(25, Math.max(0, Number((await evaluate(severity, run, int)) ?? 0)));
+  const number = isNumber ? Number(first.value) : 50_000;
+  const message = isNumber ? `Error ${number}.` : formatMessage(format, values);
+  const own = Math.min(255, Math.max(0, Number((await evaluate(state, run, int)) ?? 0)));
+  if (level > 10) throw new SqlError(number, message, { severity: level, state: own, line });
+  run.results.message({ number, state: own, severity: level, message, line });
+  if (options.includes("SETERROR")) run.session.lastError = number;
+}
+
+async function thrown(list: readonly Expression[], line: number, run: Run): Promise<SqlError> {
+  const caught = run.session.caught.at(-1);
+  if (list.length === 0) {
+    return caught ?? new SqlError(10_704, "THROW without arguments is only for a CATCH block.", { severity: 15, line });
+  }
+  const [number, message, state] = list;
+  if (number === undefined || message === undefined || state === undefined)
+    return new SqlError(102, "Incorrect syntax near 'THROW'.", { severity: 15, line });
+  const own = Number((await evaluate(number, run, int)) ?? 0);
+  if (own < 50_000) return new SqlError(35_100, "The number of THROW is from 50000 on.", { line });
+  const text = (await evaluate(message, run, nvarcharMax)) ?? "";
+  return new SqlError(own, text, { state: Number((await evaluate(state, run, int)) ?? 1), line });
+}
+
+async function waitFor(expression: Expression, line: number, run: Run): Promise<void> {
+  const text = (await evaluate(expression, run, { name: "varchar", length: 30 })) ?? "";
+  const match = /^(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3}))?)?$/.exec(text.trim());
+  if (match === null)
+    throw new SqlError(148, `WAITFOR has the time '${text}', which is not hh:mm:ss.`, { severity: 15, line });
+  const [, hours, minutes, seconds = "0", fraction = "0"] = match;
+  const ms = (Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds)) * 1_000 + Number(fraction.padEnd(3, "0"));
+  await delay(ms, undefined, { signal: run.signal });
+}
+
+async function execute(call: Execute, line: number, run: Run): Promise<void> {
+  const name = (call.path.at(-1) ?? "").toLowerCase();
+  if (call.path.length === 4) throw refuse("linked servers", line);
+  if (name.startsWith("sp_add_job") || name.startsWith("sp_update_job")) throw refuse("agent jobs", line);
+  if (name.startsWith("sp_cdc_")) throw refuse("change data capture", line);
+  if (name === "sp_addlinkedserver") throw refuse("linked servers", line);
+  const list: EvaluatedArgument[] = [];
+  for (const argument of call.arguments) {
+    const { value: expression } = argument;
+    const type =
+      expression.kind === "variable"
+        ? (run.frame.variables.get(expression.name.toLowerCase())?.type ?? nvarcharMax)
+        : expression.kind === "literal"
+          ? expression.type
+          : nvarcharMax;
+    const value = expression.kind === "default" ? null : await evaluate(expression, run, type);
+    list.push({ name: argument.name, type, value, isOutput: argument.isOutput });
+  }
+  const status = await run.call(call, list, run);
+  for (const [index, argument] of call.arguments.entries()) {
+    const evaluated = list[index];
+    if (!argument.isOutput || argument.value.kind !== "variable" || evaluated === undefined) continue;
+    const variable = run.frame.variables.get(argument.value.name.toLowerCase());
+    if (variable !== undefined) variable.value = evaluated.value;
+  }
+  if (call.resultVariable !== undefined) {
+    const variable = run.frame.variables.get(call.resultVariable.toLowerCase());
+    if (variable !== undefined) variable.value = String(status);
+  }
+}

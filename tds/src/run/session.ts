@@ -1,0 +1,182 @@
+import { createTableCatalog, type TableCatalog } from "../catalog/table-catalog.ts";
+import { EmitContext, type SessionValues, type Variable } from "../emit/context.ts";
+import { emitCall } from "../emit/functions.ts";
+import { emitQuery } from "../emit/queries.ts";
+import type { Path } from "../parse/ast.ts";
+import type { Backend } from "./backend.ts";
+import type { Frame } from "./frame.ts";
+import { defaultOptions, type SetOptions } from "./set-options.ts";
+import type { SqlError } from "./sql-error.ts";
+import { Transaction } from "./transaction.ts";
+
+const grammar = { query: emitQuery, call: emitCall };
+const version = "Microsoft SQL Server 2022 compatible, Holdfast on PostgreSQL";
+
+/** The state of one client between its requests. */
+export class Session {
+  readonly backend: Backend;
+  readonly catalog: TableCatalog;
+  readonly database: string;
+  readonly transaction: Transaction;
+  readonly caught: SqlError[] = [];
+  readonly prepared = new Map<number, { readonly text: string; readonly declaration: string }>();
+  options: SetOptions = defaultOptions();
+  tryDepth = 0;
+  rowCount = 0;
+  lastError = 0;
+  scopeIdentity: string | null = null;
+  identityInsert: string | undefined;
+  readonly #user: string;
+  readonly #hostName: string;
+  readonly #appName: string;
+  #temporaries = 0;
+  #handles = 0;
+
+  constructor(options: {
+    readonly backend: Backend;
+    readonly database: string;
+    readonly user: string;
+    readonly hostName: string;
+    readonly appName: string;
+  }) {
+    this.backend = options.backend;
+    this.database = options.database;
+    this.#user = options.user;
+    this.#hostName = options.hostName;
+    this.#appName = options.appName;
+    this.catalog = createTableCatalog((sql, values) => this.backend.query(sql, values));
+    this.transaction = new Transaction(options.backend);
+  }
+
+  nextTemporary(): number {
+    this.#temporaries += 1;
+    return this.#temporaries;
+  }
+
+  nextHandle(): number {
+    this.#handles += 1;
+    return this.#handles;
+  }
+
+  /** RESETCONNECTION: the state that a new connection has. */
+  async reset(keepsTransaction: boolean): Promise<void> {
+    if (!keepsTransaction && this.transaction.count > 0) await this.transaction.rollback(undefined);
+    if (this.transaction.count === 0) await this.backend.script("DISCARD TEMP; RESET lock_timeout");
+    this.options = defaultOptions();
+    this.transaction.isolation = "read committed";
+    this.catalog.clear();
+    this.prepared.clear();
+    this.identityInsert = undefined;
+    this.scopeIdentity = null;
+    this.rowCount = 0;
+    this.lastError = 0;
+  }
+
+  context(frame: Frame): EmitContext {
+    return new EmitContext({
+      grammar,
+      catalog: this.catalog,
+      session: this.#values(),
+      variables: frame.variables,
+      tableVariables: frame.tableVariables,
+    });
+  }
+
+  /** Loads the definitions of the tables that a statement names. */
+  async loadTables(node: unknown, frame: Frame): Promise<void> {
+    const context = this.context(frame);
+    const names = tablesOf(node).map((path) => context.objectName(path, 0));
+    for (const { name } of frame.tableVariables.values()) names.push({ schema: "pg_temp", name, written: name });
+    if (names.length > 0) await this.transaction.guard(() => this.catalog.load(names));
+  }
+
+  #values(): SessionValues {
+    return {
+      database: this.database,
+      user: this.#user,
+      hostName: this.#hostName,
+      appName: this.#appName,
+      identityInsert: this.identityInsert,
+      value: (name) => this.#value(name),
+    };
+  }
+
+  #value(name: string): Variable | undefined {
+    const int = (value: number | undefined): Variable => ({
+      type: { name: "int" },
+      value: value === undefined ? null : String(value),
+    });
+    const text = (value: string | null): Variable => ({ type: { name: "nvarchar", length: 4_000 }, value });
+    const caught = this.caught.at(-1);
+    const { transaction } = this;
+    switch (name) {
+      case "@@rowcount":
+        return int(this.rowCount);
+      case "rowcount_big":
+        return { type: { name: "bigint" }, value: String(this.rowCount) };
+      case "@@error":
+        return int(this.lastError);
+      case "@@trancount":
+        return int(transaction.count);
+      case "xact_state":
+        return int(transaction.count === 0 ? 0 : transaction.isDoomed ? -1 : 1);
+      case "@@identity":
+      case "scope_identity":
+        return { type: { name: "decimal", precision: 38, scale: 0 }, value: this.scopeIdentity };
+      case "@@spid":
+        return { type: { name: "smallint" }, value: String(this.backend.processId % 32_767) };
+      case "@@version":
+        return text(version);
+      case "@@servername":
+        return text("holdfast");
+      case "@@language":
+        return text("us_english");
+      case "@@nestlevel":
+      case "@@cursor_rows":
+      case "@@procid":
+        return int(0);
+      case "@@fetch_status":
+        return int(-1);
+      case "@@lock_timeout":
+        return int(this.options.lockTimeoutMs);
+      case "@@datefirst":
+        return { type: { name: "tinyint" }, value: "7" };
+      case "@@max_precision":
+        return { type: { name: "tinyint" }, value: "38" };
+      case "@@textsize":
+        return int(2_147_483_647);
+      case "@@options":
+        return int(5_496);
+      case "host_name":
+        return text(this.#hostName);
+      case "app_name":
+        return text(this.#appName);
+      case "error_number":
+        return int(caught?.number);
+      case "error_severity":
+        return int(caught?.severity);
+      case "error_state":
+        return int(caught?.state);
+      case "error_line":
+        return int(caught?.line);
+      case "error_message":
+        return text(caught?.message ?? null);
+      case "error_procedure":
+        return text(caught?.procedure ?? null);
+      default:
+        return undefined;
+    }
+  }
+}
+
+/** The paths of all tables below a node of the tree. */
+function tablesOf(node: unknown, found: Path[] = []): Path[] {
+  if (Array.isArray(node)) for (const each of node) tablesOf(each, found);
+  else if (typeof node === "object" && node !== null) {
+    const { kind, path, table } = node as { kind?: string; path?: Path; table?: Path };
+    if ((kind === "table" || kind === "alterTable") && Array.isArray(path)) found.push(path);
+    if (kind === "createIndex" && Array.isArray(table)) found.push(table);
+    for (const value of Object.values(node)) tablesOf(value, found);
+  }
+  return found;
+}

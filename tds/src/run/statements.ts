@@ -1,0 +1,218 @@
+import { objectName, type ObjectName, qualified, quoteName, temporarySchema } from "../bind/object-name.ts";
+import type { EmittedQuery, OutputColumn } from "../emit/context.ts";
+import { emitCreateTable, emitDdl } from "../emit/ddl.ts";
+import { emitDelete, emitInsert, emitMerge, emitUpdate } from "../emit/dml.ts";
+import { emitQuery } from "../emit/queries.ts";
+import type { ColumnDefinition, Ddl, Dml, Path, Query, Select, TableConstraint } from "../parse/ast.ts";
+import { refuse } from "../parse/unsupported.ts";
+import { type Column, commands } from "../protocol/token.ts";
+import { columnType, typeOfOid } from "../types/postgresql-type.ts";
+import type { Value } from "../types/tsql-type.ts";
+import { DatabaseError, type FieldDef, type RowReceiver } from "./backend.ts";
+import type { Run } from "./run.ts";
+import { SqlError } from "./sql-error.ts";
+
+/** Runs a statement on rows: its result goes to the client, into variables, or into a table. */
+export async function runDml(statement: Dml, line: number, run: Run): Promise<void> {
+  const { session, frame, results } = run;
+  await session.loadTables(statement, frame);
+  const context = session.context(frame);
+  if (statement.kind === "query") {
+    const select = statement.body.kind === "select" ? statement.body : undefined;
+    const into = select?.into ?? intoOf(statement);
+    if (into !== undefined) {
+      await selectInto(statement, into, line, run);
+      return;
+    }
+    const emitted = emitQuery(statement, context);
+    if (select?.items.some(({ variable }) => variable !== undefined) === true) {
+      await assignRows(select, emitted, context.values, run);
+      return;
+    }
+    const { rowCount } = await send(emitted, context.values, false, run);
+    session.rowCount = rowCount;
+    results.done({ command: commands.select, rowCount });
+    return;
+  }
+  if (statement.output?.into !== undefined) throw refuse("query clause", line, "OUTPUT ... INTO");
+  const emitted = emitDml(statement, context);
+  const { rowCount, identity } = await send(emitted, context.values, emitted.hasIdentity, run);
+  if (statement.kind === "insert" && emitted.hasIdentity && identity !== undefined) session.scopeIdentity = identity;
+  session.rowCount = rowCount;
+  if (session.options.noCount && emitted.columns.length === 0) return;
+  results.done({ command: commands[statement.kind], rowCount });
+}
+
+function emitDml(statement: Exclude<Dml, Query>, context: Parameters<typeof emitInsert>[1]) {
+  switch (statement.kind) {
+    case "insert":
+      return emitInsert(statement, context);
+    case "update":
+      return emitUpdate(statement, context);
+    case "delete":
+      return emitDelete(statement, context);
+    case "merge":
+      return emitMerge(statement, context);
+  }
+}
+
+/** INTO of the first SELECT of a UNION. */
+function intoOf({ body }: Query): Path | undefined {
+  let first = body;
+  while (first.kind === "setOperation") first = first.left;
+  return first.kind === "select" ? first.into : undefined;
+}
+
+/** Sends the rows to the client; the hidden last column of an INSERT is the identity. */
+async function send(emitted: EmittedQuery, values: readonly Value[], hasIdentity: boolean, run: Run) {
+  const { session, results } = run;
+  let columns: readonly Column[] = [];
+  let identity: string | undefined;
+  const visible = emitted.columns.length;
+  const receiver: RowReceiver = {
+    fields(fields) {
+      columns = columnsOf(emitted.columns, hasIdentity ? fields.slice(0, -1) : fields);
+      if (columns.length > 0) results.columns(columns);
+    },
+    row(row) {
+      if (hasIdentity) {
+        identity = row.at(-1) ?? identity;
+        if (visible === 0) return true;
+      }
+      return results.row(columns, hasIdentity ? row.slice(0, -1) : row);
+    },
+    drained: () => results.drained(),
+  };
+  const { rowCount } = await session.backend.stream(emitted.sql, values, receiver);
+  return { rowCount, identity };
+}
+
+/** Types of PostgreSQL stand in if a cached definition is older than the statement. */
+function columnsOf(expected: readonly OutputColumn[], fields: readonly FieldDef[]): Column[] {
+  if (expected.length === fields.length) return [...expected];
+  return fields.map(({ name, dataTypeID, dataTypeModifier }) => ({
+    name,
+    type: typeOfOid(dataTypeID, dataTypeModifier),
+    isNullable: true,
+  }));
+}
+
+/** `SELECT @a = x`: the last row counts, and without rows the variables stay. */
+async function assignRows(select: Select, emitted: EmittedQuery, values: readonly Value[], run: Run): Promise<void> {
+  const { session, frame } = run;
+  let last: readonly Value[] | undefined;
+  let rowCount = 0;
+  await session.backend.stream(emitted.sql, values, {
+    fields() {},
+    row(row) {
+      last = row;
+      rowCount += 1;
+      return true;
+    },
+    drained: () => Promise.resolve(),
+  });
+  session.rowCount = rowCount;
+  if (last === undefined) return;
+  for (const [index, { variable: name }] of select.items.entries()) {
+    const variable = frame.variables.get((name ?? "").toLowerCase());
+    if (variable === undefined)
+      throw new SqlError(137, `Must declare the scalar variable "${name ?? ""}".`, { severity: 15 });
+    variable.value = cut(last[index] ?? null, variable.type.length);
+  }
+}
+
+function cut(value: Value, length: number | "max" | undefined): Value {
+  return value !== null && typeof length === "number" && !value.startsWith("\\x") ? value.slice(0, length) : value;
+}
+
+async function selectInto(query: Query, into: Path, line: number, run: Run): Promise<void> {
+  const { session, frame, results } = run;
+  const context = session.context(frame);
+  const emitted = emitQuery(query, context);
+  const name = objectName(into, session.database, line);
+  const definitions = emitted.columns.map((column): ColumnDefinition => {
+    if (column.name === "") throw new SqlError(1038, "A column of SELECT INTO has no name.", { line });
+    return {
+      name: column.name,
+      type: column.type,
+      isNullable: column.isNullable,
+      identity: undefined,
+      default: undefined,
+      computed: undefined,
+      collation: undefined,
+      constraints: [],
+    };
+  });
+  await createTable(name, definitions, [], run);
+  const target = name.schema === temporarySchema ? quoteName(name.name) : qualified(name);
+  const alias = quoteName(":into");
+  const columns = definitions.map((_, index) => `c${index}`);
+  const list = emitted.columns.map(({ type }, index) => `c${index}::${columnType(type).sql}`);
+  const sql = `INSERT INTO ${target} SELECT ${list.join(", ")} FROM (${emitted.sql}) AS ${alias} (${columns.join(", ")})`;
+  const { rowCount } = await send({ sql, columns: [] }, context.values, false, run);
+  session.rowCount = rowCount;
+  results.done({ command: commands.select, rowCount });
+}
+
+export async function runDdl(ddl: Ddl, line: number, run: Run): Promise<void> {
+  const { session, frame } = run;
+  await session.loadTables(ddl, frame);
+  const context = session.context(frame);
+  if (
+    ddl.kind === "createTable" &&
+    ddl.path.at(-1)?.startsWith("#") === true &&
+    ddl.path.at(-1)?.startsWith("##") === false
+  ) {
+    await createTable(context.objectName(ddl.path, line), ddl.columns, ddl.constraints, run);
+    return;
+  }
+  const { statements } = emitDdl(ddl, context);
+  try {
+    await runAll(statements, run);
+  } catch (error) {
+    const isMissing = error instanceof DatabaseError && ["42P01", "42704", "3F000"].includes(error.code ?? "");
+    if (isMissing && (ddl.kind === "drop" || ddl.kind === "dropIndex")) {
+      const name = ddl.kind === "drop" ? ddl.paths.map((path) => path.join(".")).join(", ") : ddl.name;
+      throw new SqlError(3701, `Cannot drop '${name}', because it does not exist or you have no permission.`, {
+        severity: 11,
+        line,
+      });
+    }
+    throw error;
+  } finally {
+    session.catalog.clear();
+  }
+}
+
+export async function createTable(
+  name: ObjectName,
+  columns: readonly ColumnDefinition[],
+  constraints: readonly TableConstraint[],
+  run: Run,
+): Promise<void> {
+  const context = run.session.context(run.frame);
+  await runAll(emitCreateTable(name, columns, constraints, context), run);
+  run.session.catalog.clear();
+  if (name.schema === temporarySchema)
+    run.session.catalog.spell(
+      name,
+      columns.map((column) => column.name),
+    );
+}
+
+/** The statements of one of T-SQL are one transaction. */
+async function runAll(statements: readonly string[], { session }: Run): Promise<void> {
+  const { backend } = session;
+  if (backend.inTransaction || statements.length === 1) {
+    for (const statement of statements) await backend.query(statement);
+    return;
+  }
+  await backend.script("BEGIN");
+  try {
+    for (const statement of statements) await backend.query(statement);
+    await backend.script("COMMIT");
+  } catch (error) {
+    await backend.script("ROLLBACK");
+    throw error;
+  }
+}

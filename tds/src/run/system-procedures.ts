@@ -1,0 +1,188 @@
+import type { Execute } from "../parse/ast.ts";
+import { parseParameters } from "../parse/batch.ts";
+import { castTo } from "../emit/conversions.ts";
+import { isCharacter, type TsqlType, type Value } from "../types/tsql-type.ts";
+import { sqlErrorOf } from "./errors.ts";
+import { newFrame } from "./frame.ts";
+import { runBatch } from "./interpreter.ts";
+import type { EvaluatedArgument, Run } from "./run.ts";
+import { SqlError } from "./sql-error.ts";
+
+type Procedure = (list: readonly EvaluatedArgument[], run: Run) => Promise<number>;
+
+const preparedMax = 10_000;
+
+/** Calls a procedure of the system; error 2812 for any other. */
+export async function callProcedure(call: Execute, list: readonly EvaluatedArgument[], run: Run): Promise<number> {
+  const name = (call.path.at(-1) ?? "").toLowerCase();
+  const procedure = Object.hasOwn(procedures, name) ? procedures[name] : undefined;
+  if (procedure === undefined) throw new SqlError(2812, `Could not find stored procedure '${call.path.join(".")}'.`);
+  return procedure(list, run);
+}
+
+/** By its name, or by its position: drivers have names of their own for the first arguments. */
+function argument(list: readonly EvaluatedArgument[], name: string, position: number): EvaluatedArgument | undefined {
+  return list.find((each) => each.name?.toLowerCase() === name) ?? list[position];
+}
+
+function unnamed(found: EvaluatedArgument | undefined): EvaluatedArgument | undefined {
+  return found?.name === undefined || found.name === "" ? found : undefined;
+}
+
+function text(list: readonly EvaluatedArgument[], name: string, position: number): string {
+  return argument(list, name, position)?.value ?? "";
+}
+
+/** Runs a text with parameters; OUTPUT parameters get the values of their variables. */
+async function runText(
+  statement: string,
+  declaration: string,
+  list: readonly EvaluatedArgument[],
+  run: Run,
+): Promise<number> {
+  const depth = run.frame.depth + 1;
+  if (depth > 32) throw new SqlError(217, "Calls are nested more than 32 deep.");
+  const parameters = parseParameters(declaration);
+  const frame = newFrame(depth);
+  const given = new Map<string, EvaluatedArgument>();
+  for (const [index, parameter] of parameters.entries()) {
+    const name = parameter.name.toLowerCase();
+    const found = list.find((each) => each.name?.toLowerCase() === name) ?? unnamed(list[index]);
+    if (found === undefined && parameter.default === undefined) {
+      throw new SqlError(
+        8178,
+        `The parameterized query expects the parameter '${parameter.name}', which was not supplied.`,
+      );
+    }
+    const value = found === undefined ? null : await converted(found, parameter.type, run);
+    frame.variables.set(name, { type: parameter.type, value });
+    if (found !== undefined) given.set(name, found);
+  }
+  const succeeded = await runBatch(statement, { ...run, frame });
+  for (const [name, found] of given) {
+    const variable = frame.variables.get(name);
+    if (!found.isOutput || variable === undefined) continue;
+    found.type = variable.type;
+    found.value = variable.value;
+  }
+  return succeeded ? 0 : run.session.lastError;
+}
+
+/** Values of another family than the declared type are converted by PostgreSQL. */
+async function converted({ type, value }: EvaluatedArgument, declared: TsqlType, run: Run): Promise<Value> {
+  if (value === null || type.name === declared.name) return value;
+  if (isCharacter(type) && isCharacter(declared))
+    return typeof declared.length === "number" ? value.slice(0, declared.length) : value;
+  const context = run.session.context(newFrame());
+  const typed = castTo(context.parameter("value", { type, value }), declared);
+  const rows = await run.session.transaction.guard(() =>
+    run.session.backend.query(`SELECT ${typed.sql}`, context.values),
+  );
+  return rows[0]?.[0] ?? null;
+}
+
+function prepare(declaration: string, statement: string, { session }: Run): number {
+  if (session.prepared.size >= preparedMax)
+    throw new SqlError(8177, `A session has at most ${preparedMax} prepared statements.`);
+  const handle = session.nextHandle();
+  session.prepared.set(handle, { text: statement, declaration });
+  return handle;
+}
+
+function prepared(handle: Value | undefined, { session }: Run): { text: string; declaration: string } {
+  const found = session.prepared.get(Number(handle));
+  if (found === undefined)
+    throw new SqlError(8179, `Could not find prepared statement with handle ${handle ?? "NULL"}.`);
+  return found;
+}
+
+function setOutput(found: EvaluatedArgument | undefined, value: Value): void {
+  if (found !== undefined) found.value = value;
+}
+
+/** A query of the catalog with parameters, whose rows go to the client. */
+function catalogProcedure(parameters: readonly string[], query: string): Procedure {
+  const declaration = parameters.map((name) => `${name} nvarchar(384) = NULL`).join(", ");
+  return (list, run) => runText(query, declaration, list, run);
+}
+
+const procedures: Readonly<Record<string, Procedure>> = {
+  sp_executesql(list, run) {
+    const [, , ...values] = list;
+    return runText(text(list, "@stmt", 0), text(list, "@params", 1), values, run);
+  },
+  async sp_prepare(list, run) {
+    const handle = prepare(text(list, "@params", 1), text(list, "@stmt", 2), run);
+    setOutput(list[0], String(handle));
+    return 0;
+  },
+  sp_execute([handle, ...values], run) {
+    const { text: statement, declaration } = prepared(handle?.value, run);
+    return runText(statement, declaration, values, run);
+  },
+  async sp_prepexec(list, run) {
+    const [handle, declaration, statement, ...values] = list;
+    const created = prepare(declaration?.value ?? "", statement?.value ?? "", run);
+    setOutput(handle, String(created));
+    return runText(statement?.value ?? "", declaration?.value ?? "", values, run);
+  },
+  async sp_unprepare([handle], run) {
+    prepared(handle?.value, run);
+    run.session.prepared.delete(Number(handle?.value));
+    return 0;
+  },
+  sp_tables: catalogProcedure(
+    ["@table_name", "@table_owner", "@table_qualifier", "@table_type"],
+    `SELECT TABLE_CATALOG AS TABLE_QUALIFIER, TABLE_SCHEMA AS TABLE_OWNER, TABLE_NAME,
+            CASE TABLE_TYPE WHEN 'BASE TABLE' THEN 'TABLE' ELSE TABLE_TYPE END AS TABLE_TYPE, CAST(NULL AS varchar(254)) AS REMARKS
+       FROM INFORMATION_SCHEMA.TABLES
+      WHERE (@table_name IS NULL OR TABLE_NAME LIKE @table_name) AND (@table_owner IS NULL OR TABLE_SCHEMA LIKE @table_owner)
+      ORDER BY 4, 1, 2, 3`,
+  ),
+  sp_columns: catalogProcedure(
+    ["@table_name", "@table_owner", "@table_qualifier", "@column_name"],
+    `SELECT TABLE_CATALOG AS TABLE_QUALIFIER, TABLE_SCHEMA AS TABLE_OWNER, TABLE_NAME, COLUMN_NAME, DATA_TYPE AS TYPE_NAME,
+            COALESCE(CHARACTER_MAXIMUM_LENGTH, CAST(NUMERIC_PRECISION AS int)) AS PRECISION, NUMERIC_SCALE AS SCALE,
+            CASE IS_NULLABLE WHEN 'YES' THEN 1 ELSE 0 END AS NULLABLE, COLUMN_DEFAULT AS COLUMN_DEF, ORDINAL_POSITION, IS_NULLABLE
+       FROM INFORMATION_SCHEMA.COLUMNS
+      WHERE TABLE_NAME LIKE @table_name AND (@table_owner IS NULL OR TABLE_SCHEMA LIKE @table_owner)
+        AND (@column_name IS NULL OR COLUMN_NAME LIKE @column_name)
+      ORDER BY 1, 2, 3, ORDINAL_POSITION`,
+  ),
+  sp_pkeys: catalogProcedure(
+    ["@table_name", "@table_owner", "@table_qualifier"],
+    `SELECT k.CONSTRAINT_CATALOG AS TABLE_QUALIFIER, k.TABLE_SCHEMA AS TABLE_OWNER, k.TABLE_NAME, k.COLUMN_NAME,
+            k.ORDINAL_POSITION AS KEY_SEQ, k.CONSTRAINT_NAME AS PK_NAME
+       FROM INFORMATION_SCHEMA.KEY_COLUMN_USAGE k
+       JOIN INFORMATION_SCHEMA.TABLE_CONSTRAINTS c ON c.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND c.TABLE_NAME = k.TABLE_NAME
+      WHERE c.CONSTRAINT_TYPE = 'PRIMARY KEY' AND k.TABLE_NAME = @table_name
+        AND (@table_owner IS NULL OR k.TABLE_SCHEMA = @table_owner)
+      ORDER BY 1, 2, 3, 5`,
+  ),
+};
+
+/** A call of an RPC: its errors and values are in the results. */
+export async function callRpc(
+  name: string,
+  list: readonly EvaluatedArgument[],
+  isLast: boolean,
+  run: Run,
+): Promise<void> {
+  let status = 0;
+  let isError = false;
+  try {
+    status = await callProcedure({ path: name.split("."), resultVariable: undefined, arguments: [] }, list, run);
+    isError = status !== 0;
+  } catch (error) {
+    if (run.signal.aborted) throw error;
+    const failure = sqlErrorOf(error, 1);
+    run.session.lastError = failure.number;
+    run.results.error(failure);
+    isError = true;
+  }
+  run.results.returnStatus(status);
+  for (const [ordinal, { name: parameter = "", type, value, isOutput }] of list.entries()) {
+    if (isOutput) run.results.returnValue({ ordinal, name: parameter, type, value });
+  }
+  run.results.endProcedure(isError, isLast);
+}

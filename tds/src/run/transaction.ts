@@ -1,0 +1,118 @@
+import { quoteName } from "../bind/object-name.ts";
+import type { IsolationLevel } from "../protocol/transaction-manager-request.ts";
+import type { Backend } from "./backend.ts";
+import type { Results } from "./results.ts";
+import { SqlError } from "./sql-error.ts";
+
+/** Levels of PostgreSQL: read uncommitted reads what is committed, and snapshot is its repeatable read. */
+const levels: Readonly<Record<IsolationLevel, string>> = {
+  "read uncommitted": "READ COMMITTED",
+  "read committed": "READ COMMITTED",
+  "repeatable read": "REPEATABLE READ",
+  snapshot: "REPEATABLE READ",
+  serializable: "SERIALIZABLE",
+};
+
+/** A savepoint before each statement, so that a failed one does not end the transaction. */
+const statementSavepoint = quoteName(":statement");
+const nestingMax = 32_767;
+
+/** The transaction of a session. It nests by counting, and the outermost COMMIT counts. */
+export class Transaction {
+  #count = 0;
+  #descriptor = 0n;
+  #name: string | undefined;
+  #savepoints: string[] = [];
+  #hasStatementSavepoint = false;
+  /** Only ROLLBACK is possible, as XACT_STATE() -1 reports. */
+  isDoomed = false;
+  isolation: IsolationLevel = "read committed";
+  readonly #backend: Backend;
+
+  constructor(backend: Backend) {
+    this.#backend = backend;
+  }
+
+  /** @@TRANCOUNT. */
+  get count(): number {
+    return this.#count;
+  }
+
+  async begin(results: Results | undefined, name?: string, isolation = this.isolation): Promise<void> {
+    if (this.#count >= nestingMax) throw new SqlError(1205, "The transaction is nested too deeply.");
+    this.#count += 1;
+    if (this.#count > 1) return;
+    this.#name = name;
+    this.#descriptor += 1n;
+    this.#savepoints = [];
+    this.isDoomed = false;
+    await this.#backend.script(`BEGIN ISOLATION LEVEL ${levels[isolation]}`);
+    results?.transactionChange("beginTransaction", this.#descriptor);
+  }
+
+  /** Errors 3902 without a transaction and 3930 in a doomed one. */
+  async commit(results: Results | undefined): Promise<void> {
+    if (this.#count === 0) throw new SqlError(3902, "COMMIT TRANSACTION has no corresponding BEGIN TRANSACTION.");
+    if (this.isDoomed) throw doomed();
+    if (this.#count > 1) {
+      this.#count -= 1;
+      return;
+    }
+    this.#count = 0;
+    this.#hasStatementSavepoint = false;
+    try {
+      await this.#backend.script("COMMIT");
+    } catch (error) {
+      results?.transactionChange("rollbackTransaction", this.#descriptor);
+      throw error;
+    }
+    results?.transactionChange("commitTransaction", this.#descriptor);
+  }
+
+  /** To a savepoint of that name, or all of it. */
+  async rollback(results: Results | undefined, name?: string): Promise<void> {
+    if (this.#count === 0) throw new SqlError(3903, "ROLLBACK TRANSACTION has no corresponding BEGIN TRANSACTION.");
+    const folded = name?.toLowerCase();
+    if (folded !== undefined && folded !== this.#name?.toLowerCase()) {
+      const at = this.#savepoints.lastIndexOf(folded);
+      if (at === -1) throw new SqlError(6401, `There is no transaction or savepoint named ${name}.`);
+      if (this.isDoomed) throw doomed();
+      this.#savepoints = this.#savepoints.slice(0, at + 1);
+      this.#hasStatementSavepoint = false;
+      await this.#backend.script(`ROLLBACK TO SAVEPOINT ${quoteName(folded)}`);
+      return;
+    }
+    this.#count = 0;
+    this.isDoomed = false;
+    this.#hasStatementSavepoint = false;
+    await this.#backend.script("ROLLBACK");
+    results?.transactionChange("rollbackTransaction", this.#descriptor);
+  }
+
+  async save(name: string): Promise<void> {
+    if (this.#count === 0) throw new SqlError(628, "SAVE TRANSACTION needs an active transaction.");
+    const folded = name.toLowerCase();
+    this.#savepoints.push(folded);
+    const release = this.#hasStatementSavepoint ? `RELEASE SAVEPOINT ${statementSavepoint}; ` : "";
+    this.#hasStatementSavepoint = false;
+    await this.#backend.script(`${release}SAVEPOINT ${quoteName(folded)}`);
+  }
+
+  /** Runs one statement, which takes back its own changes alone when it fails. */
+  async guard<T>(run: () => Promise<T>): Promise<T> {
+    if (this.#count === 0) return run();
+    const release = this.#hasStatementSavepoint ? `RELEASE SAVEPOINT ${statementSavepoint}; ` : "";
+    await this.#backend.script(`${release}SAVEPOINT ${statementSavepoint}`);
+    this.#hasStatementSavepoint = true;
+    try {
+      return await run();
+    } catch (error) {
+      if (this.#backend.inTransaction) await this.#backend.script(`ROLLBACK TO SAVEPOINT ${statementSavepoint}`);
+      throw error;
+    }
+  }
+}
+
+export function doomed(): SqlError {
+  return new SqlError(3930, "The current transaction cannot be committed and supports no writes. Roll it back.");
+}

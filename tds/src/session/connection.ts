@@ -1,0 +1,213 @@
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { type SecureContext, TLSSocket } from "node:tls";
+import type { Log } from "@holdfast/common/log.ts";
+import { decodeLogin7 } from "../protocol/login7.ts";
+import { type MessageLimit, packetTypes, PacketWriter } from "../protocol/packet.ts";
+import { decodePreLogin, encodePreLogin, encryption } from "../protocol/pre-login.ts";
+import { ProtocolError } from "../protocol/protocol-error.ts";
+import { negotiateVersion, tdsVersions, wireFormat } from "../protocol/tds-version.ts";
+import { doneStatus, tokens, writeDone } from "../protocol/token.ts";
+import { TlsTransport } from "../protocol/tls-transport.ts";
+import { sqlErrorOf } from "../run/errors.ts";
+import type { Session } from "../run/session.ts";
+import { SqlError } from "../run/sql-error.ts";
+import { createMessageSource, type MessageSource } from "./message-source.ts";
+import { answer } from "./requests.ts";
+import { Response } from "./response.ts";
+import { acceptSignIn, type BackendAddress, program, refuseSignIn, signIn } from "./sign-in.ts";
+
+export interface ConnectionOptions {
+  readonly backend: BackendAddress;
+  readonly secureContexts: SecureContexts;
+  readonly log: Log;
+  readonly signInMs: number;
+}
+
+/** TLS 1.3 sends after its handshake, which clients of 7.x do not read: their context ends at 1.2. */
+export interface SecureContexts {
+  readonly wrapped: SecureContext;
+  readonly strict: SecureContext;
+}
+
+const tlsHandshakeByte = 0x16;
+const requestBytesMax = 64 << 20;
+const signInBytesMax = 128 << 10;
+
+/** Before the end of the sign-in a client sends little. */
+const signInLimit: MessageLimit = (type) => {
+  if (type === packetTypes.preLogin) return 4_096;
+  return type === packetTypes.login7 || type === packetTypes.sspi ? signInBytesMax : undefined;
+};
+
+const requestTypes: readonly number[] = [
+  packetTypes.sqlBatch,
+  packetTypes.rpc,
+  packetTypes.attention,
+  packetTypes.bulkLoad,
+  packetTypes.transactionManager,
+];
+const requestLimit: MessageLimit = (type) => (requestTypes.includes(type) ? requestBytesMax : undefined);
+
+/** Serves one client from its first byte to its end. It never rejects: an error ends this connection alone. */
+export async function serveConnection(socket: Socket, options: ConnectionOptions): Promise<void> {
+  const deadline = setTimeout(() => socket.destroy(), options.signInMs);
+  socket.on("error", () => {});
+  socket.setNoDelay(true);
+  let session: Session | undefined;
+  try {
+    const secure = await secured(socket, options.secureContexts);
+    if (secure === undefined) return;
+    session = await signedIn(secure.stream, secure.isStrict, options, () => clearTimeout(deadline));
+  } catch (error) {
+    const isClient = error instanceof ProtocolError || (error instanceof Error && "code" in error);
+    if (isClient) options.log.info("tds connection ended", { reason: String(error) });
+    else options.log.error("tds connection failed", { error });
+  } finally {
+    clearTimeout(deadline);
+    session?.backend.end();
+    socket.destroySoon();
+  }
+}
+
+interface SecureStream {
+  readonly stream: TLSSocket;
+  readonly isStrict: boolean;
+}
+
+/** TLS inside of pre-login packets (7.x), or from the first byte (8.0). Plain clients get their refusal in words. */
+async function secured(socket: Socket, contexts: SecureContexts): Promise<SecureStream | undefined> {
+  const [first] = (await once(socket, "data")) as [Buffer];
+  socket.pause();
+  if (first[0] === tlsHandshakeByte) {
+    const transport = new TlsTransport(socket, { isWrapped: false, first });
+    return { isStrict: true, stream: await handshake(transport, contexts.strict, ["tds/8.0"]) };
+  }
+  socket.unshift(first);
+  const source = createMessageSource(socket, signInLimit, () => {});
+  const request = await source.next();
+  if (request?.type !== packetTypes.preLogin) {
+    await refusePlain(socket);
+    return undefined;
+  }
+  const { encryption: offered } = decodePreLogin(request.payload);
+  const response = encodePreLogin({ encryption: encryption.required, mars: false }, program.version);
+  socket.write(new PacketWriter().write(packetTypes.tabularResult, response, true));
+  if (offered === encryption.notSupported) {
+    // A client without TLS that signs in anyway gets an error that it can show.
+    if ((await source.next()) !== undefined) await refusePlain(socket);
+    return undefined;
+  }
+  const transport = new TlsTransport(socket, { isWrapped: true, first: source.detach() });
+  return { isStrict: false, stream: await handshake(transport, contexts.wrapped, []) };
+}
+
+async function refusePlain(socket: Socket): Promise<void> {
+  const error = new SqlError(
+    17_810,
+    "The service has encrypted connections only: set Encrypt=true, or encrypt in the driver.",
+    { severity: 20 },
+  );
+  await refuseSignIn(new Response(socket), wireFormat(tdsVersions["7.4"]), error, socket);
+}
+
+async function handshake(
+  transport: TlsTransport,
+  secureContext: SecureContext,
+  protocols: string[],
+): Promise<TLSSocket> {
+  const stream = new TLSSocket(transport, { isServer: true, secureContext, ALPNProtocols: protocols });
+  await once(stream, "secure");
+  return stream;
+}
+
+async function signedIn(
+  stream: TLSSocket,
+  isStrict: boolean,
+  options: ConnectionOptions,
+  onSignIn: () => void,
+): Promise<Session | undefined> {
+  let attention: AbortController | undefined;
+  let limit = signInLimit;
+  const source = createMessageSource(
+    stream,
+    (type) => limit(type),
+    () => {
+      if (attention === undefined) confirm();
+      else attention.abort();
+    },
+  );
+  const response = new Response(stream);
+  let format = wireFormat(tdsVersions["7.4"]);
+  /** The confirmation of an attention is a message after the response, also after one that had ended before. */
+  const confirm = () => {
+    writeDone(response.tokens, format, tokens.done, { status: doneStatus.attention });
+    response.end().catch(() => stream.destroy());
+  };
+  let request = await source.next();
+  if (isStrict && request?.type === packetTypes.preLogin) {
+    decodePreLogin(request.payload);
+    response.tokens.bytes(encodePreLogin({ encryption: encryption.on, mars: false }, program.version));
+    await response.end();
+    request = await source.next();
+  }
+  if (request === undefined) return undefined;
+  if (request.type !== packetTypes.login7) throw new ProtocolError(`a sign-in has the type ${request.type}`);
+  const login = decodeLogin7(request.payload);
+  const version = negotiateVersion(login.tdsVersion, isStrict);
+  if (version === undefined) {
+    const error = new SqlError(17_835, "The service has TDS 7.1 and later.", { severity: 20 });
+    await refuseSignIn(response, wireFormat(tdsVersions["7.1"]), error, stream);
+    return undefined;
+  }
+  format = wireFormat(version);
+  let session: Session;
+  try {
+    session = await signIn(login, options.backend, () => stream.destroy());
+  } catch (error) {
+    const failure = sqlErrorOf(error, 1);
+    // The cause is PostgreSQL's; the client does not learn whether the role or the password is wrong.
+    options.log.info("tds sign-in refused", { number: failure.number, cause: failure.cause });
+    await refuseSignIn(response, format, failure, stream);
+    return undefined;
+  }
+  onSignIn();
+  limit = requestLimit;
+  try {
+    await acceptSignIn(response, format, login, session.database);
+    const setAttention = (controller: AbortController | undefined) => {
+      attention = controller;
+    };
+    await serveRequests(source, session, response, format, stream, { setAttention, confirm });
+  } catch (error) {
+    session.backend.end();
+    throw error;
+  }
+  return session;
+}
+
+async function serveRequests(
+  source: MessageSource,
+  session: Session,
+  response: Response,
+  format: ReturnType<typeof wireFormat>,
+  stream: TLSSocket,
+  { setAttention, confirm }: { setAttention: (controller: AbortController | undefined) => void; confirm: () => void },
+): Promise<void> {
+  for (;;) {
+    const message = await source.next();
+    if (message === undefined) return;
+    const controller = new AbortController();
+    const end = () => controller.abort();
+    setAttention(controller);
+    stream.once("close", end);
+    try {
+      await answer(message, session, response, format, controller.signal);
+    } finally {
+      setAttention(undefined);
+      stream.off("close", end);
+    }
+    await response.end();
+    if (controller.signal.aborted) confirm();
+  }
+}

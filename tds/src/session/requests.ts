@@ -1,0 +1,119 @@
+import { type Message, packetTypes } from "../protocol/packet.ts";
+import { ProtocolError } from "../protocol/protocol-error.ts";
+import { decodeRpcRequest } from "../protocol/rpc-request.ts";
+import { decodeSqlBatch } from "../protocol/sql-batch.ts";
+import type { WireFormat } from "../protocol/tds-version.ts";
+import { writeResetConnection } from "../protocol/token.ts";
+import {
+  decodeTransactionManagerRequest,
+  type TransactionManagerRequest,
+} from "../protocol/transaction-manager-request.ts";
+import { refuse } from "../parse/unsupported.ts";
+import { sqlErrorOf } from "../run/errors.ts";
+import { newFrame } from "../run/frame.ts";
+import { runBatch } from "../run/interpreter.ts";
+import { Results } from "../run/results.ts";
+import type { Run } from "../run/run.ts";
+import type { Session } from "../run/session.ts";
+import { callProcedure, callRpc } from "../run/system-procedures.ts";
+import type { Response } from "./response.ts";
+
+/** Answers one request. Errors of statements are part of the response; a ProtocolError ends the connection. */
+export async function answer(
+  message: Message,
+  session: Session,
+  response: Response,
+  format: WireFormat,
+  signal: AbortSignal,
+): Promise<void> {
+  const isProcedure = message.type === packetTypes.rpc;
+  const inTransaction = () => session.transaction.count > 0;
+  const results = new Results({ response, format, isProcedure, inTransaction });
+  const run: Run = { session, results, frame: newFrame(), signal, call: callProcedure };
+  const { backend } = session;
+  let canceled: Promise<void> | undefined;
+  const cancel = () => {
+    canceled = backend.cancel();
+  };
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    if (message.isIgnored) {
+      // The client canceled the request before it was sent, and waits for the end of a response.
+      results.endCanceled();
+      return;
+    }
+    if (message.resetsConnection) {
+      await session.reset(message.keepsTransaction);
+      writeResetConnection(response.tokens);
+    }
+    await dispatch(message, format, run);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    await canceled;
+    results.endCanceled();
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    session.tryDepth = 0;
+    session.caught.length = 0;
+  }
+}
+
+async function dispatch(message: Message, format: WireFormat, run: Run): Promise<void> {
+  switch (message.type) {
+    case packetTypes.sqlBatch:
+      await runBatch(decodeSqlBatch(message.payload, format), run);
+      run.signal.throwIfAborted();
+      run.results.endBatch();
+      return;
+    case packetTypes.rpc: {
+      const calls = decodeRpcRequest(message.payload, format);
+      if (calls.length === 0) run.results.endProcedure(false, true);
+      for (const [index, { procedure, parameters }] of calls.entries()) {
+        const list = parameters.map(({ name, type, value, isOutput }) => ({ name, type, value, isOutput }));
+        await callRpc(procedure, list, index === calls.length - 1, { ...run, frame: newFrame() });
+        run.signal.throwIfAborted();
+      }
+      return;
+    }
+    case packetTypes.transactionManager:
+      await runTransactionRequest(decodeTransactionManagerRequest(message.payload, format), run);
+      return;
+    case packetTypes.bulkLoad: {
+      run.results.error(refuse("statement", 1, "bulk load"));
+      run.results.done({ isError: true });
+      run.results.endBatch();
+      return;
+    }
+    default:
+      throw new ProtocolError(`a signed-in client sent a message of type ${message.type}`);
+  }
+}
+
+async function runTransactionRequest(request: TransactionManagerRequest, { session, results }: Run): Promise<void> {
+  const { transaction } = session;
+  try {
+    switch (request.kind) {
+      case "begin":
+        await transaction.begin(results, request.name, request.isolation);
+        break;
+      case "commit":
+        await transaction.commit(results);
+        break;
+      case "rollback":
+        await transaction.rollback(results, request.name === "" ? undefined : request.name);
+        break;
+      case "save":
+        await transaction.save(request.name);
+        break;
+      case "distributed":
+        throw refuse("distributed transactions", 1);
+    }
+    if ("next" in request && request.next !== undefined)
+      await transaction.begin(results, request.next.name, request.next.isolation);
+    results.done({});
+  } catch (error) {
+    results.error(sqlErrorOf(error, 1));
+    results.done({ isError: true });
+  }
+  results.endBatch();
+}

@@ -1,0 +1,107 @@
+import type { Duplex } from "node:stream";
+import type { Login7 } from "../protocol/login7.ts";
+import { packetSizeMax, packetSizeMin } from "../protocol/packet.ts";
+import { type WireFormat } from "../protocol/tds-version.ts";
+import {
+  doneStatus,
+  tokens,
+  writeCollationChange,
+  writeDone,
+  writeLoginAck,
+  writeMessage,
+  writeTextChange,
+} from "../protocol/token.ts";
+import { DatabaseError, openBackend } from "../run/backend.ts";
+import { Session } from "../run/session.ts";
+import { SqlError } from "../run/sql-error.ts";
+import { refuse } from "../parse/unsupported.ts";
+import type { Response } from "./response.ts";
+
+/** The server that clients see, by which drivers decide what they may send. */
+export const program = { name: "Microsoft SQL Server", version: [16, 0, 1_000] } as const;
+
+export interface BackendAddress {
+  readonly socketDirectory: string;
+  readonly port: number;
+  readonly database: string;
+}
+
+const systemDatabases = ["", "master", "tempdb"];
+
+/** Opens the backend as the client's user: PostgreSQL verifies the password by SCRAM. Errors 18456, 4060 and 18452. */
+export async function signIn(login: Login7, address: BackendAddress, onEnd: () => void): Promise<Session> {
+  if (login.usesIntegratedSecurity) throw refuse("Windows sign-in", 0);
+  if (login.changesPassword)
+    throw new SqlError(18_488, "Change the password by ALTER LOGIN or by the platform, not at sign-in.", {
+      severity: 14,
+    });
+  const database = login.database.toLowerCase();
+  if (database !== address.database && !systemDatabases.includes(database))
+    throw new SqlError(4_060, `Cannot open the database "${login.database}": the only one is ${address.database}.`, {
+      severity: 11,
+    });
+  if (login.userName === "" || /[\0]/.test(login.userName + login.password + login.appName))
+    throw loginFailed(login.userName);
+  try {
+    const { userName: user, password, hostName, appName } = login;
+    const applicationName = `tds:${appName}`.slice(0, 63);
+    let session: Session | undefined;
+    const onNotification = () => session?.catalog.clear();
+    const backend = await openBackend({ ...address, user, password, applicationName }, { onEnd, onNotification });
+    await backend.script("LISTEN holdfast_tsql_ddl");
+    session = new Session({ backend, database: address.database, user, hostName, appName });
+    return session;
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === "53300")
+      throw new SqlError(17_809, "The service has no free connection.", { severity: 20 });
+    if (error instanceof DatabaseError && error.code === "57P03")
+      throw new SqlError(18_401, "The database is starting; try again.", { severity: 14 });
+    throw loginFailed(login.userName, error);
+  }
+}
+
+function loginFailed(user: string, cause?: unknown): SqlError {
+  const error = new SqlError(18_456, `Login failed for user '${user.slice(0, 128)}'.`, { severity: 14 });
+  error.cause = cause;
+  return error;
+}
+
+/** LOGINACK with the changes of environment that drivers wait for. */
+export async function acceptSignIn(
+  response: Response,
+  format: WireFormat,
+  login: Login7,
+  database: string,
+): Promise<void> {
+  const writer = response.tokens;
+  const size = Math.min(packetSizeMax, Math.max(packetSizeMin, login.packetSize === 0 ? 4_096 : login.packetSize));
+  writeTextChange(writer, "database", database, "master");
+  writeMessage(writer, format, {
+    number: 5_701,
+    state: 2,
+    severity: 0,
+    message: `Changed database context to '${database}'.`,
+    line: 1,
+  });
+  writeCollationChange(writer);
+  writeTextChange(writer, "language", "us_english", "");
+  writeLoginAck(writer, format.version, program);
+  writeTextChange(writer, "packetSize", String(size), "4096");
+  writeDone(writer, format, tokens.done, { status: doneStatus.final });
+  await response.end();
+  response.packetSize = size;
+}
+
+/** The error, and the end of the connection. */
+export async function refuseSignIn(
+  response: Response,
+  format: WireFormat,
+  error: SqlError,
+  stream: Duplex,
+): Promise<void> {
+  const { number, state, severity, message } = error;
+  writeMessage(response.tokens, format, { number, state, severity, message, line: 1 });
+  writeDone(response.tokens, format, tokens.done, { status: doneStatus.error });
+  await response.end();
+  stream.end();
+}

@@ -1,0 +1,80 @@
+import { createServer, type Server, type Socket } from "node:net";
+import { createSecureContext } from "node:tls";
+import type { Log } from "@holdfast/common/log.ts";
+import { type SecureContexts, serveConnection } from "./session/connection.ts";
+import type { BackendAddress } from "./session/sign-in.ts";
+
+export interface TdsServerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly backend: BackendAddress;
+  /** PEM of the service's certificate and its key. */
+  readonly certificate: string;
+  readonly key: string;
+  readonly log: Log;
+  /** Time from the first byte to the end of the sign-in, 10 s by default. */
+  readonly signInMs?: number;
+  /** Connections beyond it are closed at once, 10,000 by default. */
+  readonly connectionsMax?: number;
+}
+
+export interface TdsServer {
+  readonly port: number;
+  /** Certificates of connections from now on. */
+  setCertificate(certificate: string, key: string): void;
+  /** Ends all sessions; their transactions roll back. */
+  close(): Promise<void>;
+}
+
+/**
+ * The front end of T-SQL clients. A connection is encrypted first (`session/connection.ts`), then signs in as a role of
+ * PostgreSQL over the engine's socket (`session/sign-in.ts`), and each of its requests is parsed (`parse/`), translated
+ * with the types of the catalog (`bind/`, `emit/`, `catalog/`) and run statement by statement (`run/`). All state that
+ * outlives a connection is in the database.
+ */
+export async function startTdsServer(options: TdsServerOptions): Promise<TdsServer> {
+  const { backend, log, signInMs = 10_000, connectionsMax = 10_000 } = options;
+  const sockets = new Set<Socket>();
+  let secureContexts = contextsOf(options.certificate, options.key);
+  const server = createServer((socket) => {
+    if (sockets.size >= connectionsMax) {
+      socket.destroy();
+      return;
+    }
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+    serveConnection(socket, { backend, secureContexts, log, signInMs }).catch((error: unknown) => {
+      log.error("tds connection failed", { error });
+    });
+  });
+  await listen(server, options);
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : options.port,
+    setCertificate(certificate, key) {
+      secureContexts = contextsOf(certificate, key);
+    },
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+function contextsOf(cert: string, key: string): SecureContexts {
+  return {
+    wrapped: createSecureContext({ cert, key, minVersion: "TLSv1.2", maxVersion: "TLSv1.2" }),
+    strict: createSecureContext({ cert, key, minVersion: "TLSv1.2" }),
+  };
+}
+
+async function listen(server: Server, { host, port }: TdsServerOptions): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
