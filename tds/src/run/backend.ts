@@ -53,6 +53,8 @@ const sessionSettings = {
   extra_float_digits: "1",
   standard_conforming_strings: "on",
   client_connection_check_interval: "500ms",
+  // Compilation of a plan takes no cancel request, and an attention is due at once.
+  jit: "off",
 };
 
 const unparsed: pg.CustomTypesConfig = { getTypeParser: () => (value: unknown) => value };
