@@ -24,7 +24,7 @@ export function objectName(path: Path, database: string, line: number): ObjectNa
   const owner = path.at(-3)?.toLowerCase();
   const isSystem = owner !== undefined && systemDatabases.includes(owner) && systemSchemas.includes(schema);
   if (owner !== undefined && owner !== "" && owner !== database && !isSystem && !name.startsWith("#")) {
-    const message = `Database '${path.at(-3)}' does not exist. Make sure that the name is entered correctly.`;
+    const message = `Database '${path.at(-3)}' does not exist: the layout single-db has one database, ${database}.`;
     throw new SqlError(911, message, { line });
   }
   if (name.startsWith("#")) return { schema: temporarySchema, name, written };

@@ -38,7 +38,7 @@ export class Scope {
 
   add(source: Source): void {
     if (source.alias !== "" && this.sources.some(({ alias }) => alias === source.alias)) {
-      const message = `The objects "${source.alias}" in the FROM clause have the same exposed names. Use correlation names to distinguish them.`;
+      const message = `Two sources of FROM have the name "${source.alias}"; give one an alias.`;
       throw new SqlError(1013, message);
     }
     this.sources.push(source);
@@ -52,7 +52,7 @@ export class Scope {
     if (found !== undefined) return found;
     if (qualifier === undefined) throw new SqlError(207, `Invalid column name '${name}'.`, { line });
     if (this.#hasQualifier(qualifier)) throw new SqlError(207, `Invalid column name '${name}'.`, { line });
-    throw new SqlError(4104, `The multi-part identifier "${path.join(".")}" could not be bound.`, { line });
+    throw new SqlError(4104, `No source of the query has the name "${path.join(".")}".`, { line });
   }
 
   #hasQualifier(qualifier: string): boolean {
@@ -70,7 +70,8 @@ export class Scope {
       const column = columns.find((each) => each.name === name) ?? columns[0];
       if (column !== undefined) found.push({ source, column, name: column.name });
     }
-    if (found.length > 1) throw new SqlError(209, `Ambiguous column name '${name}'.`, { line });
+    if (found.length > 1)
+      throw new SqlError(209, `The column name '${name}' is ambiguous: several sources have it.`, { line });
     if (found[0] !== undefined) return found[0];
     const open = candidates.find((source) => source.columns === undefined);
     if (open !== undefined) return { source: open, column: undefined, name };

@@ -49,7 +49,7 @@ export function implicitly(operand: Typed, type: TsqlType): Typed {
 }
 
 function noImplicit(from: TsqlType, to: TsqlType): SqlError {
-  const message = `Implicit conversion from data type ${typeText(from)} to ${typeText(to)} is not allowed. Use the CONVERT function to run this query.`;
+  const message = `A ${typeText(from)} becomes no ${typeText(to)} by itself: use CONVERT.`;
   return new SqlError(257, message);
 }
 

@@ -29,8 +29,7 @@ export function emitDdl(ddl: Ddl, context: EmitContext): EmittedDdl {
       if (context.values.length > 0)
         throw new SqlError(156, "Incorrect syntax near the keyword 'VIEW'.", { severity: 15 });
       const names = columns.map((column, index) => ddl.columns[index] ?? column.name);
-      if (names.includes(""))
-        throw new SqlError(4511, "Create View or Function failed because no column name was specified for a column.");
+      if (names.includes("")) throw new SqlError(4511, "A column of the view has no name.");
       const view = `CREATE VIEW ${qualified(name)} (${names.map((each) => quoteName(each.toLowerCase())).join(", ")}) AS ${sql}`;
       return { statements: [view, ...spellings(name, ddl.path, names)] };
     }
@@ -179,8 +178,7 @@ function defaultValue(
   context: EmitContext,
 ): string {
   const typed = emitExpression(expression, new Scope(), context);
-  if (context.values.length > 0)
-    throw new SqlError(128, "Variables are not allowed in this context.", { severity: 15 });
+  if (context.values.length > 0) throw new SqlError(128, "A default has no variables.", { severity: 15 });
   return `(${assignTo(typed, type)})`;
 }
 
@@ -295,8 +293,7 @@ function emitCreateIndex(ddl: Extract<Ddl, { kind: "createIndex" }>, context: Em
   const definition = context.table(ddl.table, 0);
   const columns = ddl.columns.map(({ name, isDescending }) => {
     const known = definition.columns.find((column) => column.name === name.toLowerCase());
-    if (known === undefined)
-      throw new SqlError(1911, `Column name '${name}' does not exist in the target table or view.`);
+    if (known === undefined) throw new SqlError(1911, `The table has no column '${name}'.`);
     const nulls = known.isNullable ? (isDescending ? " NULLS LAST" : " NULLS FIRST") : "";
     return `${quoteName(known.name)}${isDescending ? " DESC" : ""}${nulls}`;
   });

@@ -50,12 +50,12 @@ export function emitInsert(insert: Insert, context: EmitContext): EmittedDml {
       : table.columns.filter((each) => each.isComputed !== true && (each.isIdentity !== true || isIdentityInsert));
   const identity = table.columns.find((each) => each.isIdentity === true);
   if (named.some((each) => each.isIdentity === true) && !isIdentityInsert) {
-    const message = `Cannot insert explicit value for identity column in table '${table.name}' when IDENTITY_INSERT is set to OFF.`;
+    const message = `The identity column of '${table.name}' takes no value while IDENTITY_INSERT is OFF.`;
     throw new SqlError(544, message);
   }
   const computed = named.find((each) => each.isComputed === true);
   if (computed !== undefined)
-    throw new SqlError(271, `The column "${computed.spelling}" cannot be modified because it is a computed column.`);
+    throw new SqlError(271, `The column "${computed.spelling}" is computed and takes no value.`);
   const names = columns.map(({ name }) => quoteName(name)).join(", ");
   const values =
     insert.source.kind === "default" ? "DEFAULT VALUES" : `(${names}) ${emitInsertSource(insert, columns, context)}`;
@@ -77,11 +77,7 @@ function emitInsertSource(insert: Insert, columns: TableDefinition["columns"], c
   const countError = (given: number) => {
     const number = given < columns.length ? 109 : 110;
     const more = given < columns.length ? "more" : "fewer";
-    return new SqlError(
-      number,
-      `There are ${more} columns in the INSERT statement than values specified in the VALUES clause.`,
-      { severity: 15 },
-    );
+    return new SqlError(number, `INSERT has ${more} columns than a row of VALUES.`, { severity: 15 });
   };
   if (source.kind === "values") {
     const rows = source.rows.map((row) => {
@@ -94,7 +90,7 @@ function emitInsertSource(insert: Insert, columns: TableDefinition["columns"], c
   const { sql, columns: own } = emitQuery(source, context);
   if (own.length !== columns.length) {
     const number = own.length < columns.length ? 120 : 121;
-    const message = `The select list for the INSERT statement contains ${own.length < columns.length ? "fewer" : "more"} items than the insert list.`;
+    const message = `The query of INSERT has ${own.length < columns.length ? "fewer" : "more"} columns than its target list.`;
     throw new SqlError(number, message, { severity: 15 });
   }
   const alias = context.freshAlias();
@@ -139,9 +135,10 @@ function emitAssignments(
   return assignments
     .map(({ column: name, expression }) => {
       const target = column(table, name);
-      if (target.isIdentity === true) throw new SqlError(8102, `Cannot update identity column '${target.spelling}'.`);
+      if (target.isIdentity === true)
+        throw new SqlError(8102, `The identity column '${target.spelling}' cannot change.`);
       if (target.isComputed === true)
-        throw new SqlError(271, `The column "${target.spelling}" cannot be modified because it is a computed column.`);
+        throw new SqlError(271, `The column "${target.spelling}" is computed and takes no value.`);
       return `${quoteName(target.name)} = ${emitAssigned(expression, target, scope, context)}`;
     })
     .join(", ");

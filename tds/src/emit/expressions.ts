@@ -69,8 +69,7 @@ function emitSubquery(query: Query, scope: Scope, context: EmitContext): Typed {
   const { sql, columns } = context.grammar.query(query, context, scope);
   const [column, ...others] = columns;
   if (column === undefined || others.length > 0) {
-    const message =
-      "Only one expression can be specified in the select list when the subquery is not introduced with EXISTS.";
+    const message = "A subquery that is a value has one column.";
     throw new SqlError(116, message);
   }
   return { sql: `(${sql})`, type: column.type, isCollated: true };
@@ -105,7 +104,7 @@ function emitBinary(operator: string, left: Typed, right: Typed): Typed {
 }
 
 function incompatible(left: Typed, right: Typed, operator: string): SqlError {
-  const message = `The data types ${left.type.name} and ${right.type.name} are incompatible in the ${operator} operator.`;
+  const message = `The operator ${operator} takes no ${left.type.name} with a ${right.type.name}.`;
   return new SqlError(402, message);
 }
 

@@ -33,7 +33,7 @@ export function emitCall(call: Call, scope: Scope, context: EmitContext): Typed 
     });
   }
   if (list.length < known.minimum || list.length > known.maximum) {
-    const message = `The ${name.toLowerCase()} function requires ${known.minimum} argument(s).`;
+    const message = `The function ${name.toLowerCase()} takes ${known.minimum} to ${known.maximum} arguments.`;
     throw new SqlError(174, message, { severity: 15, line: call.line });
   }
   const { sql, type } = known.emit(list, context);

@@ -78,7 +78,7 @@ function sourceColumns(own: readonly OutputColumn[], names: readonly string[], a
   return own.map(({ name, type, isNullable }, index) => {
     const spelling = names[index] ?? name;
     if (spelling === "") {
-      const message = `No column name was specified for column ${index + 1} of '${alias}'.`;
+      const message = `Column ${index + 1} of '${alias}' has no name.`;
       throw new SqlError(8155, message);
     }
     return { name: spelling.toLowerCase(), spelling, type, isNullable };
@@ -102,8 +102,7 @@ function emitBody(body: QueryBody, context: EmitContext, outer?: Scope): Emitted
       const left = emitOperand(body.left, context, outer);
       const right = emitOperand(body.right, context, outer);
       if (left.columns.length !== right.columns.length) {
-        const message =
-          "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of expressions in their target lists.";
+        const message = "The parts of a UNION, EXCEPT or INTERSECT have different numbers of columns.";
         throw new SqlError(205, message);
       }
       const columns = left.columns.map((column, index) => {
@@ -155,8 +154,8 @@ export function emitItem({ expression, alias }: SelectItem, scope: Scope, contex
     if (sources.length === 0) {
       const message =
         qualifier === undefined
-          ? "Must specify table to select from."
-          : `The column prefix '${qualifier}' does not match with a table name or alias name used in the query.`;
+          ? "A star has no table to take columns from."
+          : `No source of the query has the name '${qualifier}'.`;
       throw new SqlError(qualifier === undefined ? 263 : 107, message);
     }
     return sources.flatMap(starItems);

@@ -51,7 +51,7 @@ export function tokenize(text: string, quotedIdentifier = true): Token[] {
       const end = text.indexOf(delimiter, at);
       if (end === -1) {
         const quoted = text.slice(begin + 1, begin + 65);
-        throw fail(`Unclosed quotation mark after the character string '${quoted}'.`, 105);
+        throw fail(`A quotation mark is not closed after '${quoted}'.`, 105);
       }
       parts.push(text.slice(at, end));
       at = end + 1;
@@ -74,7 +74,7 @@ export function tokenize(text: string, quotedIdentifier = true): Token[] {
       const end = text.indexOf("\n", at);
       at = end === -1 ? text.length : end;
     } else if (text.startsWith("/*", at)) {
-      at = commentEnd(text, at, () => fail("Missing end comment mark '*/'.", 113));
+      at = commentEnd(text, at, () => fail("A comment is not closed by */.", 113));
       countLines(start);
     } else if (character === "'" || ((character === "N" || character === "n") && text[at + 1] === "'")) {
       const isNational = character !== "'";

@@ -106,7 +106,10 @@ export class TokenStream {
     this.#depth += 1;
     if (this.#depth > nestingMax) {
       const { line } = this.current;
-      throw new SqlError(191, "Some part of your SQL statement is nested too deeply.", { severity: 15, line });
+      throw new SqlError(191, `A part of the statement is nested deeper than ${nestingMax} levels.`, {
+        severity: 15,
+        line,
+      });
     }
     try {
       return parse();
@@ -125,7 +128,7 @@ export class TokenStream {
     const { text, line } = this.next();
     if (text.length > 128) {
       const cut = text.slice(0, 128);
-      const message = `The identifier that starts with '${cut}' is too long. Maximum length is 128.`;
+      const message = `The name that begins with '${cut}' is longer than 128 characters.`;
       throw new SqlError(103, message, { severity: 15, line });
     }
     return text;

@@ -51,7 +51,7 @@ async function runText(
     if (found === undefined && parameter.default === undefined) {
       throw new SqlError(
         8178,
-        `The parameterized query expects the parameter '${parameter.name}', which was not supplied.`,
+        `The statement has the parameter '${parameter.name}', and the call has no value for it.`,
       );
     }
     const value = found === undefined ? null : await converted(found, parameter.type, run);
@@ -92,7 +92,7 @@ function prepare(declaration: string, statement: string, { session }: Run): numb
 function prepared(handle: Value | undefined, { session }: Run): { text: string; declaration: string } {
   const found = session.prepared.get(Number(handle));
   if (found === undefined)
-    throw new SqlError(8179, `Could not find prepared statement with handle ${handle ?? "NULL"}.`);
+    throw new SqlError(8179, `There is no prepared statement with the handle ${handle ?? "NULL"}.`);
   return found;
 }
 
