@@ -15,6 +15,7 @@ import type {
   Update,
 } from "../parse/ast.ts";
 import { refuse } from "../parse/unsupported.ts";
+import { escapeLiteral } from "../run/backend.ts";
 import { SqlError } from "../run/sql-error.ts";
 import type { EmitContext, EmittedQuery, OutputColumn, Typed } from "./context.ts";
 import { assignTo } from "./conversions.ts";
@@ -24,6 +25,8 @@ import { emitCommonTables, emitItem, emitQuery, emitSource, emitTop } from "./qu
 export interface EmittedDml extends EmittedQuery {
   /** The last column is the value of the IDENTITY column, which the client does not see. */
   readonly hasIdentity: boolean;
+  /** Moves the sequence of the IDENTITY column behind values that were inserted with IDENTITY_INSERT. */
+  readonly reseed?: string;
 }
 
 function targetTable(target: Target, context: EmitContext): TableDefinition {
@@ -69,7 +72,18 @@ export function emitInsert(insert: Insert, context: EmitContext): EmittedDml {
     identity && `${quoteName(alias)}.${quoteName(identity.name)}`,
   );
   const text = [common, `INSERT INTO ${qualified(table)} AS ${quoteName(alias)}`, values, sql];
-  return { sql: text.filter((part) => part !== "").join(" "), columns: output, hasIdentity: identity !== undefined };
+  return {
+    sql: text.filter((part) => part !== "").join(" "),
+    columns: output,
+    hasIdentity: identity !== undefined,
+    ...(isIdentityInsert && identity !== undefined && { reseed: reseedText(table, identity.name) }),
+  };
+}
+
+function reseedText(table: TableDefinition, identity: string): string {
+  const sequence = `pg_get_serial_sequence(${escapeLiteral(qualified(table))}, ${escapeLiteral(identity)})::regclass`;
+  const highest = `(SELECT max(${quoteName(identity)}) AS v FROM ${qualified(table)})`;
+  return `SELECT setval(s.q, m.v) FROM (SELECT ${sequence} AS q) AS s, ${highest} AS m WHERE m.v > COALESCE(pg_sequence_last_value(s.q), 0)`;
 }
 
 function emitInsertSource(insert: Insert, columns: TableDefinition["columns"], context: EmitContext): string {

@@ -79,6 +79,14 @@ describe("changes of rows", () => {
     expect(sets).toEqual([[{ OrderId: 130, Total: 1.01 }], [{ id: 130, n: 1 }]]);
   });
 
+  test("IDENTITY_INSERT takes values, and the identity goes on behind them", async () => {
+    await batch("CREATE TABLE seeded (id int IDENTITY PRIMARY KEY, a int); INSERT INTO seeded (a) VALUES (1)");
+    const sql =
+      "SET IDENTITY_INSERT seeded ON; INSERT INTO seeded (id, a) VALUES (7, 2); SET IDENTITY_INSERT seeded OFF";
+    expect(await errors(sql)).toEqual([]);
+    expect(await rows("INSERT INTO seeded (a) OUTPUT inserted.id VALUES (3)")).toEqual([{ id: 8 }]);
+  });
+
   test("UPDATE returns values before and after it", async () => {
     const sql = "UPDATE Orders SET Total += 1 OUTPUT deleted.Total AS old, inserted.Total AS new WHERE OrderId = 120";
     expect(await rows(sql)).toEqual([{ old: 1, new: 2 }]);

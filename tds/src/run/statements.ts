@@ -1,7 +1,7 @@
 import { objectName, type ObjectName, qualified, quoteName, temporarySchema } from "../bind/object-name.ts";
-import type { EmittedQuery, OutputColumn } from "../emit/context.ts";
+import type { EmitContext, EmittedQuery, OutputColumn } from "../emit/context.ts";
 import { emitCreateTable, emitDdl } from "../emit/ddl.ts";
-import { emitDelete, emitInsert, emitMerge, emitUpdate } from "../emit/dml.ts";
+import { emitDelete, type EmittedDml, emitInsert, emitMerge, emitUpdate } from "../emit/dml.ts";
 import { emitQuery } from "../emit/queries.ts";
 import type { ColumnDefinition, Ddl, Dml, Path, Query, Select, TableConstraint } from "../parse/ast.ts";
 import { refuse } from "../parse/unsupported.ts";
@@ -38,12 +38,13 @@ export async function runDml(statement: Dml, line: number, run: Run): Promise<vo
   const emitted = emitDml(statement, context);
   const { rowCount, identity } = await send(emitted, context.values, emitted.hasIdentity, run);
   if (statement.kind === "insert" && emitted.hasIdentity && identity !== undefined) session.scopeIdentity = identity;
+  if (emitted.reseed !== undefined) await session.backend.query(emitted.reseed);
   session.rowCount = rowCount;
   if (session.options.noCount && emitted.columns.length === 0) return;
   results.done({ command: commands[statement.kind], rowCount });
 }
 
-function emitDml(statement: Exclude<Dml, Query>, context: Parameters<typeof emitInsert>[1]) {
+function emitDml(statement: Exclude<Dml, Query>, context: EmitContext): EmittedDml {
   switch (statement.kind) {
     case "insert":
       return emitInsert(statement, context);
