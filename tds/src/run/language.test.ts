@@ -1,6 +1,7 @@
 import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
 import { connectTds, type TdsClient } from "@holdfast/testing/servers/tds-client.ts";
 import { startTestTds, type TestTds } from "@holdfast/testing/servers/tds-front-end.ts";
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 let postgresql: TestPostgresql;
@@ -356,5 +357,58 @@ describe("catalog", () => {
     expect((await rows("EXEC sp_tables 'cust%'"))?.map(({ TABLE_NAME }) => TABLE_NAME)).toEqual(["Customers"]);
     expect((await rows("EXEC sp_pkeys 'customers'"))?.map(({ COLUMN_NAME }) => COLUMN_NAME)).toEqual(["CustomerId"]);
     expect((await rows("SELECT name FROM master.sys.databases WHERE name = 'DEFAULTDB'"))?.length).toBe(1);
+  });
+});
+
+describe("hostile batches", () => {
+  test("random batches end in results or errors, and neither session nor process ends", async () => {
+    const own = await connectTds(tds);
+    const words =
+      "SELECT FROM WHERE INSERT INTO VALUES UPDATE SET DELETE MERGE USING WHEN MATCHED THEN CREATE TABLE INDEX ALTER ADD DROP DECLARE IF ELSE BEGIN TRAN COMMIT ROLLBACK END TRY CATCH EXEC CASE CAST AS int NULL NOT IN LIKE AND OR EXISTS TOP OVER ORDER BY GROUP JOIN UNION OUTPUT @a #t t a b 1 2.5 1e5 0xFF 'x' N'y' [q] ( ) , . ; = + - * / < >".split(
+        " ",
+      );
+    const tokens = fc.array(fc.constantFrom(...words), { maxLength: 15 }).map((list) => list.join(" "));
+    const valid = fc.constantFrom(
+      "SELECT 1",
+      "CREATE TABLE #t (a int)",
+      "INSERT INTO #t VALUES (1)",
+      "BEGIN TRAN",
+      "COMMIT",
+      "ROLLBACK",
+      "SELECT 1 / 0",
+      "SELECT * FROM #t",
+      "BEGIN TRY SELECT 1 / 0 END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH",
+      "SET XACT_ABORT ON",
+      "SAVE TRAN s",
+      "ROLLBACK TRAN s",
+      "DROP TABLE #t",
+    );
+    const text = fc.oneof(
+      tokens,
+      fc.array(valid, { maxLength: 6 }).map((list) => list.join("; ")),
+      fc.string({ unit: "grapheme" }),
+    );
+    await fc.assert(
+      fc.asyncProperty(text, async (sql) => {
+        const { errors: numbers } = await own.batch(sql);
+        expect(numbers.every((number) => number > 0)).toBe(true);
+      }),
+      { numRuns: 150 },
+    );
+    const { sets } = await own.batch("IF @@TRANCOUNT > 0 ROLLBACK; SELECT 1 AS one, @@TRANCOUNT AS t");
+    expect(sets.at(-1)).toEqual([{ one: 1, t: 0 }]);
+    await own.close();
+  });
+
+  test("names and texts with quotes stay names and texts", async () => {
+    const name = `a"b'c];--`;
+    const quoted = `[${name.replaceAll("]", "]]")}]`;
+    await batch(
+      `CREATE TABLE ${quoted} (${quoted} nvarchar(50)); INSERT INTO ${quoted} (${quoted}) VALUES ('\\''; DROP TABLE x --')`,
+    );
+    expect(await rows(`SELECT ${quoted} AS v FROM ${quoted} WHERE ${quoted} LIKE '%''%'`)).toEqual([
+      { v: "\\'; DROP TABLE x --" },
+    ]);
+    expect(await errors(`DROP TABLE ${quoted}`)).toEqual([]);
   });
 });
