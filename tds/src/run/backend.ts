@@ -44,7 +44,8 @@ export interface Backend {
 
 /** Settings that the meaning and output of translated statements depend on. */
 const sessionSettings = {
-  search_path: "dbo,holdfast_tsql",
+  // Translated statements qualify all names but those of PostgreSQL, so no function of a user stands in for them.
+  search_path: "pg_catalog,pg_temp",
   client_encoding: "UTF8",
   DateStyle: "ISO,MDY",
   IntervalStyle: "postgres",

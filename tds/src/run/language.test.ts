@@ -411,4 +411,9 @@ describe("hostile batches", () => {
     ]);
     expect(await errors(`DROP TABLE ${quoted}`)).toEqual([]);
   });
+
+  test("a function of a user never stands in for one of a translation", async () => {
+    await tds.superuser.query("CREATE FUNCTION dbo.rtrim(varchar) RETURNS text LANGUAGE sql AS $$ SELECT 'trap' $$");
+    expect(await rows("DECLARE @a varchar(5) = 'a'; SELECT IIF(@a = 'a', 1, 0) AS isEqual")).toEqual([{ isEqual: 1 }]);
+  });
 });

@@ -61,7 +61,7 @@ export async function serveConnection(socket: Socket, options: ConnectionOptions
     session = await signedIn(secure.stream, secure.isStrict, options, () => clearTimeout(deadline));
   } catch (error) {
     const isClient = error instanceof ProtocolError || (error instanceof Error && "code" in error);
-    if (isClient) options.log.info("tds connection ended", { reason: String(error) });
+    if (isClient) options.log.debug("tds connection ended", { reason: String(error) });
     else options.log.error("tds connection failed", { error });
   } finally {
     clearTimeout(deadline);
@@ -77,7 +77,7 @@ interface SecureStream {
 
 /** TLS inside of pre-login packets (7.x), or from the first byte (8.0). Plain clients get their refusal in words. */
 async function secured(socket: Socket, contexts: SecureContexts): Promise<SecureStream | undefined> {
-  const [first] = (await once(socket, "data")) as [Buffer];
+  const [first] = await firstEvent<[Buffer]>(socket, "data");
   socket.pause();
   if (first[0] === tlsHandshakeByte) {
     const transport = new TlsTransport(socket, { isWrapped: false, first });
@@ -117,8 +117,20 @@ async function handshake(
   protocols: string[],
 ): Promise<TLSSocket> {
   const stream = new TLSSocket(transport, { isServer: true, secureContext, ALPNProtocols: protocols });
-  await once(stream, "secure");
+  await firstEvent(stream, "secure");
   return stream;
+}
+
+/** Rejects when the connection closes before the event. */
+async function firstEvent<T extends unknown[]>(socket: Socket, event: string): Promise<T> {
+  const closed = new AbortController();
+  const close = () => closed.abort();
+  socket.once("close", close);
+  try {
+    return (await once(socket, event, { signal: closed.signal })) as T;
+  } finally {
+    socket.off("close", close);
+  }
 }
 
 async function signedIn(
