@@ -26,6 +26,7 @@ const exceptions: Readonly<Record<string, string>> = {
   "controller/src/app/app/app-message.ts":                       "the same: the kind of an attachment",
   "controller/src/app/auth/auth-api.ts":                         "the issuer stores users of apps in PostgreSQL alone",
   "issuer/src/store/database.ts":                                "the same: settings of its sessions",
+  "tds/src/run/backend.ts":                                       "T-SQL is translated for PostgreSQL alone: settings of its sessions",
   "controller/src/services/resource-kind/database-spec.ts":       "an example in a description",
   "egress/src/own-addresses.ts":                                  "default ports of schemes of URLs",
   "controller/src/services/service/service-event-definitions.ts": "examples of events",

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Path } from "../parse/ast.ts";
 import { SqlError } from "../run/sql-error.ts";
 
@@ -28,7 +29,7 @@ export function objectName(path: Path, database: string, line: number): ObjectNa
     throw new SqlError(911, message, { line });
   }
   if (name.startsWith("#")) return { schema: temporarySchema, name, written };
-  return { schema: schemaNames[schema] ?? schema, name, written };
+  return { schema: lookUp(schemaNames, schema) ?? schema, name, written };
 }
 
 /** Quotes a name for PostgreSQL: the only printer of identifiers. */

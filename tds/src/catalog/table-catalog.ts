@@ -1,6 +1,6 @@
 import type { ColumnSource } from "../bind/scope.ts";
 import { type ObjectName, temporarySchema } from "../bind/object-name.ts";
-import { typeOfDomain, typeOfOid } from "../types/postgresql-type.ts";
+import { typeOfDomain, typeOfOid } from "../types/backend-type.ts";
 
 export interface TableDefinition {
   readonly schema: string;

@@ -3,7 +3,7 @@ import type { Scope } from "../bind/scope.ts";
 import type { TableCatalog, TableDefinition } from "../catalog/table-catalog.ts";
 import type { Call, Path, Query } from "../parse/ast.ts";
 import { SqlError } from "../run/sql-error.ts";
-import { castType } from "../types/postgresql-type.ts";
+import { castType } from "../types/backend-type.ts";
 import type { TsqlType, Value } from "../types/tsql-type.ts";
 
 /** An expression of PostgreSQL with its type in T-SQL. */

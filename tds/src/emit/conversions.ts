@@ -1,5 +1,5 @@
 import { SqlError } from "../run/sql-error.ts";
-import { assignmentType, castType } from "../types/postgresql-type.ts";
+import { assignmentType, castType } from "../types/backend-type.ts";
 import {
   isBinary,
   isCharacter,

@@ -3,7 +3,7 @@ import { Scope } from "../bind/scope.ts";
 import type { ColumnDefinition, Ddl, Path, TableConstraint } from "../parse/ast.ts";
 import { refuse } from "../parse/unsupported.ts";
 import { SqlError } from "../run/sql-error.ts";
-import { columnType } from "../types/postgresql-type.ts";
+import { columnType } from "../types/backend-type.ts";
 import { isCharacter, type TsqlType } from "../types/tsql-type.ts";
 import type { EmitContext } from "./context.ts";
 import { assignTo, collate } from "./conversions.ts";

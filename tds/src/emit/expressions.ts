@@ -1,7 +1,7 @@
 import { escapeLiteral } from "../run/backend.ts";
 import type { Expression, OrderItem, Predicate, Query } from "../parse/ast.ts";
 import { SqlError } from "../run/sql-error.ts";
-import { castType } from "../types/postgresql-type.ts";
+import { castType } from "../types/backend-type.ts";
 import { commonType, decimalShape, isCharacter, isNumeric, isTemporal, type TsqlType } from "../types/tsql-type.ts";
 import { quoteName } from "../bind/object-name.ts";
 import type { Scope } from "../bind/scope.ts";

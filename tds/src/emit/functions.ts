@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Scope } from "../bind/scope.ts";
 import type { Call, OrderItem, Window } from "../parse/ast.ts";
 import { refuse } from "../parse/unsupported.ts";
@@ -17,15 +18,15 @@ const refused: Readonly<Record<string, true>> = { CONTAINS: true, FREETEXT: true
 export function emitCall(call: Call, scope: Scope, context: EmitContext): Typed {
   const name = (call.path.at(-1) ?? "").toUpperCase();
   if (call.path.length > 1) throw refuse("function", call.line, call.path.join("."));
-  if (refused[name]) throw refuse("full-text search", call.line);
-  const aggregate = aggregates[name];
+  if (lookUp(refused, name) === true) throw refuse("full-text search", call.line);
+  const aggregate = lookUp(aggregates, name);
   if (aggregate !== undefined) return emitAggregate(call, name, scope, context);
   const list = call.arguments.map((argument) => emitExpression(argument, scope, context));
   const special = emitConditional(name, call, list, scope, context);
   if (special !== undefined) return special;
   const session = list.length === 0 ? context.session.value(name.toLowerCase()) : undefined;
   if (session !== undefined) return context.parameter(name, session);
-  const known = plainFunctions[name] ?? dateFunctions[name];
+  const known = lookUp(plainFunctions, name) ?? lookUp(dateFunctions, name);
   if (known === undefined) {
     throw new SqlError(195, `'${call.path.join(".")}' is not a recognized built-in function name.`, {
       severity: 15,
@@ -85,7 +86,7 @@ function emitConditional(
 }
 
 function emitAggregate(call: Call, name: string, scope: Scope, context: EmitContext): Typed {
-  const known = aggregates[name];
+  const known = lookUp(aggregates, name);
   if (known === undefined) throw refuse("function", call.line, name);
   const isStar = call.arguments[0]?.kind === "star";
   const list = isStar ? [] : call.arguments.map((argument) => emitExpression(argument, scope, context));

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { CommonTable, Execute, Expression, Statement, StatementBody } from "./ast.ts";
 import type { TsqlType } from "../types/tsql-type.ts";
 import { parseDataType } from "./data-type.ts";
@@ -105,7 +106,7 @@ const parsers: Readonly<Record<string, Parser>> = {
 function parseBody(stream: TokenStream): StatementBody {
   const { kind, keyword, line } = stream.current;
   if (kind === "symbol" && keyword === "(") return parseQuery(stream);
-  const parser = kind === "word" && Object.hasOwn(parsers, keyword) ? parsers[keyword] : undefined;
+  const parser = kind === "word" ? lookUp(parsers, keyword) : undefined;
   if (parser !== undefined) return parser(stream);
   if (kind === "word" && statementsElsewhere.includes(keyword)) throw refuse("statement", line, keyword);
   throw stream.unexpected();

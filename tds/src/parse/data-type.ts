@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { SqlError } from "../run/sql-error.ts";
 import type { TsqlType, TypeName } from "../types/tsql-type.ts";
 import type { TokenStream } from "./token-stream.ts";
@@ -62,7 +63,7 @@ export function parseDataType(stream: TokenStream, defaultLength = 1): TsqlType 
   const path = stream.path();
   const written = path.at(-1) ?? "";
   const keyword = written.toUpperCase();
-  const name = names[keyword];
+  const name = lookUp(names, keyword);
   if (name === undefined || (path.length > 1 && path[0]?.toLowerCase() !== "sys"))
     throw new SqlError(2715, `There is no data type ${path.join(".")}.`, { line });
   if (keyword === "SYSNAME") return { name: "nvarchar", length: 128 };

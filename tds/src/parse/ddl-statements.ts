@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { ColumnDefinition, Ddl, Path, Predicate, TableConstraint } from "./ast.ts";
 import { parseDataType } from "./data-type.ts";
 import { parseExpression, parsePredicate } from "./expressions.ts";
@@ -31,7 +32,7 @@ export function parseCreate(stream: TokenStream): Ddl {
 
 function refuseObject(stream: TokenStream, verb: string, line: number): Error {
   const { keyword } = stream.current;
-  return refuse(refusedObjects[keyword] ?? "statement", line, `${verb} ${keyword}`);
+  return refuse(lookUp(refusedObjects, keyword) ?? "statement", line, `${verb} ${keyword}`);
 }
 
 function parseCreateTable(stream: TokenStream): Ddl {

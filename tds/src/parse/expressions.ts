@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { TsqlType } from "../types/tsql-type.ts";
 import type { Call, Expression, OrderItem, Predicate, Query, Window } from "./ast.ts";
 import { parseDataType } from "./data-type.ts";
@@ -38,7 +39,7 @@ export function parseExpression(stream: TokenStream, strength = 1): Expression {
     let left = parseUnary(stream);
     for (;;) {
       const operator = stream.current.kind === "symbol" ? stream.current.text : "";
-      const own = strengths[operator];
+      const own = lookUp(strengths, operator);
       if (own === undefined || own < strength) return left;
       stream.next();
       left = { kind: "binary", operator, left, right: parseExpression(stream, own + 1) };
@@ -329,7 +330,7 @@ function parseComparison(stream: TokenStream): Predicate {
     const escape = stream.accept("ESCAPE") ? parseExpression(stream) : undefined;
     return { kind: "like", operand: left, pattern, escape, isNegated };
   }
-  const operator = stream.current.kind === "symbol" ? comparisons[stream.current.text] : undefined;
+  const operator = stream.current.kind === "symbol" ? lookUp(comparisons, stream.current.text) : undefined;
   if (operator === undefined || isNegated) throw stream.unexpected();
   stream.next();
   for (const quantifier of ["ALL", "ANY", "SOME"]) {

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { DatabaseError } from "./backend.ts";
 import { ProtocolError } from "../protocol/protocol-error.ts";
 import { ValueOutOfRange } from "../protocol/type-value.ts";
@@ -55,7 +56,7 @@ export function sqlErrorOf(error: unknown, line: number): SqlError {
   if (error instanceof ProtocolError) return new SqlError(8009, error.message, { line });
   if (!(error instanceof DatabaseError))
     return new SqlError(50_000, "The session of the database ended.", { severity: 20, line });
-  const known = numbers[error.code ?? ""];
+  const known = lookUp(numbers, error.code ?? "");
   // The detail of other errors has all values of the row.
   const detail = error.detail !== undefined && ["23505", "23503"].includes(error.code ?? "") ? ` ${error.detail}` : "";
   const message = `${sentence(error.message)}${detail}`;

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { SqlError } from "./sql-error.ts";
 
 /** Options of SET with a meaning here. */
@@ -72,7 +73,7 @@ const accepted = [
 ];
 
 export function setOption(options: SetOptions, name: string, value: string): void {
-  const own = switches[name];
+  const own = lookUp(switches, name);
   if (own !== undefined) {
     if (value !== "ON" && value !== "OFF")
       throw new SqlError(102, `Incorrect syntax near '${value}'.`, { severity: 15 });

@@ -6,7 +6,7 @@ import { emitQuery } from "../emit/queries.ts";
 import type { ColumnDefinition, Ddl, Dml, Path, Query, Select, TableConstraint } from "../parse/ast.ts";
 import { refuse } from "../parse/unsupported.ts";
 import { type Column, commands } from "../protocol/token.ts";
-import { columnType, typeOfOid } from "../types/postgresql-type.ts";
+import { columnType, typeOfOid } from "../types/backend-type.ts";
 import type { Value } from "../types/tsql-type.ts";
 import { DatabaseError, type FieldDef, type RowReceiver } from "./backend.ts";
 import type { Run } from "./run.ts";

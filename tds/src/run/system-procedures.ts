@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Execute } from "../parse/ast.ts";
 import { parseParameters } from "../parse/batch.ts";
 import { castTo } from "../emit/conversions.ts";
@@ -15,7 +16,7 @@ const preparedMax = 10_000;
 /** Calls a procedure of the system; error 2812 for any other. */
 export async function callProcedure(call: Execute, list: readonly EvaluatedArgument[], run: Run): Promise<number> {
   const name = (call.path.at(-1) ?? "").toLowerCase();
-  const procedure = Object.hasOwn(procedures, name) ? procedures[name] : undefined;
+  const procedure = lookUp(procedures, name);
   if (procedure === undefined) throw new SqlError(2812, `Could not find stored procedure '${call.path.join(".")}'.`);
   return procedure(list, run);
 }
