@@ -32,6 +32,8 @@ export interface Backend {
   readonly processId: number;
   /** True inside a transaction block, also a failed one. */
   readonly inTransaction: boolean;
+  /** True in a transaction block that an error aborted: its COMMIT would roll back. */
+  readonly hasFailed: boolean;
   query(sql: string, values?: readonly (string | null)[]): Promise<(string | null)[][]>;
   /** One statement, by the extended protocol: PostgreSQL refuses a second one in the text. */
   stream(sql: string, values: readonly (string | null)[], receiver: RowReceiver): Promise<StatementResult>;
@@ -99,6 +101,9 @@ export async function openBackend(
     get inTransaction() {
       const status = client.getTransactionStatus();
       return status !== null && status !== "I";
+    },
+    get hasFailed() {
+      return client.getTransactionStatus() === "E";
     },
     async query(sql, values = []) {
       return (await client.query<(string | null)[]>(extended(sql, values))).rows;

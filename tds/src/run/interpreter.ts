@@ -144,7 +144,9 @@ async function runStatement(statement: Statement, run: Run): Promise<Outcome> {
     case "setOption":
       for (const option of body.options) setOption(session.options, option, body.value);
       if (body.options.includes("LOCK_TIMEOUT"))
-        await session.backend.script(`SET lock_timeout = ${Math.max(0, session.options.lockTimeoutMs)}`);
+        await session.transaction.guard(() =>
+          session.backend.script(`SET lock_timeout = ${Math.max(0, session.options.lockTimeoutMs)}`),
+        );
       return "next";
     case "isolation":
       session.transaction.isolation = isolationOf(body.level);

@@ -213,6 +213,13 @@ describe("transactions", () => {
     expect(await rows("SELECT a FROM driven")).toEqual([{ a: 1 }]);
   });
 
+  test("a failed SET leaves its transaction as it was", async () => {
+    const sql =
+      "CREATE TABLE after_set (a int); BEGIN TRAN; INSERT INTO after_set VALUES (1); SET LOCK_TIMEOUT 99999999999; COMMIT";
+    expect(await errors(sql)).toEqual([50_000]);
+    expect(await rows("SELECT a FROM after_set")).toEqual([{ a: 1 }]);
+  });
+
   test("XACT_ABORT rolls back and ends the batch", async () => {
     const sql = "SET XACT_ABORT ON; BEGIN TRAN; INSERT INTO Customers (Name) VALUES (NULL); PRINT 'never'";
     const result = await batch(sql);

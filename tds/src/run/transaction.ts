@@ -53,7 +53,7 @@ export class Transaction {
   /** Errors 3902 without a transaction and 3930 in a doomed one. */
   async commit(results: Results | undefined): Promise<void> {
     if (this.#count === 0) throw new SqlError(3902, "COMMIT TRANSACTION has no corresponding BEGIN TRANSACTION.");
-    if (this.isDoomed) throw doomed();
+    if (this.isDoomed || this.#backend.hasFailed) throw doomed();
     if (this.#count > 1) {
       this.#count -= 1;
       return;
