@@ -174,6 +174,7 @@ function openGateway() {
     hosts: unused as never,
     machines: unused as never,
     quotas: unused as never,
+    archives: unused as never,
     engines: unused,
     trustBundle: unused,
     clock: systemClock,

@@ -20,7 +20,7 @@ test("a result that cannot be sent fails its task, and not the stream", async ()
         terms: new Map(),
         raiseTerm: async () => undefined,
         generation: () => 0n,
-        outcome: () => undefined,
+        outcome: () => "unknown",
         raiseGeneration: async () => undefined,
       },
       handlers: { readLogs: { run: async () => create(ReadLogsResultSchema, { lines }) } },

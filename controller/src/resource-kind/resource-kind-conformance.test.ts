@@ -72,7 +72,7 @@ function databaseScenario(): Scenario {
     versions.map((version) => ({ engine, version, available: true, image: "image" }) as never),
   );
   const fleet = { session: () => undefined, observation: () => undefined };
-  const { services, operations, machines, hosts } = collections;
+  const { services, operations, archives, machines, hosts } = collections;
   const shared = {
     begin: store.begin,
     quotas: createQuotas(collections.set, clock),
@@ -80,6 +80,7 @@ function databaseScenario(): Scenario {
     operations,
     organizations: collections.organizations,
     users: collections.databaseUsers,
+    archives,
     machines,
     hosts,
     fleet,
