@@ -132,10 +132,13 @@ test("an endpoint has a host and a valid port, or is rejected", () => {
 });
 
 test("a token contains an id or is invalid, and a setup token a name", () => {
-  tried(fc.uuid().map((id) => newSecretText("hft_", id)), (text) => {
-    const id = idOfSecretText("hft_", text);
-    if (id !== undefined) expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
-  });
+  tried(
+    fc.uuid().map((id) => newSecretText("hft_", id)),
+    (text) => {
+      const id = idOfSecretText("hft_", text);
+      if (id !== undefined) expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    },
+  );
   tried(fc.string({ maxLength: 64 }).map(newSetupToken), (text) => {
     const name = userOfSetupToken(text);
     if (name !== undefined) expect(name.length).toBeLessThanOrEqual(96);

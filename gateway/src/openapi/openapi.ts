@@ -215,7 +215,9 @@ const followText =
 
 function scopeText(method: ApiMethod): string {
   if (method.scope === "signed-in") return "Needs a credential with any scope.";
-  return method.scope === "public" ? "Needs no credential." : `Needs ${scopesText([method.scope, ...method.furtherScopes])}.`;
+  return method.scope === "public"
+    ? "Needs no credential."
+    : `Needs ${scopesText([method.scope, ...method.furtherScopes])}.`;
 }
 
 function scopesText(scopes: readonly string[]): string {

@@ -30,7 +30,8 @@ function settingsAfter(
     return { current, loweredAt: now, before: greatest(isCovered ? {} : known.before, known.current) };
   }
   const isSame =
-    names.length === Object.keys(current).length && names.every((name) => current[name] === known.current[name]);
+    names.length === Object.keys(current).length &&
+    names.every((name) => lookUp(current, name) === lookUp(known.current, name));
   return isSame ? known : { ...known, current };
 }
 

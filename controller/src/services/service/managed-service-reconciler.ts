@@ -28,7 +28,7 @@ import { machineKind } from "#fleet/machine/machine.ts";
 import { strategyOf } from "./member/strategies.ts";
 
 export interface ManagedServiceReconcilerDeps extends StepDeps, ObserverDeps {
-  readonly hosts: StepDeps["hosts"] & ObserverDeps["hosts"] & StorageGrowthDeps["hosts"] & MoveDeps["hosts"];
+  readonly hosts: ObserverDeps["hosts"] & StorageGrowthDeps["hosts"] & MoveDeps["hosts"];
   readonly quotas: StorageGrowthDeps["quotas"];
   readonly archives: StorageGrowthDeps["archives"];
   readonly services: Collection<ManagedServiceObject>;
