@@ -2,8 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Instance } from "../instance.ts";
 import { type Session, withSession } from "./session.ts";
-import { platform } from "./layout.ts";
-import { replicaRole } from "./replication/members.ts";
+import { platform, replicaRole } from "./layout.ts";
 
 const pollIntervalMs = 20;
 

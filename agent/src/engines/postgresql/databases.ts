@@ -5,7 +5,7 @@ import { EngineDatabaseSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.
 import type { DatabasesFacet } from "../contents-facets.ts";
 import { EngineRefused } from "../engine-errors.ts";
 import { type DatabaseState, databaseStateSql } from "./database-list.ts";
-import { isReserved } from "./layout.ts";
+import { hasReservedPrefix, isReserved, isReservedDatabase } from "./layout.ts";
 import { codeOf, identifier, type Session, withAdvisoryLock, withSession } from "./session.ts";
 
 export const databases: DatabasesFacet = {
@@ -18,13 +18,13 @@ export const databases: DatabasesFacet = {
          FROM pg_database WHERE NOT datistemplate ORDER BY datname`,
       );
       return rows
-        .filter(({ name }) => !isReserved(name))
+        .filter(({ name }) => !isReservedDatabase(name))
         .map(({ size, ...row }) => create(EngineDatabaseSchema, { ...row, sizeBytes: BigInt(size) }));
     }),
 
   create: (instance, { name, owner, mark }, signal, options) =>
     withAdvisoryLock(instance, `database ${name}`, signal, options, async (session) => {
-      if (isReserved(name) || name.startsWith("template"))
+      if (hasReservedPrefix(name) || name.startsWith("template"))
         throw new EngineRefused(`the name ${name} is the platform's`);
       if (isReserved(owner)) throw new EngineRefused(`there is no user ${owner}`);
       const oid = mark === "" ? undefined : oidOfMark(mark);
@@ -47,7 +47,7 @@ export const databases: DatabasesFacet = {
   drop: (instance, name, signal, options) =>
     withAdvisoryLock(instance, `database ${name}`, signal, options, async (session) => {
       if (name === defaultDatabase) throw new EngineRefused(`${defaultDatabase} cannot be dropped`);
-      if (isReserved(name) || name.startsWith("template")) return { existed: false };
+      if (isReservedDatabase(name)) return { existed: false };
       try {
         await session.rows(`DROP DATABASE ${identifier(name)} WITH (FORCE)`);
         return { existed: true };
@@ -59,7 +59,7 @@ export const databases: DatabasesFacet = {
 
   settled: (instance, name, mark, signal, options) =>
     withAdvisoryLock(instance, `database ${name}`, signal, options, async (session) => {
-      const oid = isReserved(name) ? undefined : await oidOfDatabase(session, name);
+      const oid = isReservedDatabase(name) ? undefined : await oidOfDatabase(session, name);
       return { exists: oid !== undefined, marked: mark !== "" && oid === oidOfMark(mark) };
     }),
 };

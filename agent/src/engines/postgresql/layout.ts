@@ -1,10 +1,9 @@
 import { dirname, join } from "node:path";
+import { authOwner } from "@holdfast/common/auth-schema/names.ts";
 import type { Instance, InstancePaths } from "../engine-driver.ts";
+import { agentRole as queueAgent, queueGroup } from "./queue/schema/names.ts";
 
-/**
- * The platform's superuser and its database. Users can neither sign in as it nor connect to it; names with this prefix
- * are reserved.
- */
+/** The platform's superuser and its database. Users can neither sign in as it nor connect to it. */
 export const platform = "holdfast";
 
 /** Roles of the platform's own sessions: its superuser, and the reader of the query console. */
@@ -12,6 +11,8 @@ export const consoleRole = "holdfast_console";
 export const platformRoles = [platform, consoleRole] as const;
 /** Role by which the pooler reads users' password verifiers through one function; it has no other privilege. */
 export const poolerRole = `${platform}_pooler`;
+/** Role that members sign in as by certificate: it streams WAL and reads files for pg_rewind. */
+export const replicaRole = `${platform}_replica`;
 
 /** Connections reserved for the platform (`superuser_reserved_connections`). */
 export const reservedSlots = 5;
@@ -64,7 +65,31 @@ export function program(instance: Instance, name: string): string {
   return join(instance.paths.software, "bin", name);
 }
 
+/** Pattern of the complete names of the platform's roles, the same in JavaScript and in PostgreSQL. */
+export const platformRolePattern = `^(?:${[
+  ...platformRoles,
+  poolerRole,
+  ...Object.values(groups),
+  replicaRole,
+  authOwner,
+  // Roles of apps (`authRoleOf`).
+  `${platform}_auth_[0-9a-f]{16}`,
+  queueGroup,
+  queueAgent,
+].join("|")})$`;
+const platformRole = new RegExp(platformRolePattern);
+
 /** True for role names that belong to the platform or the engine; they are neither created nor dropped. */
 export function isReserved(name: string): boolean {
-  return name.startsWith(platform) || name.startsWith("pg_") || name === "public" || name === "none";
+  return platformRole.test(name) || name.startsWith("pg_") || name === "public" || name === "none";
+}
+
+/** True for the names of databases that belong to the platform or the engine. */
+export function isReservedDatabase(name: string): boolean {
+  return [platform, "template0", "template1"].includes(name);
+}
+
+/** True for names of roles and databases that only SQL creates, so that later ones of the platform are free. */
+export function hasReservedPrefix(name: string): boolean {
+  return name.startsWith(platform) || name.startsWith("pg_");
 }

@@ -16,8 +16,9 @@ export interface PlatformRole {
 }
 
 /**
- * Creates or repairs the role. Its creator could use a role that a user created under this name, so all memberships are
- * revoked. Reads the role first, so that a primary with a valid role writes nothing.
+ * Creates the role, or another one in place of a role that is not as it has to be: a user may have created it, and its
+ * open sessions would get the privileges too. That one gets another name, so that everything refers to it as before,
+ * and cannot sign in. Reads the role first, so that a primary with a valid role writes nothing.
  */
 export async function putPlatformRole(
   session: Session,
@@ -33,17 +34,28 @@ export async function putPlatformRole(
   );
   if (found?.valid === true) return;
   await session.rows(
-    `${found === undefined ? `CREATE ROLE ${name};` : ""}
-     ALTER ROLE ${name} NOSUPERUSER NOCREATEROLE NOCREATEDB NOBYPASSRLS PASSWORD NULL ${attributes};
-     ALTER ROLE ${name} RESET ALL;
+    `${found === undefined ? "" : setAside(name)}
+     CREATE ROLE ${name} NOSUPERUSER NOCREATEROLE NOCREATEDB NOBYPASSRLS PASSWORD NULL ${attributes};
      ${Object.entries(settings)
        .map(([setting, value]) => `ALTER ROLE ${name} SET ${setting} TO '${value}';`)
        .join("\n")}
-     DO $do$ DECLARE m record; BEGIN
-       FOR m IN SELECT roleid::regrole AS role, member::regrole AS member FROM pg_auth_members
-         WHERE '${name}'::regrole IN (roleid, member)
-       LOOP EXECUTE format('REVOKE %s FROM %s CASCADE', m.role, m.member); END LOOP;
-     END $do$;
      ${grants.map((grant) => `${grant};`).join("\n")}`,
   );
 }
+
+/** Renames the role and takes what it has in this database, where the platform's own privileges are. */
+const setAside = (name: string) => `DO $do$ DECLARE
+       former text := format('former_%s', '${name}'::regrole::oid); m record;
+     BEGIN
+       EXECUTE format('ALTER ROLE ${name} RENAME TO %I', former);
+       EXECUTE format('ALTER ROLE %I NOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION NOBYPASSRLS NOLOGIN', former);
+       EXECUTE format('DROP OWNED BY %I', former);
+       FOR m IN SELECT roleid::regrole AS role, member::regrole AS member FROM pg_auth_members
+         WHERE former::regrole IN (roleid, member)
+       LOOP EXECUTE format('REVOKE %s FROM %s CASCADE', m.role, m.member); END LOOP;
+       PERFORM pg_terminate_backend(pid) FROM pg_stat_activity WHERE usesysid = former::regrole;
+       BEGIN
+         EXECUTE format('DROP ROLE %I', former);
+       EXCEPTION WHEN dependent_objects_still_exist THEN NULL;
+       END;
+     END $do$;`;

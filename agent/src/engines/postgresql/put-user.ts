@@ -1,7 +1,7 @@
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import type { EngineUser } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { EngineRefused } from "../engine-errors.ts";
-import { groups, isReserved } from "./layout.ts";
+import { groups, hasReservedPrefix, isReserved } from "./layout.ts";
 import { identifier, literal } from "./session.ts";
 
 /** SCRAM verifier (RFC 5803, as PostgreSQL stores it). Any other text would be taken as a plain password. */
@@ -16,7 +16,8 @@ const scramVerifier = /^SCRAM-SHA-256\$\d+:[A-Za-z0-9+/]+={0,2}\$[A-Za-z0-9+/]+=
  */
 export function putUserSql(user: EngineUser, exists: boolean, version: string): string {
   const { username, role, verifier, replication = exists ? undefined : false } = user;
-  if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
+  if (isReserved(username) || (!exists && hasReservedPrefix(username)))
+    throw new EngineRefused(`the name ${username} is the platform's`);
   const name = identifier(username);
   const fixed = "LOGIN NOBYPASSRLS INHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity'";
   const attributes = [fixed, ...replicationOf(replication), passwordOf(verifier)].join(" ");

@@ -13,7 +13,7 @@ import {
   withConsoleSession,
 } from "./console-session.ts";
 import { consoleRow } from "./console-row.ts";
-import { isReserved } from "./layout.ts";
+import { isReservedDatabase } from "./layout.ts";
 import { codeOf, messageOf } from "./session.ts";
 import { consoleMemoryBytes, limitSession } from "./session-memory.ts";
 import { exceedsTemporaryFiles, limitConsoleFiles } from "./temporary-files.ts";
@@ -41,8 +41,7 @@ const declare = "DECLARE result NO SCROLL CURSOR FOR ";
  */
 export const readOnlyQuery: ReadOnlyQueryFacet = {
   async run(instance, query, signal) {
-    if (isReserved(query.database) || query.database.startsWith("template"))
-      return refusal(`database "${query.database}" does not exist`);
+    if (isReservedDatabase(query.database)) return refusal(`database "${query.database}" does not exist`);
     try {
       return await semaphore.run(() => inTransaction(instance, query, signal));
     } catch (error) {

@@ -12,10 +12,11 @@ import {
   platform,
   platformRoles,
   poolerRole,
+  replicaRole,
   reservedSlots,
 } from "./layout.ts";
 import { poolerFiles } from "./pooler/config.ts";
-import { memberMap, memberName, primaryConninfo, replicaRole, synchronizesSlots } from "./replication/members.ts";
+import { memberMap, memberName, primaryConninfo, synchronizesSlots } from "./replication/members.ts";
 
 /** Pure: postgresql.conf, pg_hba.conf and pg_ident.conf, and the files of the pooler. */
 export function render(instance: Instance): ConfigFile[] {
@@ -157,6 +158,7 @@ function rules({ spec }: Instance): string {
     "local   all         all                                 reject",
     ...[...platformRoles, poolerRole].map((role) => `host    all         ${role}  all      reject`),
     ...(members ? memberRules : []),
+    `host    all         ${replicaRole}  all      reject`,
     `host    ${platform}    all       all                       reject`,
     ...spec.platformAccess.flatMap(platformAccessRules),
     ...spec.allowedCidrs.map((cidr) => `hostssl all         all       ${cidr}  scram-sha-256`),
@@ -185,7 +187,6 @@ function platformAccessRules({ role, database, from }: PlatformAccess): string[]
 const memberRules = [
   `hostssl replication ${replicaRole} all cert map=${memberMap}`,
   `hostssl ${platform} ${replicaRole} all cert map=${memberMap}`,
-  `host all ${replicaRole} all reject`,
 ];
 
 function quote(value: string): string {

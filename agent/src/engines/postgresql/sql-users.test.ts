@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { EngineUserSchema, ReplicationSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectPostgresql, scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "@holdfast/testing/engines/engine-machine.ts";
@@ -59,5 +59,46 @@ for (const version of ["17", "18"])
     it("get none if they cannot sign in, or are the platform's", async () => {
       for (const name of ["nobody", "absent", "holdfast", "pg_monitor"])
         await expect(reset(name, "first"), name).rejects.toMatchObject({ code: "database_user_not_found" });
+    });
+
+    it("are listed, reset and dropped under a name that only begins like the platform's", async () => {
+      await asUser("app_user", "secret", "CREATE ROLE holdfast_z LOGIN PASSWORD 'known'");
+      await asUser("app_user", "secret", "CREATE DATABASE holdfast_z");
+      const { users, databases } = machine.driver;
+      const listed = await users?.list(machine.instance, machine.signal);
+      expect(listed?.map(({ username }) => username)).toContain("holdfast_z");
+      const all = await databases?.list(machine.instance, machine.signal);
+      expect(all?.map(({ name }) => name)).toContain("holdfast_z");
+      expect(await reset("holdfast_z", "first")).toEqual({ changed: true, role: "custom" });
+      const { verifier } = user("", "first");
+      const checked = await users?.check(machine.instance, "holdfast_z", verifier, machine.signal);
+      expect(checked).toEqual({ exists: true, matches: true });
+      expect(await users?.drop(machine.instance, "holdfast_z", machine.signal)).toEqual({ existed: true });
+      expect(await databases?.drop(machine.instance, "holdfast_z", machine.signal)).toEqual({ existed: true });
+      const anew = users?.put(machine.instance, { ...user("holdfast_y", "x"), role: "readonly" }, machine.signal);
+      await expect(anew).rejects.toThrow("the platform's");
+    });
+
+    it("get no privilege of a role of the platform that is created under their name", async () => {
+      await asUser("app_user", "secret", "CREATE ROLE holdfast_replica LOGIN PASSWORD 'known'");
+      await asUser("app_user", "secret", "GRANT holdfast_replica TO app_user");
+      await expect(asUser("holdfast_replica", "known", "SELECT 1")).rejects.toMatchObject({ code: "28000" });
+      const client = await connectPostgresql(machine, { user: "app_user", password: "secret" });
+      try {
+        await client.query("SET ROLE holdfast_replica");
+        const primaryNodeId = machine.instance.spec.nodeId;
+        const members = [{ nodeId: primaryNodeId, number: 1, hostname: machine.serverName, address: "127.0.0.1" }];
+        const replication = create(ReplicationSchema, { primaryNodeId, members, secret: "secret".repeat(9) });
+        const { instance, driver } = machine;
+        const spec = { ...instance.spec, replication };
+        await driver.replication?.admit({ ...instance, spec }, machine.signal);
+        const reading = client.query("SELECT pg_read_binary_file('PG_VERSION', 0, 1, true)");
+        await expect(reading).rejects.toMatchObject({ code: "42501" });
+        const can = "has_function_privilege('holdfast_replica', 'pg_read_binary_file(text)', 'EXECUTE') AS can";
+        const rows = await withSession(instance, machine.signal, (session) => session.rows(`SELECT ${can}`));
+        expect(rows).toEqual([{ can: true }]);
+      } finally {
+        await client.end();
+      }
     });
   });

@@ -89,6 +89,15 @@ function serves(version: string): void {
     await again.end().catch(() => undefined);
   });
 
+  it("accepts a role whose name only begins like the platform's", async () => {
+    const client = await open("app_user", "secret");
+    await client.query("CREATE ROLE holdfast_z LOGIN PASSWORD 'known'");
+    await client.end();
+    const own = await open("holdfast_z", "known");
+    expect((await own.query("SELECT current_user AS name")).rows).toEqual([{ name: "holdfast_z" }]);
+    await own.end();
+  });
+
   it("rejects the platform's roles and database", async () => {
     for (const role of ["holdfast", "holdfast_console", "holdfast_replica", poolerRole])
       await expect(open(role, "secret"), role).rejects.toThrow();

@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { unlimited } from "@holdfast/common/postgresql/session-settings.ts";
-import { platform, poolerRole } from "../layout.ts";
+import { platform, platformRolePattern, poolerRole } from "../layout.ts";
 import { putPlatformRole } from "../platform-role.ts";
-import type { Session } from "../session.ts";
+import { literal, type Session } from "../session.ts";
 
 /** Function in the platform's database, which users cannot enter. */
 export const secretFunction = `${platform}.pooler_secret`;
+
+const isOfUsers = `rolname !~ ${literal(platformRolePattern)}`;
 
 /**
  * Creates the pooler's role and its function, which returns the password verifier of a login role without the
@@ -21,7 +23,9 @@ export async function preparePooler(session: Session): Promise<void> {
     // PgBouncer connects without startup options.
     settings: unlimited,
     isValid: `rolcanlogin AND NOT rolreplication AND to_regprocedure('${secretFunction}(text)') IS NOT NULL
-      AND has_function_privilege(r.oid, to_regprocedure('${secretFunction}(text)'), 'EXECUTE')`,
+      AND has_function_privilege(r.oid, to_regprocedure('${secretFunction}(text)'), 'EXECUTE')
+      AND (SELECT strpos(prosrc, ${literal(isOfUsers)}) > 0 FROM pg_proc
+           WHERE oid = to_regprocedure('${secretFunction}(text)'))`,
     grants: [
       `GRANT CONNECT ON DATABASE ${platform} TO ${poolerRole}`,
       `GRANT USAGE ON SCHEMA ${platform} TO ${poolerRole}`,
@@ -30,7 +34,7 @@ export async function preparePooler(session: Session): Promise<void> {
          SELECT asked, coalesce(
            (SELECT rolpassword FROM pg_authid
             WHERE rolname = asked AND rolcanlogin AND NOT rolsuper AND NOT rolreplication
-              AND NOT starts_with(rolname, '${platform}') AND coalesce(rolvaliduntil, 'infinity') > now()),
+              AND ${isOfUsers} AND coalesce(rolvaliduntil, 'infinity') > now()),
            format('SCRAM-SHA-256$4096:%s$%s:%s', encode(substr(${digest("salt")}, 1, 16), 'base64'),
              encode(${digest("stored")}, 'base64'), encode(${digest("server")}, 'base64'))) $body$`,
       `REVOKE ALL ON FUNCTION ${secretFunction} FROM PUBLIC`,

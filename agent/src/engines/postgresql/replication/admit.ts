@@ -1,10 +1,10 @@
 import type { Instance } from "../../engine-driver.ts";
 import { otherMembers, roleOf } from "../../members.ts";
 import { archiveSlot, hasArchiveState, retainUnarchived } from "../backup/archive-state.ts";
-import { platform } from "../layout.ts";
+import { platform, replicaRole } from "../layout.ts";
 import { putPlatformRole } from "../platform-role.ts";
 import { type Session, withSession } from "../session.ts";
-import { memberName, replicaRole, slotPrefix, synchronizesSlots } from "./members.ts";
+import { memberName, slotPrefix, synchronizesSlots } from "./members.ts";
 
 /** Functions that pg_rewind calls on its source server (PostgreSQL manual, "pg_rewind"). */
 const rewindFunctions = [

@@ -3,11 +3,9 @@ import { optionsOf } from "@holdfast/common/postgresql/session-settings.ts";
 import { effectiveParameters } from "../../effective-parameters.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { leaderOf, ownMember } from "../../members.ts";
-import { platform } from "../layout.ts";
+import { platform, replicaRole } from "../layout.ts";
 import { keyFiles } from "../key-copy.ts";
 
-/** Role that members sign in as by certificate: it streams WAL and reads files for pg_rewind. */
-export const replicaRole = `${platform}_replica`;
 /** Name of the map in pg_ident.conf from members' certificates to the role. */
 export const memberMap = `${platform}_members`;
 

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
-import { platform } from "../layout.ts";
+import { platform, replicaRole } from "../layout.ts";
 import { admit } from "./admit.ts";
 import { saveDiscarded } from "./discarded.ts";
 import { copy, dataRole, requiredParameters, rewind, shutdownPosition } from "./follow.ts";
-import { memberName, replicaRole } from "./members.ts";
+import { memberName } from "./members.ts";
 import { status } from "./status.ts";
 import { withSession } from "../session.ts";
 import type { ReplicationFacet } from "../../replication-facet.ts";
