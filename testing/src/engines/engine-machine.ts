@@ -39,6 +39,8 @@ export interface EngineMachine {
   writeConfig(instance?: Instance): Promise<void>;
   /** Starts the engine and its companions. */
   start(): Promise<void>;
+  /** Starts companions that the engine has since its settings changed. */
+  startCompanions(): Promise<void>;
   /**
    * Bootstraps the engine, writes its settings, starts it, and waits until it accepts connections; throws with its
    * output.
@@ -122,6 +124,7 @@ export async function createEngineMachine(
   });
   const ca = await writeCertificate(paths.tls);
   let children: Child[] = [];
+  let started: string[] = [];
   let output = "";
 
   const begin = (argv: readonly string[], env: Readonly<Record<string, string>>): Child => {
@@ -174,7 +177,14 @@ export async function createEngineMachine(
     async start() {
       output = "";
       const { argv, env } = driver.command(machine.instance);
-      children = [begin(argv, env), ...companions().map(({ command }) => begin(command.argv, command.env))];
+      children = [begin(argv, env)];
+      started = [];
+      await machine.startCompanions();
+    },
+    async startCompanions() {
+      const missing = companions().filter(({ name }) => !started.includes(name));
+      children.push(...missing.map(({ command }) => begin(command.argv, command.env)));
+      started.push(...missing.map(({ name }) => name));
     },
     async bringUp() {
       await machine.bootstrap();

@@ -10,7 +10,7 @@ export function frontFiles(front: Front): ConfigFile[] {
     content: entries.map((entry) => `${entry}\n`).join(""),
     mode: 0o640,
   }));
-  return [{ name: configName, content: frontConfig(front), mode: 0o640 }, ...lists];
+  return [{ name: configName(front), content: frontConfig(front), mode: 0o640 }, ...lists];
 }
 
 /**

@@ -11,6 +11,8 @@ import type { Companion, Listener } from "../engine-driver.ts";
  * checks the address of a client before the first byte of TLS.
  */
 export interface Front<BackendName extends string = string> {
+  /** Name of the companion and of its configuration file, `listener` by default. */
+  readonly name?: string;
   /** Node whose agent writes the files. */
   readonly nodeId: string;
   /** Path of HAProxy's executable. */
@@ -80,15 +82,16 @@ export type FrontBackend =
       readonly tls?: { readonly certificateFile: string; readonly authorityFile: string };
     };
 
-/** Name of HAProxy's configuration in the configuration directory. */
-export const configName = "listener.cfg";
+/** Pure: name of HAProxy's configuration in the configuration directory. */
+export const configName = ({ name = "listener" }: Front): string => `${name}.cfg`;
 
 /** Pure: the front as a companion of the engine. */
-export function frontCompanion({ program, configDirectory }: Front): Companion {
+export function frontCompanion(front: Front): Companion {
+  const { name = "listener", program, configDirectory } = front;
   return {
-    name: "listener",
+    name,
     command: {
-      argv: [program, "-db", "-f", join(configDirectory, configName)],
+      argv: [program, "-db", "-f", join(configDirectory, configName(front))],
       env: { LC_ALL: "C", TZ: "UTC" },
       cwd: "/",
     },

@@ -4,9 +4,9 @@ import { EngineDatabaseSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.
 import type { DatabasesFacet } from "../contents-facets.ts";
 import { EngineRefused } from "../engine-errors.ts";
 import { sizesByDatabase } from "./data-size.ts";
-import { isReservedDatabase, isReservedUser, platform } from "./layout.ts";
+import { killAll } from "./end-sessions.ts";
+import { hasReservedPrefix, isReservedDatabase, isReservedUser, platform } from "./layout.ts";
 import { identifier, numberOf, type Session, withNamedLock, withSession } from "./session.ts";
-import { killAll } from "./users.ts";
 
 /** ER_DB_CREATE_EXISTS and ER_DB_DROP_EXISTS. */
 const exists = 1007;
@@ -34,7 +34,8 @@ export const databases: DatabasesFacet = {
 
   create: (instance, { name, owner, mark }, signal, options) =>
     withNamedLock(instance, `database ${name}`, signal, options, async (session) => {
-      if (isReservedDatabase(name)) throw new EngineRefused(`the name ${name} is the platform's`);
+      if (isReservedDatabase(name) || hasReservedPrefix(name))
+        throw new EngineRefused(`the name ${name} is the platform's`);
       if (isReservedUser(owner)) throw new EngineRefused(`there is no user ${owner}`);
       if (await isThere(session, name)) return { created: await isMarked(session, name, mark) };
       // The mark comes first: a crash after CREATE DATABASE must not leave a database that nobody requested.

@@ -1,11 +1,12 @@
 import { listenersOf } from "../addresses.ts";
 import type { EngineDeps } from "../engine-deps.ts";
-import type { EngineCommand, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
+import type { Companion, EngineCommand, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
 import { frontCompanion, missingFront } from "../front/front.ts";
+import { createAccountUpkeep } from "./account-upkeep.ts";
 import { createBackup } from "./backup/backup.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { databases } from "./databases.ts";
-import { frontOf } from "./front.ts";
+import { frontOf, peersFrontOf } from "./front.ts";
 import { createGlobalLocks } from "./global-locks.ts";
 import { dataDirectory, frontProgram, optionFile, serverProgram } from "./layout.ts";
 import { explainFailure, parseLog } from "./log.ts";
@@ -18,6 +19,7 @@ import { createReady } from "./ready.ts";
 import { createSpaceReclaimer } from "./reclaim-space.ts";
 import { reload } from "./reload.ts";
 import { createFollower } from "./replication/follow.ts";
+import { hasPeers } from "./replication/peer-port.ts";
 import { createReplication } from "./replication/replication.ts";
 import { render } from "./render.ts";
 import { messageOf } from "./session.ts";
@@ -30,11 +32,16 @@ import { users } from "./users.ts";
  * For clients the engine listens on a Unix socket. Its front (front.ts) enforces the allow-list and passes TLS on,
  * which begins inside the engine's protocol. The agent signs in over the socket as the platform's account, whose random
  * password is stored beside the data. Users' roles are privileges over all databases, restricted in those of the engine
- * and of the platform (access.ts). Members replicate through the engine's own port (replication/).
+ * and of the platform (access.ts). Members replicate through a front of their own (replication/).
  */
 export function createMysqlDriver(deps: EngineDeps): EngineDriver {
   const monotonic = () => performance.now();
-  const own = { probe: createProbe(), locks: createGlobalLocks(monotonic), follow: createFollower(deps) };
+  const own = {
+    probe: createProbe(),
+    locks: createGlobalLocks(monotonic),
+    accounts: createAccountUpkeep(),
+    follow: createFollower(deps),
+  };
   return {
     engine: "mysql",
     topology: "primary_replicas",
@@ -44,7 +51,7 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
     listeners: listenersOf,
     bootstrap: (instance, signal) => bootstrap(deps, instance, signal),
     command,
-    companions: (instance) => [frontCompanion(frontOf(instance))],
+    companions: (instance) => [frontCompanion(frontOf(instance)), peersCompanion(instance)],
     ready: createReady(deps),
     stop: { signal: "SIGTERM", graceMs: 60_000 },
     reclaimSpace: createSpaceReclaimer(monotonic),
@@ -75,6 +82,11 @@ async function fingerprint({ run }: EngineDeps, software: string, signal: AbortS
   } catch (error) {
     return { present: false, reason: messageOf(error) };
   }
+}
+
+/** The engine serves its users without it. */
+function peersCompanion(instance: Instance): Companion {
+  return { ...frontCompanion(peersFrontOf(instance)), isOptional: true, isEnabled: hasPeers(instance) };
 }
 
 function command(instance: Instance): EngineCommand {

@@ -1,4 +1,4 @@
-import { platform } from "./layout.ts";
+import { isPlatformNameSql } from "./platform-accounts.ts";
 import { numberOf, type Session } from "./session.ts";
 
 /** Read locks of users over all databases (FLUSH TABLES WITH READ LOCK), which stop every write. */
@@ -21,8 +21,7 @@ export function createGlobalLocks(now: () => number): GlobalLocks {
          FROM performance_schema.metadata_locks l JOIN performance_schema.threads t ON t.thread_id = l.owner_thread_id
          WHERE l.object_type = 'GLOBAL' AND l.lock_type = 'SHARED' AND l.lock_duration = 'EXPLICIT'
            AND l.lock_status = 'GRANTED'
-           AND LEFT(t.processlist_user, CHAR_LENGTH(?)) <> ?`,
-        [platform, platform],
+           AND NOT ${isPlatformNameSql("t.processlist_user")}`,
       );
       since = new Map(holders.map(({ id }) => [id, since.get(id) ?? now()]));
       for (const { id } of holders) if (now() - (since.get(id) ?? now()) >= limitMs) await end(session, id);

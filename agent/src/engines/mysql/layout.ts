@@ -1,8 +1,28 @@
 import { join } from "node:path";
 import type { Instance, InstancePaths } from "../engine-driver.ts";
 
-/** The platform's account and database; names with this prefix are reserved. */
+/** The platform's account and database. */
 export const platform = "holdfast";
+
+/** Account of members: it copies and replicates. It exists in the data, so every member has it. */
+export const replicaUser = `${platform}_replica`;
+/** Account by which a synchronous replica replicates, such as `holdfast_sync_2`. Each primary has its own. */
+export const syncUser = (number: number): string => `${platform}_sync_${number}`;
+
+interface PlatformAccount {
+  /** Pattern of the complete name, the same in JavaScript and in MySQL. */
+  readonly pattern: string;
+  readonly host: string;
+}
+
+/** Accounts of the platform. Every guard, list and upkeep decides by this table; no prefix of a name decides. */
+export const platformAccounts: readonly PlatformAccount[] = [
+  { pattern: platform, host: "localhost" },
+  { pattern: replicaUser, host: "%" },
+  { pattern: `${platform}_sync_[0-9]+`, host: "%" },
+];
+/** Accounts of the engine itself, locked and at `localhost`. */
+export const engineAccounts = ["mysql.infoschema", "mysql.session", "mysql.sys"] as const;
 
 export type DataPath = { readonly paths: Pick<InstancePaths, "data"> };
 
@@ -21,6 +41,7 @@ export const optionsName = "my.cnf";
 
 export const engineSocket = ({ paths }: Instance): string => join(paths.run, "mysql.sock");
 export const listenerSocket = ({ paths }: Instance): string => join(paths.run, "listener.sock");
+export const peersSocket = ({ paths }: Instance): string => join(paths.run, "peers.sock");
 export const processIdFile = ({ paths }: Instance): string => join(paths.run, "mysqld.pid");
 export const serverProgram = (software: string): string => `${software}/sbin/mysqld`;
 /** Path of HAProxy's executable beside the engine's. */
@@ -32,13 +53,21 @@ export const authorityFile = ({ paths }: Pick<Instance, "paths">): string => joi
 /** Databases of the engine itself and of the platform. */
 export const systemDatabases = ["mysql", "sys", "performance_schema", "information_schema", platform] as const;
 
-/** True for account names that belong to the platform or the engine; they are neither created nor dropped. */
+const platformUser = new RegExp(`^(?:${platformAccounts.map(({ pattern }) => pattern).join("|")})$`);
+const engineUsers: readonly string[] = [...engineAccounts, "event_scheduler", ""];
+
+/** True for account names that belong to the platform or the engine, at any host. */
 export function isReservedUser(name: string): boolean {
-  return name.startsWith(platform) || name.startsWith("mysql.") || ["event_scheduler", ""].includes(name);
+  return platformUser.test(name) || engineUsers.includes(name);
 }
 
 /** True for database names that belong to the platform or the engine, in any case of their letters. */
 export function isReservedDatabase(name: string): boolean {
   const lower = name.toLowerCase();
-  return lower.startsWith(platform) || systemDatabases.some((each) => each === lower) || lower === "";
+  return systemDatabases.some((each) => each === lower) || lower === "";
+}
+
+/** True for names of users and databases that only SQL creates, so that later ones of the platform are free. */
+export function hasReservedPrefix(name: string): boolean {
+  return name.toLowerCase().startsWith(platform) || name.startsWith("mysql.");
 }

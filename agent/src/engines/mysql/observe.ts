@@ -5,7 +5,7 @@ import { effectiveParameters } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
 import { roleOf } from "../members.ts";
-import { repairAccounts } from "./accounts-check.ts";
+import { type AccountUpkeep, accountsCheck } from "./account-upkeep.ts";
 import { dataBytes } from "./data-size.ts";
 import { frontOf, userSessions } from "./front.ts";
 import type { GlobalLocks } from "./global-locks.ts";
@@ -13,7 +13,7 @@ import type { Probe } from "./probe.ts";
 import { codeOf, messageOf, numberOf, type Session, withSession } from "./session.ts";
 import { waitsForReplica } from "./replication/peer-port.ts";
 import { observeReplication } from "./replication/status.ts";
-import { endPeerSessionsOfUsers } from "./users.ts";
+import { endRefusedSessions } from "./user-sessions.ts";
 import { countSessions, userParameters } from "./variables.ts";
 
 const probeMs = 2_000;
@@ -23,6 +23,7 @@ const fullBytes = 1 << 20;
 interface Deps {
   readonly probe: Probe;
   readonly locks: GlobalLocks;
+  readonly accounts: AccountUpkeep;
   /** Has a replica follow its primary; does not wait for that. */
   readonly follow: (instance: Instance) => void;
 }
@@ -64,7 +65,7 @@ async function observeEngine(
   instance: Instance,
   { bounded, signal }: { readonly bounded: AbortSignal; readonly signal: AbortSignal },
 ) {
-  const { probe, locks, follow } = deps;
+  const { probe, locks, accounts, follow } = deps;
   const isReplicated = instance.spec.replication !== undefined;
   const isPrimary = roleOf(instance.spec) === "primary";
   // A primary that was restarted or lost its connection is followed again.
@@ -88,10 +89,15 @@ async function observeEngine(
       const liveness = written === undefined ? healthy("liveness") : await writeFailure(instance, written, holder);
       const limit = userSessions(instance);
       const replication = isReplicated ? await observeReplication(session) : undefined;
+      // A user's lock of all databases delays changes of accounts too.
+      if (isPrimary && holder === undefined) await accounts.repair(instance);
+      await endRefusedSessions(session);
+      const unusable = isPrimary ? await accountsCheck(session) : undefined;
+      const connections = connectionsCheck(await countSessions(session), limit);
       return {
         ...(await readSettings(instance, session)),
         responded: true,
-        checks: [liveness, ...(replication?.checks ?? []), connectionsCheck(await countSessions(session), limit)],
+        checks: [liveness, ...(replication?.checks ?? []), connections, ...(unusable ? [unusable] : [])],
         dataBytes: await dataBytes(session),
         ...(replication && { replication: replication.reported }),
       };
@@ -102,8 +108,6 @@ async function observeEngine(
 
 async function readSettings(instance: Instance, session: Session) {
   const [row] = await session.rows<{ version: string }>("SELECT VERSION() AS version");
-  if (roleOf(instance.spec) === "primary") await repairAccounts(session);
-  await endPeerSessionsOfUsers(session);
   const running = await userParameters(instance, session);
   const catalog = parametersOf(instance.spec.engine, instance.spec.version);
   const pendingRestart = [...effectiveParameters(instance)]

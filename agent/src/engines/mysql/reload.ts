@@ -6,7 +6,7 @@ import { applyAllowLists } from "../front/front-commands.ts";
 import { roleOf } from "../members.ts";
 import { frontOf } from "./front.ts";
 import { literal, messageOf, numberOf, type Session, withSession } from "./session.ts";
-import { endUserSessions } from "./users.ts";
+import { endUserSessions } from "./user-sessions.ts";
 import { desiredParameters, runningParameters } from "./variables.ts";
 
 /**

@@ -3,7 +3,7 @@ import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts"
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
 import { frontFiles } from "../front/front-config.ts";
-import { frontOf, reservedSessions, userSessions } from "./front.ts";
+import { frontOf, peersFrontOf, reservedSessions, userSessions } from "./front.ts";
 import {
   authorityFile,
   certificateFile,
@@ -13,18 +13,16 @@ import {
   optionsName,
   platform,
   processIdFile,
+  replicaUser,
   temporaryDirectory,
 } from "./layout.ts";
-import { replicaUser, replicationSettings } from "./replication/peer-port.ts";
+import { hasPeers, replicationSettings } from "./replication/peer-port.ts";
 
 const startName = "start.sql";
 
-/**
- * Ends a session without TLS, and one of a user at the peer port. Accounts that users create in SQL may lack REQUIRE
- * SSL.
- */
+/** Ends a session without TLS. Accounts that users create in SQL may lack REQUIRE SSL. */
 const refuseSessions =
-  "DO (SELECT IF(VARIABLE_VALUE = '' OR USER() NOT LIKE '%@localhost', (SELECT 1 UNION SELECT 2), 1) FROM performance_schema.session_status WHERE VARIABLE_NAME = 'Ssl_cipher')";
+  "DO (SELECT IF(VARIABLE_VALUE = '', (SELECT 1 UNION SELECT 2), 1) FROM performance_schema.session_status WHERE VARIABLE_NAME = 'Ssl_cipher')";
 
 /** Statements of the platform are in no statistics. */
 const startSql = [platform, replicaUser]
@@ -43,6 +41,7 @@ export function render(instance: Instance): ConfigFile[] {
     { name: optionsName, content: options(instance), mode: 0o640 },
     { name: startName, content: startSql, mode: 0o640 },
     ...frontFiles(frontOf(instance)),
+    ...(hasPeers(instance) ? frontFiles(peersFrontOf(instance)) : []),
   ];
 }
 

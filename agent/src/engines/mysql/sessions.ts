@@ -1,7 +1,7 @@
 import type { Instance } from "../engine-driver.ts";
 import type { EngineRunningQuery, SessionsFacet } from "../insight-facets.ts";
-import { platform } from "./layout.ts";
 import { startOf } from "./engine-start.ts";
+import { isPlatformNameSql } from "./platform-accounts.ts";
 import { numberOf, type Session, withSession } from "./session.ts";
 
 const withinMs = 5_000;
@@ -9,7 +9,7 @@ const textMax = 10_000;
 
 /** Users' sessions on the table `t` of threads. */
 const ofUsers = `t.type = 'FOREGROUND' AND t.processlist_command <> 'Daemon'
-  AND LEFT(t.processlist_user, CHAR_LENGTH('${platform}')) <> '${platform}'
+  AND NOT ${isPlatformNameSql("t.processlist_user")}
   AND t.processlist_user NOT IN ('event_scheduler', 'unauthenticated user', 'system user')`;
 
 const runningSql = `

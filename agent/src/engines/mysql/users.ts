@@ -4,8 +4,10 @@ import { type EngineUser, EngineUserStateSchema } from "@holdfast/proto/holdfast
 import type { PutUserOptions, UsersFacet } from "../contents-facets.ts";
 import { EngineRefused } from "../engine-errors.ts";
 import { accessOf, grantSql, roleOf } from "./access.ts";
-import { isReservedUser, platform } from "./layout.ts";
-import { account, literal, numberOf, type Session, withNamedLock, withSession } from "./session.ts";
+import { killAll } from "./end-sessions.ts";
+import { hasReservedPrefix, isReservedUser } from "./layout.ts";
+import { removeRivals } from "./other-hosts.ts";
+import { account, literal, type Session, withNamedLock, withSession } from "./session.ts";
 
 export const users: UsersFacet = {
   list: (instance, signal) =>
@@ -36,6 +38,7 @@ export const users: UsersFacet = {
         const message = `${username} is the definer of ${defined.join(", ")}. Drop them, or create them again as another user.`;
         throw new EngineRefused(message, { code: "not_possible" });
       }
+      await removeRivals(session, username);
       // A locked account cannot sign in again meanwhile.
       await session.rows(`ALTER USER ${account(username)} ACCOUNT LOCK`);
       await endSessions(session, username);
@@ -66,8 +69,11 @@ async function putUser(
   expected: PutUserOptions["expected"],
 ): Promise<{ changed: boolean; role: string }> {
   const { username } = requested;
-  if (isReservedUser(username)) throw new EngineRefused(`the name ${username} is the platform's`);
   const before = await stateOf(session, username);
+  if (before === undefined && (isReservedUser(username) || hasReservedPrefix(username)))
+    throw new EngineRefused(`the name ${username} is the platform's`);
+  // Otherwise it would sign in by another password than this one.
+  await removeRivals(session, username);
   const roleBefore = before && (await currentRoleOf(session, username));
   const role = expected === "present" ? unchangedRole(roleBefore, username) : requested.role;
   const hasVerifier = before?.verifier === requested.verifier;
@@ -140,39 +146,11 @@ async function endSessions(session: Session, username: string): Promise<void> {
   await killAll(session, "user = ?", username);
 }
 
-/** Ends the sessions of all users. */
-export async function endUserSessions(session: Session): Promise<void> {
-  await killAll(session, "LEFT(user, CHAR_LENGTH(?)) <> ?", platform, platform);
-}
-
-/** `init_connect`, which ends users' sessions at the peer port, does not run for an expired password. */
-export async function endPeerSessionsOfUsers(session: Session): Promise<void> {
-  const condition = "LEFT(user, CHAR_LENGTH(?)) <> ? AND host NOT LIKE 'localhost%' AND host <> ''";
-  await killAll(session, condition, platform, platform);
-}
-
-/** Ends sessions that this condition on the process list selects. */
-export async function killAll(session: Session, condition: string, ...values: string[]): Promise<void> {
-  const rows = await session.rows<{ id: string }>(
-    `SELECT id FROM performance_schema.processlist WHERE ${condition} AND command <> 'Daemon'
-       AND user <> 'system user'`,
-    values,
-  );
-  for (const { id } of rows) {
-    try {
-      await session.rows(`KILL ${Number(id)}`);
-    } catch (error) {
-      // ER_NO_SUCH_THREAD: it ended by itself.
-      if (numberOf(error) !== 1094) throw error;
-    }
-  }
-}
-
 const namedMax = 5;
 
-/** Views, routines, triggers and events whose definer the user is, the first few by name. */
-async function definedBy(session: Session, username: string): Promise<string[]> {
-  const definer = `${username}@%`;
+/** Views, routines, triggers and events whose definer the account is, the first few by name. */
+export async function definedBy(session: Session, username: string, host = "%"): Promise<string[]> {
+  const definer = `${username}@${host}`;
   const rows = await session.rows<{ what: string }>(
     `SELECT CONCAT('view ', table_schema, '.', table_name) AS what FROM information_schema.views WHERE definer = ?
      UNION ALL SELECT CONCAT(LOWER(routine_type), ' ', routine_schema, '.', routine_name)

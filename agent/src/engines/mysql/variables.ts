@@ -4,7 +4,7 @@ import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import { roleOf } from "../members.ts";
 import { reservedSessions } from "./front.ts";
-import { platform } from "./layout.ts";
+import { isPlatformNameSql } from "./platform-accounts.ts";
 import { sessionsParameter } from "./render.ts";
 import type { Session } from "./session.ts";
 
@@ -56,7 +56,7 @@ export async function countSessions(session: Session): Promise<number> {
   const [row] = await session.rows<{ count: number }>(
     `SELECT COUNT(*) AS count FROM performance_schema.threads
      WHERE type = 'FOREGROUND' AND processlist_command <> 'Daemon'
-       AND LEFT(processlist_user, CHAR_LENGTH('${platform}')) <> '${platform}'
+       AND NOT ${isPlatformNameSql("processlist_user")}
        AND processlist_user NOT IN ('event_scheduler', 'unauthenticated user', 'system user')`,
   );
   return Number(row?.count ?? 0);

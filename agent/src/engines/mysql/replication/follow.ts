@@ -1,10 +1,10 @@
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { leaderOf, ownMember } from "../../members.ts";
-import { authorityFile, certificateFile, keyFile } from "../layout.ts";
+import { authorityFile, certificateFile, keyFile, replicaUser, syncUser } from "../layout.ts";
 import { literal, type Session, withNamedLock } from "../session.ts";
 import { stopFollowing } from "./follower-files.ts";
-import { isSyncReplica, openPeerSession, peerPassword, peerPort, replicaUser, syncUser } from "./peer-port.ts";
+import { isSyncReplica, openPeerSession, peerPassword, peerPort } from "./peer-port.ts";
 import { isReplica, readSource, type Source } from "./status.ts";
 
 /** Name of the lock of changes of the replication. */
@@ -28,10 +28,13 @@ export async function follow(deps: EngineDeps, instance: Instance, signal: Abort
     const before = await readSource(session);
     const isSync = isSyncReplica(instance);
     const isSameSource = before.host === leader.address && before.port === peerPort(instance);
-    if (isSameSource && before.receives && before.applies && (await isSyncNow(session)) === isSync) return;
+    const isBound = before.bind === instance.spec.address;
+    if (isSameSource && isBound && before.receives && before.applies && (await isSyncNow(session)) === isSync) return;
     if (needsCopy.test(before.receiveError[1])) return copyAgain(deps, instance, before.receiveError[1], signal);
     // Received transactions are applied even if the source does not answer.
     if (isSameSource && !before.applies) await applyReceived(session, before);
+    // Another address of its own discards what was received, which is applied before.
+    if (isSameSource && !isBound && before.position !== before.applied) return;
     const source = await openPeerSession(instance, leader, signal);
     try {
       const lacks = await surplusOf(session, source, isSameSource);
@@ -42,7 +45,7 @@ export async function follow(deps: EngineDeps, instance: Instance, signal: Abort
     // A promotion that was given up may have turned it on.
     await session.rows("SET GLOBAL rpl_semi_sync_source_enabled = OFF");
     await session.rows(`SET GLOBAL rpl_semi_sync_replica_enabled = ${isSync ? "ON" : "OFF"}`);
-    if (!isSameSource) await session.rows(changeSql(instance, leader.address));
+    if (!isSameSource || !isBound) await session.rows(changeSql(instance, leader.address));
     const user = isSync ? syncUser(ownMember(instance)?.number ?? 0) : replicaUser;
     await session.rows(`START REPLICA USER = ${literal(user)} PASSWORD = ${literal(peerPassword(instance))}`);
   });
@@ -108,6 +111,7 @@ function changeSql(instance: Instance, address: string): string {
   const options: Readonly<Record<string, string | number>> = {
     SOURCE_HOST: literal(address),
     SOURCE_PORT: peerPort(instance),
+    SOURCE_BIND: literal(instance.spec.address),
     SOURCE_AUTO_POSITION: 1,
     SOURCE_CONNECT_RETRY: 1,
     SOURCE_RETRY_COUNT: 4_294_967_295,

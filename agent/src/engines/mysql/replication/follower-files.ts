@@ -16,9 +16,11 @@ import {
   keyFile,
   optionFile,
   platform,
+  replicaUser,
 } from "../layout.ts";
 import { literal } from "../session.ts";
-import { openPeerSession, peerPassword, peerPort, pluginList, replicaUser } from "./peer-port.ts";
+import { openPeerSession, peerPassword, peerPort, pluginList } from "./peer-port.ts";
+import { openPeerRelay, type PeerRelay } from "./peer-relay.ts";
 import { runPrivately } from "./private-server.ts";
 
 /** Marker: exists while the data follow a primary. It is removed durably before the first write of a promotion. */
@@ -86,30 +88,12 @@ export async function copy(deps: EngineDeps, instance: Instance, signal: AbortSi
   const secret = randomBytes(32).toString("hex");
   for (const data of [scratch, draft]) await prepareDirectory(deps, data, secret, signal);
   await initialize(deps, instance, scratch, "", signal);
-  const donor = `${leader.address}:${peerPort(instance)}`;
-  await runPrivately(
-    deps,
-    instance,
-    {
-      data: scratch,
-      statements: [
-        `CLONE INSTANCE FROM ${literal(replicaUser)}@${literal(leader.address)}:${peerPort(instance)} IDENTIFIED BY ${literal(
-          peerPassword(instance),
-        )} DATA DIRECTORY = ${literal(dataDirectory(draft))} REQUIRE SSL`,
-      ],
-      options: [
-        "--skip-log-bin",
-        "--innodb-buffer-pool-size=32M",
-        `--plugin-load=${pluginList}`,
-        `--clone-valid-donor-list=${donor}`,
-        `--clone-ssl-ca=${authorityFile(instance)}`,
-        `--clone-ssl-cert=${certificateFile(instance)}`,
-        `--clone-ssl-key=${keyFile(instance)}`,
-      ],
-      failure: "The primary's data were not copied",
-    },
-    signal,
-  );
+  const relay = await openPeerRelay(instance.spec.address, { address: leader.address, port: peerPort(instance) });
+  try {
+    await clone(deps, instance, { scratch, draft, relay }, signal);
+  } finally {
+    relay.close();
+  }
   if (!existsSync(join(dataDirectory(draft), "mysql.ibd")))
     throw new Error("The copy of the primary's data is incomplete.");
   await runPrivately(
@@ -133,6 +117,40 @@ export async function copy(deps: EngineDeps, instance: Instance, signal: AbortSi
   await run(["mv", engineDirectory(draft), engineDirectory(instance)], { signal });
   await run(["rm", "-rf", base], { signal });
   await syncPath(paths.data);
+}
+
+/** Runs a server on scratch data that copies the primary's data into a new directory. */
+async function clone(
+  deps: EngineDeps,
+  instance: Instance,
+  { scratch, draft, relay }: { readonly scratch: DataPath; readonly draft: DataPath; readonly relay: PeerRelay },
+  signal: AbortSignal,
+): Promise<void> {
+  const { address, port } = relay;
+  const donor = `${address}:${port}`;
+  await runPrivately(
+    deps,
+    instance,
+    {
+      data: scratch,
+      statements: [
+        `CLONE INSTANCE FROM ${literal(replicaUser)}@${literal(address)}:${port} IDENTIFIED BY ${literal(
+          peerPassword(instance),
+        )} DATA DIRECTORY = ${literal(dataDirectory(draft))} REQUIRE SSL`,
+      ],
+      options: [
+        "--skip-log-bin",
+        "--innodb-buffer-pool-size=32M",
+        `--plugin-load=${pluginList}`,
+        `--clone-valid-donor-list=${donor}`,
+        `--clone-ssl-ca=${authorityFile(instance)}`,
+        `--clone-ssl-cert=${certificateFile(instance)}`,
+        `--clone-ssl-key=${keyFile(instance)}`,
+      ],
+      failure: "The primary's data were not copied",
+    },
+    signal,
+  );
 }
 
 /** Makes a former primary's data follow the current primary. Throws if they have transactions that it lacks. */

@@ -116,6 +116,8 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
 
   it("the second copies the data of a running primary, follows it and refuses writes", async () => {
     replicate("first");
+    await first.writeConfig();
+    await first.startCompanions();
     await first.driver.reload(first.instance, first.signal);
     await facet(first).admit(first.instance, first.signal);
     await second.writeConfig();

@@ -5,11 +5,9 @@ import { createConnection } from "mysql2/promise";
 import type { Member } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { ownMember, roleOf } from "../../members.ts";
-import { authorityFile, certificateFile, keyFile, platform } from "../layout.ts";
+import { authorityFile, certificateFile, keyFile, replicaUser } from "../layout.ts";
 import { forwardErrors, type OpenSession, queriesOf } from "../session.ts";
 
-/** Account of members: it copies and replicates. It exists in the data, so every member has it. */
-export const replicaUser = `${platform}_replica`;
 /** Plugins of every member: the copy of data, and commits that wait for a replica. */
 export const plugins = {
   clone: "mysql_clone.so",
@@ -22,13 +20,14 @@ export const pluginList = Object.entries(plugins)
   .map(([name, library]) => `${name}=${library}`)
   .join(";");
 
-/** Account by which a synchronous replica replicates, such as `holdfast_sync_2`. Each primary has its own. */
-export const syncUser = (number: number): string => `${syncPrefix}${number}`;
-export const syncPrefix = `${platform}_sync_`;
-
-/** Peer port of the engine: other members connect to it on the private address, each with its certificate. */
+/** Peer port, of a front: other members connect to it on the private address, each with its certificate. */
 export function peerPort({ spec }: Pick<Instance, "spec">): number {
   return spec.port + 10_000;
+}
+
+/** Pure: true for a member of a service that has or had replicas. */
+export function hasPeers({ spec }: Pick<Instance, "spec">): boolean {
+  return spec.replication !== undefined;
 }
 
 /** Pure: password of the members' accounts. Replication takes at most 32 characters. */
@@ -54,9 +53,8 @@ export function replicationSettings(instance: Instance): [string, string][] {
   const common: [string, string][] = [
     ["plugin_load", pluginList],
     ["server_id", String(ownMember(instance)?.number ?? 1)],
-    // The peer port, for accounts of the platform alone: `init_connect` ends sessions of users there.
-    ["bind_address", spec.address],
-    ["port", String(peerPort(instance))],
+    // Members connect through a front, like users.
+    ["skip_networking", "ON"],
     ["skip_name_resolve", "ON"],
     ["skip_replica_start", "ON"],
     ["relay_log", "relay"],
@@ -90,7 +88,8 @@ export async function openPeerSession(
     [authorityFile, certificateFile, keyFile].map((fileOf) => readFile(fileOf(instance))),
   );
   signal.throwIfAborted();
-  const stream = connect({ host: address, port: peerPort(instance) });
+  // The member admits this address alone.
+  const stream = connect({ host: address, port: peerPort(instance), localAddress: instance.spec.address });
   const abort = () => stream.destroy(signal.reason as Error);
   signal.addEventListener("abort", abort, { once: true });
   stream.once("close", () => signal.removeEventListener("abort", abort));

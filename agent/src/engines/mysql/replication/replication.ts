@@ -3,22 +3,25 @@ import type { Member } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { effectiveParameters } from "../../effective-parameters.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
-import { otherMembers, roleOf } from "../../members.ts";
+import { membersOf, otherMembers, roleOf } from "../../members.ts";
 import type { ReplicationFacet } from "../../replication-facet.ts";
+import { applyAllowLists } from "../../front/front-commands.ts";
+import { peersFrontOf } from "../front.ts";
+import { replicaUser, syncUser } from "../layout.ts";
 import { probeSql } from "../probe.ts";
-import { account, literal, type Session, withNamedLock, withSession } from "../session.ts";
-import { endUserSessions, killAll } from "../users.ts";
+import { killAll } from "../end-sessions.ts";
+import {
+  accountChanges,
+  createMemberAccounts,
+  dropAccounts,
+  type StoredAccount,
+  storedMemberAccounts,
+} from "../platform-accounts.ts";
+import { account, codeOf, literal, type Session, withNamedLock, withSession } from "../session.ts";
+import { endUserSessions } from "../user-sessions.ts";
 import { follow, replicationLock } from "./follow.ts";
 import { copy, dataRole, rewind, saveStopPosition, shutdownPosition, stopFollowing } from "./follower-files.ts";
-import {
-  openPeerSession,
-  peerPassword,
-  plugins,
-  replicaUser,
-  syncPrefix,
-  syncUser,
-  waitsForReplica,
-} from "./peer-port.ts";
+import { openPeerSession, peerPassword, plugins, waitsForReplica } from "./peer-port.ts";
 import { isReplica, readSource, status } from "./status.ts";
 
 /**
@@ -47,18 +50,26 @@ export function createReplication(deps: EngineDeps): ReplicationFacet {
 /** Creates the accounts of the other members, and makes a replica follow the current primary. */
 async function admit(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   if (roleOf(instance.spec) === "replica") return followOrWait(deps, instance, signal);
+  await accountChanges(instance.paths.data, () => admitMembers(instance, signal));
+}
+
+async function admitMembers(instance: Instance, signal: AbortSignal): Promise<void> {
   await withSession(
     instance,
     signal,
     async (session) => {
-      await requirePeerPort(session);
+      await requireSettings(session);
       await installPlugins(session);
+      await admitPeers(instance, session, signal);
       await admitSyncReplicas(instance, session);
       await waitForReplicas(instance, session);
     },
     { isLocal: true },
   );
-  await withSession(instance, signal, (session) => createReplicaUser(instance, session));
+  await withSession(instance, signal, async (session) => {
+    await createReplicaUser(instance, session);
+    await dropSyncUsersOfOthers(instance, session);
+  });
 }
 
 const followWithinMs = 3_000;
@@ -73,10 +84,22 @@ async function followOrWait(deps: EngineDeps, instance: Instance, signal: AbortS
   }
 }
 
-/** An engine that an older agent started has none. */
-async function requirePeerPort(session: Session): Promise<void> {
+/** An engine that an older agent started has other ones. */
+async function requireSettings(session: Session): Promise<void> {
+  const [row] = await session.rows<{ ready: string }>("SELECT @@GLOBAL.skip_replica_start AS ready");
+  if (Number(row?.ready) !== 1) throw new Error("The engine has no settings of a member yet. Restart the service.");
+}
+
+/** An engine that an older agent started listens at the peer port itself. */
+async function admitPeers(instance: Instance, session: Session, signal: AbortSignal): Promise<void> {
   const [row] = await session.rows<{ closed: string }>("SELECT @@GLOBAL.skip_networking AS closed");
-  if (Number(row?.closed) === 1) throw new Error("The engine has no port for other members yet. Restart the service.");
+  if (Number(row?.closed) !== 1) return;
+  try {
+    await applyAllowLists(peersFrontOf(instance), signal);
+  } catch (error) {
+    // The front reads the current list when it starts.
+    if (!["ENOENT", "ECONNREFUSED"].includes(codeOf(error))) throw error;
+  }
 }
 
 /** An engine that an older agent started may lack them. */
@@ -89,37 +112,46 @@ async function installPlugins(session: Session): Promise<void> {
 
 /** Replicas get the account with the data, so it is created before there are any. */
 async function createReplicaUser(instance: Instance, session: Session): Promise<void> {
-  const rows = await session.rows("SELECT 1 FROM mysql.user WHERE user = ? AND account_locked = 'N'", [replicaUser]);
-  if (rows.length > 0) return;
-  await setReplicaUser(session, replicaUser, peerPassword(instance));
+  const found = (await storedMemberAccounts(session)).filter(({ name }) => name === replicaUser);
+  if (found.length === 1 && found.every(({ isOwn, isLocked }) => isOwn && !isLocked)) return;
+  await createMemberAccounts(session, [{ name: replicaUser, password: peerPassword(instance), isLocked: false }]);
 }
 
-/** The account is locked until it has its privileges, so that an interrupted creation is begun again. */
-async function setReplicaUser(session: Session, name: string, password: string): Promise<void> {
-  const user = account(name);
-  const identified = `IDENTIFIED WITH caching_sha2_password BY ${literal(password)}`;
-  const limits = "REQUIRE X509 WITH MAX_USER_CONNECTIONS 1000 PASSWORD EXPIRE NEVER";
-  await session.rows(`CREATE USER IF NOT EXISTS ${user} ${identified} ${limits} ACCOUNT LOCK`);
-  await session.rows(`GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO ${user}`);
-  // CONNECTION_ADMIN: `init_connect` does not apply to it.
-  await session.rows(`GRANT BACKUP_ADMIN, SYSTEM_USER, CONNECTION_ADMIN ON *.* TO ${user}`);
-  await session.rows(`GRANT SELECT ON performance_schema.replication_connection_status TO ${user}`);
-  await session.rows(`ALTER USER ${user} ${identified} ${limits} ACCOUNT UNLOCK`);
-}
-
-/** Only synchronous replicas may acknowledge commits. The accounts are this primary's own. */
-async function admitSyncReplicas(instance: Instance, session: Session): Promise<void> {
-  const rows = await session.rows<{ name: string; locked: string }>(
-    "SELECT user AS name, account_locked AS locked FROM mysql.user WHERE LEFT(user, ?) = ?",
-    [syncPrefix.length, syncPrefix],
-  );
-  const names = (instance.spec.replication?.syncNumbers ?? []).map(syncUser);
-  for (const { name, locked } of rows.filter((row) => !names.includes(row.name))) {
-    if (locked !== "Y") await session.rows(`ALTER USER ${account(name)} ACCOUNT LOCK`);
-    await killAll(session, "user = ?", name);
+/**
+ * Only synchronous replicas may acknowledge commits. The accounts are this primary's own. There is one for each member:
+ * a user who could create it here would create it on the replicas too, which may have it.
+ */
+async function admitSyncReplicas(instance: Instance, session: Session, { anew } = { anew: false }): Promise<void> {
+  const stored = await storedMemberAccounts(session);
+  const missing = [];
+  for (const { number } of membersOf(instance.spec)) {
+    const name = syncUser(number);
+    const isLocked = instance.spec.replication?.syncNumbers.includes(number) !== true;
+    const found = stored.filter((each) => each.name === name);
+    if (anew || found.length !== 1 || found.some(({ isOwn }) => !isOwn))
+      missing.push({ name, password: peerPassword(instance), isLocked });
+    else if (isLocked) await lockSyncUser(session, name);
+    else if (found.some((each) => each.isLocked)) await session.rows(`ALTER USER ${account(name)} ACCOUNT UNLOCK`);
   }
-  const usable = rows.filter(({ locked }) => locked !== "Y").map(({ name }) => name);
-  for (const name of names) if (!usable.includes(name)) await setReplicaUser(session, name, peerPassword(instance));
+  for (const { name } of otherSyncUsers(instance, stored)) await lockSyncUser(session, name);
+  await createMemberAccounts(session, missing);
+}
+
+async function lockSyncUser(session: Session, name: string): Promise<void> {
+  await session.rows(`ALTER USER IF EXISTS ${account(name)} ACCOUNT LOCK`);
+  await killAll(session, "user = ?", name);
+}
+
+/** Accounts of former members, which replicas may have too. */
+async function dropSyncUsersOfOthers(instance: Instance, session: Session): Promise<void> {
+  for (const { name } of otherSyncUsers(instance, await storedMemberAccounts(session)))
+    await dropAccounts(session, name);
+}
+
+/** Pure: accounts under the names of synchronous replicas that no member has. */
+function otherSyncUsers(instance: Instance, stored: readonly StoredAccount[]): StoredAccount[] {
+  const names = new Set([replicaUser, ...membersOf(instance.spec).map(({ number }) => syncUser(number))]);
+  return stored.filter(({ name }) => !names.has(name));
 }
 
 /** Commits wait for a synchronous replica without a time limit, or for none. */
@@ -136,8 +168,7 @@ const applySeconds = 60;
 export async function becomePrimary(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   if (instance.spec.replication === undefined) return;
   const options = { withinMs: (applySeconds + 30) * 1_000 };
-  // An attempt to follow that began earlier ends first.
-  await withNamedLock(instance, replicationLock, signal, options, async (session) => {
+  const promote = async (session: Session) => {
     if (!(await isReplica(session))) return;
     await applyEverything(session);
     await installPlugins(session);
@@ -146,10 +177,13 @@ export async function becomePrimary(deps: EngineDeps, instance: Instance, signal
     await session.rows("SET GLOBAL super_read_only = OFF");
     // Users still cannot write: only replicas that count now may acknowledge their first commit.
     await session.rows("SET SESSION sql_log_bin = 0");
-    await admitSyncReplicas(instance, session);
+    await admitSyncReplicas(instance, session, { anew: true });
     await session.rows(`SET GLOBAL read_only = ${instance.writesBlocked === true ? "ON" : "OFF"}`);
     await startEvents(instance, session);
-  });
+  };
+  // An attempt to follow that began earlier ends first.
+  const locked = () => withNamedLock(instance, replicationLock, signal, options, promote);
+  await accountChanges(instance.paths.data, locked);
 }
 
 async function applyEverything(session: Session): Promise<void> {

@@ -51,6 +51,8 @@ export interface Source {
   /** Address; empty before the first. */
   readonly host: string;
   readonly port: number;
+  /** Own address of its connections; empty for any. */
+  readonly bind: string;
   readonly uuid: string;
   readonly isConnected: boolean;
   /** True if its receiver runs, connected or not. */
@@ -70,6 +72,7 @@ export interface Source {
 interface SourceRow {
   readonly Source_Host: string;
   readonly Source_Port: string;
+  readonly Source_Bind: string;
   readonly Source_UUID: string;
   readonly Source_Log_File: string;
   readonly Read_Source_Log_Pos: string;
@@ -99,6 +102,7 @@ export async function readSource(session: Session): Promise<Source> {
   return {
     host: row.Source_Host ?? "",
     port: Number(row.Source_Port ?? 0),
+    bind: row.Source_Bind ?? "",
     uuid: row.Source_UUID ?? "",
     isConnected: row.Replica_IO_Running === "Yes",
     receives: row.Replica_IO_Running === "Yes" || row.Replica_IO_Running === "Connecting",

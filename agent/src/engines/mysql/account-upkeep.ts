@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { EngineCheck, Instance } from "../engine-driver.ts";
+import { killAll } from "./end-sessions.ts";
+import { platform } from "./layout.ts";
+import { dropRival, matchesClientsSql } from "./other-hosts.ts";
+import { accountChanges, isPlatformAccountSql, isPlatformNameSql } from "./platform-accounts.ts";
+import { literal, numberOf, type Session, withSession } from "./session.ts";
+import { definedBy } from "./users.ts";
+
+interface AccountRow {
+  readonly name: string;
+  readonly host: string;
+  readonly fault: Fault;
+}
+
+type Fault = "named as the platform's" | "anonymous" | "rival" | "other host" | "without TLS";
+
+/** Accounts per observation. */
+const batch = 100;
+
+/** The first condition that is true names the fault. */
+const faultSql = `CASE
+  WHEN ${isPlatformNameSql("u.user")} THEN 'named as the platform''s'
+  WHEN u.user = '' THEN 'anonymous'
+  WHEN u.host <> '%' AND ${matchesClientsSql("u.host")}
+    AND EXISTS (SELECT 1 FROM mysql.user o WHERE o.user = u.user AND o.host = '%') THEN 'rival'
+  WHEN u.account_locked = 'Y' THEN NULL
+  WHEN u.host <> '%' THEN 'other host'
+  WHEN u.ssl_type = '' THEN 'without TLS' END`;
+
+export interface AccountUpkeep {
+  /**
+   * Repairs accounts that users created in SQL: they have the host `%` alone, REQUIRE SSL, and no exact name of the
+   * platform. Resolves once that is done, or after a moment while it goes on.
+   */
+  repair(instance: Instance): Promise<void>;
+}
+
+const waitMs = 300;
+const limitMs = 5_000;
+
+/**
+ * One attempt at a time, in a session of its own: replicas need the changes, and in the synchronous modes these wait
+ * for a replica.
+ */
+export function createAccountUpkeep(): AccountUpkeep {
+  let running: Promise<void> | undefined;
+  return {
+    async repair(instance) {
+      const work = () => withSession(instance, AbortSignal.timeout(limitMs), repairAccounts, { withinMs: limitMs });
+      running ??= accountChanges(instance.paths.data, work)
+        .catch(() => undefined)
+        .finally(() => {
+          running = undefined;
+        });
+      await Promise.race([running, sleep(waitMs, undefined, { ref: false })]);
+    },
+  };
+}
+
+async function repairAccounts(session: Session): Promise<void> {
+  const rows = await session.rows<AccountRow>(
+    `SELECT name, host, fault FROM (SELECT u.user AS name, u.host AS host, ${faultSql} AS fault FROM mysql.user u
+       WHERE NOT ${isPlatformAccountSql("u")}) f WHERE fault IS NOT NULL LIMIT ${batch}`,
+  );
+  for (const row of rows) {
+    try {
+      await repair(session, row);
+    } catch (error) {
+      // Another account's repair does not depend on it. The connection failed if there is no number.
+      if (numberOf(error) === 0) throw error;
+    }
+  }
+}
+
+async function repair(session: Session, { name, host, fault }: AccountRow): Promise<void> {
+  const account = `${literal(name)}@${literal(host)}`;
+  switch (fault) {
+    case "named as the platform's":
+      await session.rows(`DROP USER IF EXISTS ${account}`);
+      // The platform's own account is found before any other of its name.
+      if (name !== platform && (await matchesClients(session, host))) await killAll(session, "user = ?", name);
+      return;
+    case "anonymous":
+    case "rival":
+      return dropRival(session, name, host);
+    case "other host":
+      return adoptOrLock(session, name, host);
+    case "without TLS":
+      await session.rows(`ALTER USER ${account} REQUIRE SSL`);
+  }
+}
+
+/** An account under another host becomes one of `%`, unless objects run with its privileges. */
+async function adoptOrLock(session: Session, name: string, host: string): Promise<void> {
+  const account = `${literal(name)}@${literal(host)}`;
+  const isUsable = await matchesClients(session, host);
+  if (isUsable && (await definedBy(session, name, host)).length === 0) {
+    await session.rows(`RENAME USER ${account} TO ${literal(name)}@'%'`);
+    await session.rows(`ALTER USER ${literal(name)}@'%' REQUIRE SSL`);
+    return;
+  }
+  await session.rows(`ALTER USER ${account} ACCOUNT LOCK`);
+  if (isUsable) await killAll(session, "user = ?", name);
+}
+
+async function matchesClients(session: Session, host: string): Promise<boolean> {
+  const [row] = await session.rows<{ matches: number }>(`SELECT ${matchesClientsSql(literal(host))} AS matches`);
+  return Number(row?.matches) === 1;
+}
+
+const namedMax = 5;
+
+/** Names accounts with a password that cannot sign in, since their host is not `%`; undefined without one. */
+export async function accountsCheck(session: Session): Promise<EngineCheck | undefined> {
+  const rows = await session.rows<{ account: string }>(
+    `SELECT CONCAT(u.user, '@', u.host) AS account FROM mysql.user u
+     WHERE u.host <> '%' AND u.user <> '' AND u.account_locked = 'Y' AND u.authentication_string <> ''
+       AND NOT ${isPlatformAccountSql("u")} ORDER BY 1 LIMIT ${namedMax}`,
+  );
+  if (rows.length === 0) return undefined;
+  const names = rows.map(({ account }) => account).join(", ");
+  const reason = `${names} cannot sign in: users have accounts of the host % alone. Rename or drop them.`;
+  return { name: "accounts", status: "degraded", reason };
+}

@@ -1,0 +1,30 @@
+import { numberOf, type Session } from "./session.ts";
+
+const endRounds = 100;
+
+/** Ends the sessions that the condition on the process list selects, and returns once there are none. */
+export async function endAll(session: Session, condition: string): Promise<void> {
+  for (let round = 0; round < endRounds; round += 1) {
+    if ((await killAll(session, condition)) === 0) return;
+    await session.rows("DO SLEEP(0.05)");
+  }
+  throw new Error("Sessions of a dropped account do not end.");
+}
+
+/** Ends sessions that this condition on the process list selects, and returns their number. */
+export async function killAll(session: Session, condition: string, ...values: string[]): Promise<number> {
+  const rows = await session.rows<{ id: string }>(
+    `SELECT id FROM performance_schema.processlist WHERE ${condition} AND command <> 'Daemon'
+       AND user NOT IN ('system user', 'event_scheduler', 'unauthenticated user') AND id <> CONNECTION_ID()`,
+    values,
+  );
+  for (const { id } of rows) {
+    try {
+      await session.rows(`KILL ${Number(id)}`);
+    } catch (error) {
+      // ER_NO_SUCH_THREAD: it ended by itself.
+      if (numberOf(error) !== 1094) throw error;
+    }
+  }
+  return rows.length;
+}

@@ -1,0 +1,116 @@
+import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
+import { endAll } from "./end-sessions.ts";
+import { engineAccounts, platform, platformAccounts } from "./layout.ts";
+import { literal, type Session } from "./session.ts";
+
+/**
+ * Changes of the platform's accounts by data directory: the upkeep must not drop an account that is being created. An
+ * abort of the work frees it.
+ */
+export const accountChanges = createKeyedMutex();
+
+const allNames = platformAccounts.map(({ pattern }) => pattern).join("|");
+
+/** Pure: condition that this expression is the exact name of an account of the platform. */
+export function isPlatformNameSql(name: string): string {
+  return matchesSql(name, allNames);
+}
+
+/** Pure: condition that an account of `mysql.user` is of the platform or the engine, as made by it. */
+export function isPlatformAccountSql(table: string): string {
+  const [name, host] = [`${table}.user`, `${table}.host`];
+  const ofPlatform = platformAccounts.map(
+    (account) => `(${matchesSql(name, account.pattern)} AND ${host} = ${literal(account.host)})`,
+  );
+  const ofEngine = `(${name} IN (${engineAccounts.map(literal).join(", ")}) AND ${host} = 'localhost')`;
+  return `(${ofEngine} OR ((${ofPlatform.join(" OR ")}) AND ${isProtectedSql(table)}))`;
+}
+
+/** The privilege SYSTEM_USER, which no user has or grants: only another account with it can change or drop this one. */
+function isProtectedSql(table: string): string {
+  return `EXISTS (SELECT 1 FROM mysql.global_grants g
+    WHERE g.user = ${table}.user AND g.host = ${table}.host AND g.priv = 'SYSTEM_USER')`;
+}
+
+/** A comparison would ignore spaces at the end of a name. */
+function matchesSql(expression: string, pattern: string): string {
+  return `REGEXP_LIKE(${expression}, ${literal(`^(?:${pattern})\\z`)}, 'c')`;
+}
+
+/** Statements that give an account of a member its privileges. SYSTEM_USER comes first: it protects the account. */
+const memberGrants = [
+  "SYSTEM_USER ON *.*",
+  "REPLICATION SLAVE, REPLICATION CLIENT ON *.*",
+  // CONNECTION_ADMIN: `init_connect` does not apply to it.
+  "BACKUP_ADMIN, CONNECTION_ADMIN ON *.*",
+  "SELECT ON performance_schema.replication_connection_status",
+];
+const memberLimits = "REQUIRE X509 WITH MAX_USER_CONNECTIONS 1000 PASSWORD EXPIRE NEVER";
+
+export interface MemberAccount {
+  readonly name: string;
+  readonly password: string;
+  readonly isLocked: boolean;
+}
+
+export interface StoredAccount {
+  readonly name: string;
+  readonly isLocked: boolean;
+  /** False for an account that users created under a name of the platform, and for an incomplete one. */
+  readonly isOwn: boolean;
+}
+
+/** Accounts of members, and those that users created under such a name. */
+export async function storedMemberAccounts(session: Session): Promise<StoredAccount[]> {
+  const rows = await session.rows<{ name: string; locked: string; own: number }>(
+    `SELECT u.user AS name, u.account_locked AS locked, ${isPlatformAccountSql("u")} AS own FROM mysql.user u
+     WHERE ${isPlatformNameSql("u.user")} AND u.user <> ${literal(platform)}`,
+  );
+  return rows.map(({ name, locked, own }) => ({ name, isLocked: locked === "Y", isOwn: Number(own) === 1 }));
+}
+
+/**
+ * Creates accounts of members anew. An account that a user created under the name is dropped first with its sessions:
+ * privileges reach open sessions.
+ */
+export async function createMemberAccounts(session: Session, accounts: readonly MemberAccount[]): Promise<void> {
+  if (accounts.length === 0) return;
+  await withoutAccountChanges(session, async () => {
+    for (const { name, password, isLocked } of accounts) {
+      await dropAccounts(session, name);
+      const user = `${literal(name)}@'%'`;
+      const identified = `IDENTIFIED WITH caching_sha2_password BY ${literal(password)}`;
+      await session.rows(`CREATE USER ${user} ${identified} ${memberLimits} ACCOUNT LOCK`);
+      for (const grant of memberGrants) await session.rows(`GRANT ${grant} TO ${user}`);
+      if (!isLocked) await session.rows(`ALTER USER ${user} ACCOUNT UNLOCK`);
+    }
+  });
+}
+
+/** Drops the accounts of a member's name at every host, and returns once none of their sessions is left. */
+export async function dropAccounts(session: Session, name: string): Promise<void> {
+  const rows = await session.rows<{ host: string }>(
+    `SELECT host FROM mysql.user WHERE ${matchesSql("user", escaped(name))}`,
+  );
+  // A replica may have one that this member lacks.
+  const hosts = new Set(["%", ...rows.map(({ host }) => host)]);
+  for (const host of hosts) await session.rows(`DROP USER IF EXISTS ${literal(name)}@${literal(host)}`);
+  await endAll(session, matchesSql("user", escaped(name)));
+}
+
+function escaped(name: string): string {
+  return name.replaceAll(/[^0-9A-Za-z_]/g, String.raw`\$&`);
+}
+
+/** Users can change no account meanwhile: between its creation and its protection an account would be theirs to use. */
+async function withoutAccountChanges(session: Session, work: () => Promise<void>): Promise<void> {
+  const [row] = await session.rows<{ refused: number }>("SELECT @@GLOBAL.read_only AS refused");
+  // Then the engine refuses every change of users.
+  if (Number(row?.refused) === 1) return work();
+  await session.rows("LOCK INSTANCE FOR BACKUP");
+  try {
+    await work();
+  } finally {
+    await session.rows("UNLOCK INSTANCE");
+  }
+}
