@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineCheck, Instance } from "../engine-driver.ts";
 import { killAll } from "./end-sessions.ts";
-import { platform } from "./layout.ts";
+import { engineAccounts, engineThreads, platform } from "./layout.ts";
 import { dropRival, matchesClientsSql } from "./other-hosts.ts";
 import { accountChanges, isPlatformAccountSql, isPlatformNameSql } from "./platform-accounts.ts";
 import { literal, numberOf, type Session, withSession } from "./session.ts";
@@ -20,7 +20,8 @@ const batch = 100;
 
 /** The first condition that is true names the fault. */
 const faultSql = `CASE
-  WHEN ${isPlatformNameSql("u.user")} THEN 'named as the platform''s'
+  WHEN ${isPlatformNameSql("u.user")} OR u.user IN (${[...engineAccounts, ...engineThreads].map(literal).join(", ")})
+    THEN 'named as the platform''s'
   WHEN u.user = '' THEN 'anonymous'
   WHEN u.host <> '%' AND ${matchesClientsSql("u.host")}
     AND EXISTS (SELECT 1 FROM mysql.user o WHERE o.user = u.user AND o.host = '%') THEN 'rival'

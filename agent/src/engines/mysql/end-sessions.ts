@@ -1,5 +1,10 @@
 import { numberOf, type Session } from "./session.ts";
 
+/** Condition on a row of `threads`: a session of a client that has signed in. Users may have the names of threads. */
+export const isSessionSql = (table: string): string =>
+  `(${table}.name = 'thread/sql/one_connection'
+    AND NOT (${table}.processlist_user = 'unauthenticated user' AND ${table}.processlist_command = 'Connect'))`;
+
 const endRounds = 100;
 
 /** Ends the sessions that the condition on the process list selects, and returns once there are none. */
@@ -14,8 +19,8 @@ export async function endAll(session: Session, condition: string): Promise<void>
 /** Ends sessions that this condition on the process list selects, and returns their number. */
 export async function killAll(session: Session, condition: string, ...values: string[]): Promise<number> {
   const rows = await session.rows<{ id: string }>(
-    `SELECT id FROM performance_schema.processlist WHERE ${condition} AND command <> 'Daemon'
-       AND user NOT IN ('system user', 'event_scheduler', 'unauthenticated user') AND id <> CONNECTION_ID()`,
+    `SELECT id FROM performance_schema.processlist WHERE ${condition} AND id <> CONNECTION_ID()
+       AND id IN (SELECT t.processlist_id FROM performance_schema.threads t WHERE ${isSessionSql("t")})`,
     values,
   );
   for (const { id } of rows) {

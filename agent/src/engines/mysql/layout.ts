@@ -54,7 +54,9 @@ export const authorityFile = ({ paths }: Pick<Instance, "paths">): string => joi
 export const systemDatabases = ["mysql", "sys", "performance_schema", "information_schema", platform] as const;
 
 const platformUser = new RegExp(`^(?:${platformAccounts.map(({ pattern }) => pattern).join("|")})$`);
-const engineUsers: readonly string[] = [...engineAccounts, "event_scheduler", ""];
+/** Names that the engine shows for sessions and threads without an account. */
+export const engineThreads = ["event_scheduler", "system user", "unauthenticated user"] as const;
+const engineUsers: readonly string[] = [...engineAccounts, ...engineThreads, ""];
 
 /** True for account names that belong to the platform or the engine, at any host. */
 export function isReservedUser(name: string): boolean {

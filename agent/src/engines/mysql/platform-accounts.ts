@@ -47,7 +47,7 @@ const memberGrants = [
 ];
 const memberLimits = "REQUIRE X509 WITH MAX_USER_CONNECTIONS 1000 PASSWORD EXPIRE NEVER";
 
-export interface MemberAccount {
+interface MemberAccount {
   readonly name: string;
   readonly password: string;
   readonly isLocked: boolean;

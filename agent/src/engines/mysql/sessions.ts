@@ -1,5 +1,6 @@
 import type { Instance } from "../engine-driver.ts";
 import type { EngineRunningQuery, SessionsFacet } from "../insight-facets.ts";
+import { isSessionSql } from "./end-sessions.ts";
 import { startOf } from "./engine-start.ts";
 import { isPlatformNameSql } from "./platform-accounts.ts";
 import { numberOf, type Session, withSession } from "./session.ts";
@@ -8,9 +9,7 @@ const withinMs = 5_000;
 const textMax = 10_000;
 
 /** Users' sessions on the table `t` of threads. */
-const ofUsers = `t.type = 'FOREGROUND' AND t.processlist_command <> 'Daemon'
-  AND NOT ${isPlatformNameSql("t.processlist_user")}
-  AND t.processlist_user NOT IN ('event_scheduler', 'unauthenticated user', 'system user')`;
+const ofUsers = `${isSessionSql("t")} AND NOT ${isPlatformNameSql("t.processlist_user")}`;
 
 const runningSql = `
   SELECT t.processlist_id AS id, t.processlist_user AS username, COALESCE(t.processlist_db, '') AS name,

@@ -3,6 +3,7 @@ import type { ParameterType } from "@holdfast/common/engine-catalog/parameter.ts
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import { roleOf } from "../members.ts";
+import { isSessionSql } from "./end-sessions.ts";
 import { reservedSessions } from "./front.ts";
 import { isPlatformNameSql } from "./platform-accounts.ts";
 import { sessionsParameter } from "./render.ts";
@@ -54,10 +55,8 @@ export async function readCounters(session: Session, names: readonly string[]): 
 /** Users' sessions. */
 export async function countSessions(session: Session): Promise<number> {
   const [row] = await session.rows<{ count: number }>(
-    `SELECT COUNT(*) AS count FROM performance_schema.threads
-     WHERE type = 'FOREGROUND' AND processlist_command <> 'Daemon'
-       AND NOT ${isPlatformNameSql("processlist_user")}
-       AND processlist_user NOT IN ('event_scheduler', 'unauthenticated user', 'system user')`,
+    `SELECT COUNT(*) AS count FROM performance_schema.threads t
+     WHERE ${isSessionSql("t")} AND NOT ${isPlatformNameSql("t.processlist_user")}`,
   );
   return Number(row?.count ?? 0);
 }
