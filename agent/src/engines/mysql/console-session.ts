@@ -4,11 +4,9 @@ import type { FieldPacket } from "mysql2";
 import { readEngineFile } from "../../os/engine-file.ts";
 import type { Instance } from "../engine-driver.ts";
 import { openByteConnection, type Value } from "./byte-connection.ts";
-import { authorityFile, engineSocket, isReservedDatabase, platform, secretFile } from "./layout.ts";
+import { authorityFile, consoleUser, engineSocket, isReservedDatabase, secretFile } from "./layout.ts";
+import { accountChanges, ensureConsoleAccount } from "./platform-accounts.ts";
 import { identifier, literal, numberOf, type Session } from "./session.ts";
-
-/** Account of the query console. It selects from users' databases alone. */
-const consoleUser = `${platform}_console`;
 
 export type ConsoleField = Pick<FieldPacket, "name" | "columnType" | "columnLength" | "characterSet">;
 
@@ -37,6 +35,7 @@ export async function openConsoleSession(
   const password = createHmac("sha256", await readEngineFile(secretFile(instance)))
     .update(consoleUser)
     .digest("hex");
+  await accountChanges(instance.paths.data, () => ensureConsoleAccount(own));
   await grantDatabases(own);
   try {
     return await connectAs(instance, { password, database }, signal);
@@ -51,7 +50,6 @@ export async function openConsoleSession(
 
 /** The account reads users' databases alone. With partial revokes their names are no patterns. */
 async function grantDatabases(session: Session): Promise<void> {
-  await session.rows(`CREATE USER IF NOT EXISTS ${account} ACCOUNT LOCK`);
   const granted = await session.rows<{ name: string }>("SELECT Db AS name FROM mysql.db WHERE User = ? AND Host = ?", [
     consoleUser,
     "localhost",

@@ -9,6 +9,9 @@ export const replicaUser = `${platform}_replica`;
 /** Account by which a synchronous replica replicates, such as `holdfast_sync_2`. Each primary has its own. */
 export const syncUser = (number: number): string => `${platform}_sync_${number}`;
 
+/** Account of the query console. It selects from users' databases alone. */
+export const consoleUser = `${platform}_console`;
+
 interface PlatformAccount {
   /** Pattern of the complete name, the same in JavaScript and in MySQL. */
   readonly pattern: string;
@@ -18,6 +21,7 @@ interface PlatformAccount {
 /** Accounts of the platform. Every guard, list and upkeep decides by this table; no prefix of a name decides. */
 export const platformAccounts: readonly PlatformAccount[] = [
   { pattern: platform, host: "localhost" },
+  { pattern: consoleUser, host: "localhost" },
   { pattern: replicaUser, host: "%" },
   { pattern: `${platform}_sync_[0-9]+`, host: "%" },
 ];

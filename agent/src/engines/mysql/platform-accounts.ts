@@ -1,6 +1,6 @@
 import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import { endAll } from "./end-sessions.ts";
-import { engineAccounts, platform, platformAccounts } from "./layout.ts";
+import { consoleUser, engineAccounts, platform, platformAccounts } from "./layout.ts";
 import { literal, type Session } from "./session.ts";
 
 /**
@@ -84,6 +84,20 @@ export async function createMemberAccounts(session: Session, accounts: readonly 
       for (const grant of memberGrants) await session.rows(`GRANT ${grant} TO ${user}`);
       if (!isLocked) await session.rows(`ALTER USER ${user} ACCOUNT UNLOCK`);
     }
+  });
+}
+
+/** Creates the console's account anew, locked, unless it exists as the platform made it. */
+export async function ensureConsoleAccount(session: Session): Promise<void> {
+  const user = `${literal(consoleUser)}@'localhost'`;
+  const own = await session.rows(
+    `SELECT 1 FROM mysql.user u WHERE u.user = ${literal(consoleUser)} AND ${isPlatformAccountSql("u")}`,
+  );
+  if (own.length > 0) return;
+  await withoutAccountChanges(session, async () => {
+    await dropAccounts(session, consoleUser);
+    await session.rows(`CREATE USER ${user} ACCOUNT LOCK`);
+    await session.rows(`GRANT SYSTEM_USER ON *.* TO ${user}`);
   });
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { OpenedSource, SourceOptions, SourceStream } from "../../backup-facet.ts";
 import type { Instance } from "../../instance.ts";
-import { platform } from "../layout.ts";
+import { isPlatformNameSql } from "../platform-accounts.ts";
 import { identifier, numberOf } from "../session.ts";
 import { type ByteSession, byteText, openByteSession } from "./byte-session.ts";
 import { chunkConditions, isLarge } from "./chunks.ts";
@@ -87,7 +87,7 @@ async function locked(session: ByteSession, sql: string, seconds: number): Promi
 async function hasLongStatements(session: ByteSession): Promise<boolean> {
   const rows = await session.rows(
     `SELECT 1 FROM performance_schema.processlist WHERE command IN ('Query', 'Execute') AND time > 1
-       AND LEFT(user, CHAR_LENGTH('${platform}')) <> '${platform}' LIMIT 1`,
+       AND NOT ${isPlatformNameSql("user")} LIMIT 1`,
   );
   return rows.length > 0;
 }
