@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { settled } from "#kernel/runtime/reconciler.ts";
 import { keyOf, type Resource } from "#kernel/store/resource.ts";
 import type { AnyKind } from "#kernel/store/kind.ts";
 import type { Store } from "#kernel/store/store.ts";
@@ -58,6 +59,15 @@ test("all objects of a deleted organization are deleted, and none of another", a
       "webhook/webhook-of-there",
     ].sort(),
   );
+});
+
+test("objects of the platform belong to no organization and are not deleted", async () => {
+  await put("webhook", "of-the-platform", "");
+  await converge();
+  expect(await keysLeft()).toContain("webhook/of-the-platform");
+  const { reconciler } = createOrganizationCascade({ kinds: collections.set, store });
+  expect(await reconciler.reconcile("", signal)).toEqual(settled);
+  expect(await keysLeft()).toContain("webhook/of-the-platform");
 });
 
 test("objects of an organization that the collection lacks are not deleted", async () => {

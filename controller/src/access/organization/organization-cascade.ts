@@ -9,7 +9,8 @@ const batch = 100;
 
 /**
  * Deletes the objects of deleted organizations, of each kind with `deletedWithOrganization`. They are void from the
- * deletion on, so a crash at any point only leaves them for the next run.
+ * deletion on, so a crash at any point only leaves them for the next run. Objects of the platform have no organization,
+ * and are not deleted here.
  */
 export function createOrganizationCascade(deps: {
   readonly store: Store;
@@ -19,12 +20,15 @@ export function createOrganizationCascade(deps: {
   const organizations = deps.kinds.open(organizationKind);
   const kindsToDelete = () => deps.kinds.all().filter(({ kind }) => kind.deletedWithOrganization);
 
+  /** True for the id of a deleted organization, or of one that the collection lacks. */
+  const isAbsent = (organizationId: string) => organizationId !== "" && organizations.get(organizationId) === undefined;
+
   function* orphanOwners(): Generator<string> {
     const seen = new Set<string>();
     for (const { collection } of kindsToDelete()) {
       for (const { object } of collection.values()) {
         const { organizationId } = object.metadata;
-        if (seen.has(organizationId) || organizations.get(organizationId) !== undefined) continue;
+        if (seen.has(organizationId) || !isAbsent(organizationId)) continue;
         seen.add(organizationId);
         yield organizationId;
       }
@@ -35,7 +39,7 @@ export function createOrganizationCascade(deps: {
     reconciler: {
       name: "organization-cascade",
       async reconcile(organizationId, signal) {
-        if (organizations.get(organizationId) !== undefined) return settled;
+        if (!isAbsent(organizationId)) return settled;
         const remaining = kindsToDelete().flatMap(({ kind, collection }) =>
           collection
             .page(() => true, { after: undefined, limit: batch, organizationId })
