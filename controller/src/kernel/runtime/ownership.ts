@@ -2,7 +2,7 @@ import type { Watch } from "../store/store.ts";
 
 /** The keys that this controller may act on now. */
 export interface Ownership {
-  /** False as soon as the lease behind it may have ended. */
+  /** False as soon as the lease behind it may have ended; true again only with a later gain. */
   owns(key: string): boolean;
   /**
    * Begins work on an owned key; undefined for other keys. No other controller gets the key before `end` is called,

@@ -102,7 +102,9 @@ export async function grantEtcdLease({ client, log, bootMs }: Deps, ttlS: number
   return {
     id,
     get live() {
-      return !hasEnded && bootMs() < endsAt;
+      // An answer that arrives later does not revive the lease: callers have dropped work because of its end.
+      if (!hasEnded && bootMs() >= endsAt) end();
+      return !hasEnded;
     },
     lost,
     abandon: end,
