@@ -1,5 +1,6 @@
 import { EventEmitter } from "node:events";
 import { silentLog } from "@holdfast/common/log.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { EtcdClient } from "./etcd-client.ts";
 import { grantEtcdLease } from "./etcd-lease.ts";
@@ -15,7 +16,7 @@ function scriptedEtcd() {
   });
   const leaseClient = { leaseGrant: async () => ({ ID: "7" }), leaseKeepAlive: async () => stream };
   const call: EtcdClient["call"] = (run) => run({});
-  const client = { raw: { leaseClient }, call } as unknown as EtcdClient;
+  const client = partial<EtcdClient>({ raw: partial<EtcdClient["raw"]>({ leaseClient: partial(leaseClient) }), call });
   return { client, renewals, answer: () => stream.emit("data", { ID: "7", TTL: "5" }) };
 }
 
