@@ -4,7 +4,7 @@ import { hash } from "./ownership.ts";
 /** Number of failing keys of a reconciler whose error is in memory; the others are only counted. */
 export const describedKeysMax = 20;
 
-/** A key whose last reconcile failed. */
+/** A key whose last reconcile failed, or goes on after its abort. */
 export interface FailingKey {
   readonly key: string;
   /** Number of failures since the last success. */

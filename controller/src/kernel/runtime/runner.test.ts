@@ -145,6 +145,26 @@ test("work is aborted when its ownership ends, which is no failure", async () =>
 });
 
 describe("the status of a reconciler", () => {
+  test("has a key whose reconcile goes on after its abort, until it ends", async () => {
+    const hanging = Promise.withResolvers<Outcome>();
+    const { fixture, runner, logged } = createFixture((_key, run) => (run === 1 ? hanging.promise : settled));
+    onTestFinished(() => hanging.resolve(settled));
+    runner.start();
+    await pass(89_000);
+    expect(runner.status()).toMatchObject([{ running: 1, failing: 0 }]);
+    await pass(1_000);
+    expect(runner.status()).toMatchObject([
+      { running: 1, failing: 1, failingKeys: [{ key: "a", failures: 1, nextTryAt: undefined }] },
+    ]);
+    expect(logged).toEqual(["reconcile failed"]);
+    await pass(600_000);
+    expect(fixture.runs).toEqual(["a"]);
+    hanging.resolve(again(20, "waiting"));
+    await pass(20);
+    expect(fixture.runs).toEqual(["a", "a"]);
+    expect(runner.status()).toMatchObject([{ running: 0, failing: 0, failingKeys: [] }]);
+  });
+
   test("has a failing key with its next attempt, until the key succeeds", async () => {
     const { runner } = createFixture((_key, run) => {
       if (run <= 4) throw new Error("no", { cause: new Error("token=abc") });

@@ -30,7 +30,7 @@ export interface Runner {
   start(): void;
   /** Number of keys of each reconciler that are due or worked on. */
   sizes(): Iterable<readonly [reconciler: string, keys: number]>;
-  /** Number of keys of each reconciler whose last run failed. */
+  /** Number of keys of each reconciler whose last run failed, or goes on after its abort. */
   failing(): Iterable<readonly [reconciler: string, keys: number]>;
   /** The state of each reconciler, in memory: it begins anew with the process. */
   status(): ReconcilerStatus[];
@@ -57,7 +57,7 @@ export interface ReconcilerStatus {
   readonly queued: number;
   /** Number of keys that are worked on. */
   readonly running: number;
-  /** Number of keys whose last run failed. */
+  /** Number of keys whose last run failed, or goes on after its abort. */
   readonly failing: number;
   /** At most `describedKeysMax` of the failing keys; `nextTryAt` is undefined while a key is due or worked on. */
   readonly failingKeys: readonly (FailingKey & { readonly nextTryAt: number | undefined })[];
@@ -71,6 +71,8 @@ interface KeyState {
   settled: { inputs: string | number | bigint | undefined; at: number } | undefined;
 }
 
+/** Time in which an aborted reconcile ends; the key of one that goes on counts as failing. */
+const graceMs = 30_000;
 /** A resync covers one slice of the keys at a time, so that its load is spread. */
 const slices = 10;
 
@@ -134,6 +136,11 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
     states.set(key, state);
     state.settled = undefined;
     const deadline = AbortSignal.timeout(deadlineMs);
+    const overdue = setTimeout(
+      () => failed(key, new Error("the attempt goes on after its abort")),
+      deadlineMs + graceMs,
+    );
+    overdue.unref();
     try {
       const before = inputs?.(key);
       const outcome = await reconciler.reconcile(key, AbortSignal.any([lease.signal, stopping, deadline]));
@@ -152,6 +159,7 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
       if (error instanceof Conflict && failing.failuresOf(key) === 0) return { afterMs: 5 + 20 * random() };
       return failed(key, error);
     } finally {
+      clearTimeout(overdue);
       lastRunAt = clock.now();
       lease.end();
     }
