@@ -222,10 +222,6 @@ export const accepted: readonly Accepted[] = [
     `POST ${service}/alerts/rules`,
     `PATCH ${service}/alerts/rules/{rule_id}`,
   ),
-  {
-    ...refused(422, /^not_supported: \w+ has no backups\.$/, "not every engine has backups", `POST ${service}/backups`),
-    isTimed: true,
-  },
   refused(
     422,
     /^not_possible: (The service already has |storage_size_gb is \d+ and storage can only grow|Host \S+ has no capacity)/,
