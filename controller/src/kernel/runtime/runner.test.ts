@@ -118,6 +118,24 @@ test("a conflict is retried soon and not logged", async () => {
   expect(logged).toEqual([]);
 });
 
+test("a key whose every attempt conflicts fails with back-off, and recovers", async () => {
+  let isStale = true;
+  const { fixture, runner, logged } = createFixture(() => {
+    if (isStale) throw new Conflict();
+    return settled;
+  });
+  runner.start();
+  await pass(1_000);
+  expect(runner.status()).toMatchObject([{ failing: 1 }]);
+  expect(logged).toEqual(["reconcile failed"]);
+  const { length } = fixture.runs;
+  await pass(60_000);
+  expect(fixture.runs.length - length).toBeLessThan(15);
+  isStale = false;
+  await pass(60_000);
+  expect(runner.status()).toMatchObject([{ failing: 0 }]);
+});
+
 test("keys of other controllers are skipped, and reconciled once gained", async () => {
   const { fixture, runner, gain, hint } = createFixture(() => settled);
   fixture.mine = false;

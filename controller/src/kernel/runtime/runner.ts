@@ -69,8 +69,12 @@ export interface ReconcilerStatus {
 
 interface KeyState {
   settled: { inputs: string | number | bigint | undefined; at: number } | undefined;
+  /** Number of conflicts in a row. */
+  conflicts: number;
 }
 
+/** Conflicts in a row that are retried soon: more of them are no race, and back off as failures. */
+const conflictsMax = 50;
 /** Time in which an aborted reconcile ends; the key of one that goes on counts as failing. */
 const graceMs = 30_000;
 /** A resync covers one slice of the keys at a time, so that its load is spread. */
@@ -132,7 +136,7 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
       failing.end(key);
       return "done";
     }
-    const state = states.get(key) ?? { settled: undefined };
+    const state = states.get(key) ?? { settled: undefined, conflicts: 0 };
     states.set(key, state);
     state.settled = undefined;
     const deadline = AbortSignal.timeout(deadlineMs);
@@ -147,6 +151,7 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
       const failures = failing.failuresOf(key);
       if (failures > 0) log.info("reconcile recovered", { key, failures });
       failing.end(key);
+      state.conflicts = 0;
       if (!outcome.done) return { afterMs: outcome.afterMs };
       state.settled = { inputs: before, at: clock.monotonicMs() };
       return "done";
@@ -156,7 +161,10 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
         return "done";
       }
       // Another writer was first; its write may not have reached the collections yet.
-      if (error instanceof Conflict && failing.failuresOf(key) === 0) return { afterMs: 5 + 20 * random() };
+      if (error instanceof Conflict && failing.failuresOf(key) === 0 && state.conflicts < conflictsMax) {
+        state.conflicts += 1;
+        return { afterMs: 5 + 20 * random() };
+      }
       return failed(key, error);
     } finally {
       clearTimeout(overdue);
