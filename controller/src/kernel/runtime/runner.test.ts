@@ -13,17 +13,21 @@ beforeEach(() => {
 });
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
-function createFixture(behave: (key: string, run: number, signal: AbortSignal) => Promise<Outcome> | Outcome) {
+/** A runner of one loop, behind others. */
+function createFixture(
+  behave: (key: string, run: number, signal: AbortSignal) => Promise<Outcome> | Outcome,
+  ...before: ControlLoop[]
+) {
   const fixture = { keys: new Set(["a"]), inputs: new Map<string, number>(), mine: true, runs: [] as string[] };
   const logged: string[] = [];
   const ending = new AbortController();
-  let gained = () => {};
+  const gains: (() => void)[] = [];
   let changed = (_key: string) => {};
   const ownership: Ownership = {
     owns: () => fixture.mine,
     begin: () => (fixture.mine ? { signal: ending.signal, claim: undefined, end() {} } : undefined),
     subscribe(onGain) {
-      gained = onGain;
+      gains.push(onGain);
       return { close() {} };
     },
   };
@@ -42,9 +46,10 @@ function createFixture(behave: (key: string, run: number, signal: AbortSignal) =
       return { close() {} };
     },
   };
-  const log = { ...silentLog, warn: (message: string) => logged.push(message), child: () => log };
+  const record = (message: string) => logged.push(message);
+  const log = { ...silentLog, warn: record, error: record, child: () => log };
   const runner = createRunner({
-    loops: [loop],
+    loops: [...before, loop],
     ownership,
     clock: systemClock,
     log,
@@ -53,7 +58,14 @@ function createFixture(behave: (key: string, run: number, signal: AbortSignal) =
     fullResyncMs: 400,
   });
   onTestFinished(() => runner.stop());
-  return { fixture, runner, logged, ending, gain: () => gained(), hint: (key: string) => changed(key) };
+  return {
+    fixture,
+    runner,
+    logged,
+    ending,
+    gain: () => gains.forEach((each) => each()),
+    hint: (key: string) => changed(key),
+  };
 }
 
 test("every key is reconciled at the start, then on hints", async () => {
@@ -85,6 +97,25 @@ test("a key without a hint is found by the resync", async () => {
   fixture.keys.add("new");
   await pass(100);
   expect(fixture.runs).toContain("new");
+});
+
+test("a loop whose keys cannot be listed stops no other loop, at a resync or a gain", async () => {
+  const { fixture, runner, logged, gain } = createFixture(() => settled, {
+    reconciler: { name: "broken", reconcile: async () => settled },
+    keys: () => {
+      throw new Error("planted");
+    },
+  });
+  fixture.keys.clear();
+  runner.start();
+  fixture.keys.add("new");
+  await pass(100);
+  expect(fixture.runs).toEqual(["new"]);
+  fixture.keys.add("gained");
+  gain();
+  await pass(1);
+  expect(fixture.runs).toEqual(["new", "new", "gained"]);
+  expect(new Set(logged)).toEqual(new Set(["keys not listed"]));
 });
 
 test("an unsettled key runs again after its delay", async () => {

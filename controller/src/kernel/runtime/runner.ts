@@ -193,6 +193,31 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
     return dueAt === undefined ? undefined : Math.round(clock.now() + dueAt - clock.monotonicMs());
   }
 
+  /** Runs a step over all keys. Its error does not reach the other loops, whose keys are listed in the same turn. */
+  function overKeys(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      log.error("keys not listed", { error });
+    }
+  }
+
+  function resync(slice: number): void {
+    const now = clock.monotonicMs();
+    const present = new Set<string>();
+    for (const key of loop.keys()) {
+      present.add(key);
+      if (hash(key) % slices !== slice || !ownership.owns(key)) continue;
+      // A key that waits for its `again` is not started earlier by a resync.
+      if (states.get(key)?.settled === undefined ? !queue.has(key) : !isUnchangedSinceSettled(key, now)) queue.add(key);
+    }
+    for (const key of states.keys()) {
+      if (present.has(key) || queue.has(key)) continue;
+      states.delete(key);
+      failing.end(key);
+    }
+  }
+
   return {
     name: reconciler.name,
     queue,
@@ -207,29 +232,15 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
       lastFailure: failing.last,
     }),
     start() {
-      const addAll = () => {
-        for (const key of loop.keys()) if (ownership.owns(key)) queue.add(key);
-      };
+      const addAll = () =>
+        overKeys(() => {
+          for (const key of loop.keys()) if (ownership.owns(key)) queue.add(key);
+        });
       addAll();
       const hint = (key: string) => ownership.owns(key) && queue.add(key);
       const subscribed = loop.subscribe?.(hint);
       return [ownership.subscribe(addAll), ...(subscribed === undefined ? [] : [subscribed])];
     },
-    resync(slice) {
-      const now = clock.monotonicMs();
-      const present = new Set<string>();
-      for (const key of loop.keys()) {
-        present.add(key);
-        if (hash(key) % slices !== slice || !ownership.owns(key)) continue;
-        // A key that waits for its `again` is not started earlier by a resync.
-        if (states.get(key)?.settled === undefined ? !queue.has(key) : !isUnchangedSinceSettled(key, now))
-          queue.add(key);
-      }
-      for (const key of states.keys()) {
-        if (present.has(key) || queue.has(key)) continue;
-        states.delete(key);
-        failing.end(key);
-      }
-    },
+    resync: (slice) => overKeys(() => resync(slice)),
   };
 }
