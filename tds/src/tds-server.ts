@@ -1,6 +1,7 @@
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import type { Log } from "@holdfast/common/log.ts";
+import { listenAt } from "@holdfast/common/open-listeners.ts";
 import { type SecureContexts, serveConnection } from "./session/connection.ts";
 import type { BackendAddress } from "./session/sign-in.ts";
 
@@ -47,10 +48,9 @@ export async function startTdsServer(options: TdsServerOptions): Promise<TdsServ
       log.error("tds connection failed", { error });
     });
   });
-  await listen(server, options);
-  const address = server.address();
+  const port = await listenAt(server, options);
   return {
-    port: typeof address === "object" && address !== null ? address.port : options.port,
+    port,
     setCertificate(certificate, key) {
       secureContexts = contextsOf(certificate, key);
     },
@@ -67,14 +67,4 @@ function contextsOf(cert: string, key: string): SecureContexts {
     wrapped: createSecureContext({ cert, key, minVersion: "TLSv1.2", maxVersion: "TLSv1.2" }),
     strict: createSecureContext({ cert, key, minVersion: "TLSv1.2" }),
   };
-}
-
-async function listen(server: Server, { host, port }: TdsServerOptions): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
 }

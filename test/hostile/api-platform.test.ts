@@ -104,7 +104,7 @@ test("a key has at most twenty streams, and changes of others continue meanwhile
 });
 
 test("a loop of changes that cancel out is limited by its writes, and may still delete", async () => {
-  const { authorization } = await newKey("loop", ["webhooks:read", "webhooks:write"]);
+  const { authorization } = await newKey("loop", ["webhooks:read", "webhooks:write", "services:read"]);
   const rest = platform.rest.as(authorization);
   const created: string[] = [];
   for (let n = 0; n < 1_000; n += 1) {

@@ -32,10 +32,16 @@ const listeners: Readonly<Record<string, string>> = {
   "mtls/src/mtls-listener.ts":              "test/hostile/agents-port.test.ts",
   "store/src/main.ts":                      "store/src/store-server.test.ts",
   "store/src/store-server.ts":              "store/src/store-server.test.ts",
+  "tds/src/tds-server.ts":                  "tds/src/session/sign-in.test.ts",
 };
 
-/** Files that listen for a moment, to check whether an address is free. */
-const looks = ["agent/src/os/listening-sockets.ts", "local/src/machine-host.ts", "local/src/ports.ts"];
+/** Files that listen for a moment, to check whether an address is free, and one that forwards bytes unread. */
+const looks = [
+  "agent/src/engines/mysql/replication/peer-relay.ts",
+  "agent/src/os/listening-sockets.ts",
+  "local/src/machine-host.ts",
+  "local/src/ports.ts",
+];
 
 const checkout = join(import.meta.dirname, "../..");
 const textOf = (path: string) => readFileSync(join(checkout, path), "utf8");

@@ -29,7 +29,7 @@ async function openInBrowser({ environment }: Context, address: string): Promise
   const html = `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=${address}">`;
   const path = createLastingFiles(dirname(profilesFile(environment)), "console").write("open.html", html);
   const [command, ...before] = program;
-  const child = spawn(command, [...before, path], { detached: true, stdio: "ignore" });
+  const child = spawn(command, [...before, path], { detached: true, stdio: "ignore", env: environment });
   child.unref();
   return new Promise((resolve) => {
     child.once("error", () => resolve(false));

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { testImage } from "@holdfast/testing/engines/test-image.ts";
 import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
+import { inheritedNames } from "@holdfast/testing/hostile/inherited-names.ts";
 import { connectTds } from "@holdfast/testing/servers/tds-client.ts";
 import { startTestTds, type TestTds } from "@holdfast/testing/servers/tds-front-end.ts";
 import fc from "fast-check";
@@ -50,6 +51,17 @@ describe("sign-in", () => {
     const client = await connectTds(tds, { options });
     const { sets } = await client.batch("SELECT 1 AS one, CURRENT_USER AS name");
     expect(sets).toEqual([[{ one: 1, name: tds.user }]]);
+    await client.close();
+  });
+
+  test("names that every object inherits are no logins, databases or procedures", async () => {
+    const client = await connectTds(tds);
+    for (const word of inheritedNames) {
+      const refused = connectTds(tds, { authentication: { userName: word } });
+      await expect(refused).rejects.toThrow(`Login failed for user '${word}'.`);
+      await expect(connectTds(tds, { options: { database: word } })).rejects.toThrow(word);
+      expect((await client.batch(`EXEC ${word}`)).errors).toEqual([2812]);
+    }
     await client.close();
   });
 

@@ -115,6 +115,7 @@ async function run(words: readonly string[], columns?: number): Promise<Trace> {
         HOLDFAST_TOKEN: "hft_x",
         HOLDFAST_ORGANIZATION: id,
         NO_COLOR: "1",
+        DISPLAY: ":0",
       },
       defaultDirectory: join(home, ".holdfast"),
       signal: ending.signal,
@@ -270,6 +271,7 @@ async function withExampleApi<T>(work: (commands: readonly CliCommand[]) => Prom
   writeFileSync(listFile, '[{"a": 1}]');
   const program = `#!/bin/sh\nprintf '%s\\n' "$@" > "$HOME/argv"\n`;
   writeFileSync(join(root, "bin", "psql"), program, { mode: 0o755 });
+  writeFileSync(join(root, "bin", "xdg-open"), "#!/bin/sh\n", { mode: 0o755 });
   const before = globalThis.fetch;
   globalThis.fetch = async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);

@@ -79,7 +79,7 @@ function destinationOf(
   return Object.fromEntries(targets.map(([key, field]) => [key, lookUp(configuration, key) ?? field.default ?? null]));
 }
 
-/** The configuration with a secretMask in place of each secret. */
+/** The configuration with a mask in place of each secret. */
 export function maskedConfiguration({ fields }: Fields, complete: Configuration): Configuration {
   const masked = (key: string, value: ConfigurationValue): ConfigurationValue => {
     const kind = lookUp(fields, key)?.kind;
@@ -98,7 +98,7 @@ export function unmasked({ fields }: Fields, given: Configuration, stored: Secre
     faults.push({
       key,
       code: "invalid_value",
-      detail: `must not be the secretMask ${secretMask}: there is no ${part} that it stands for`,
+      detail: `must not be ${secretMask}: no ${part} is stored`,
     });
   const entries = Object.entries(given).map(([key, value]): [string, ConfigurationValue] => {
     const field = lookUp(fields, key);
